@@ -1,0 +1,95 @@
+"""One family of errors: each says what and where, what was expected, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class TinyrtError(Exception):
+    """A refusal that the user can act on.
+
+    Args:
+        problem: one sentence that says what is wrong.
+        file: the model or data file it was found in.
+        op: the op's index, type and name, as ``Graph.bind(...).describe()`` writes it.
+        tensor: the tensor's name, dtype and shape, as ``Value.describe()`` writes it.
+        expected: what would have been accepted.
+        hint: what the user can do.
+
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        op: str | None = None,
+        tensor: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.file = file
+        self.op = op
+        self.tensor = tensor
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        for label, text in (
+            ("file", self.file),
+            ("op", self.op),
+            ("tensor", self.tensor),
+            ("expected", self.expected),
+            ("try", self.hint),
+        ):
+            if text:
+                lines.append(f"  {label + ':':<10}{text}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, str]:
+        """The same content by name, for ``--json``."""
+        fields = ("problem", "file", "op", "tensor", "expected", "hint")
+        return {k: v for k in fields if (v := getattr(self, k))}
+
+
+class ModelFormatError(TinyrtError):
+    """The file is not a model, is cut short, or contradicts itself."""
+
+
+class UnsupportedError(TinyrtError):
+    """The model is valid, but asks for something that tinyrt does not have."""
+
+
+class ShapeError(TinyrtError):
+    """Shapes or dtypes do not fit together, or a dimension is unknown."""
+
+
+class DataError(TinyrtError):
+    """Input, calibration or evaluation data do not fit the model."""
+
+
+class OutputError(TinyrtError):
+    """A result could not be written."""
+
+
+class ToolError(TinyrtError):
+    """A tool that the step needs (compiler, emulator, optional package) is missing or failed."""
+
+
+class VerifyError(TinyrtError):
+    """A graph breaks an invariant of its stage: a defect in a pass, or a hostile file."""
+
+
+@contextmanager
+def error_context(*, file: str | None = None, op: str | None = None) -> Iterator[None]:
+    """Add where it happened to any ``TinyrtError`` that passes through without saying so."""
+    try:
+        yield
+    except TinyrtError as error:
+        error.file = error.file or file
+        error.op = error.op or op
+        raise

@@ -1,0 +1,193 @@
+"""Fixed-point arithmetic of the 8-bit scheme: the only Python home of requantisation.
+
+Requantisation rounds twice, as the reference kernels of TensorFlow Lite Micro and CMSIS-NN do:
+a doubling high multiply with rounding, then a rounding right shift (half away from zero).
+The exponential and its kin follow gemmlowp's fixed-point algorithms (Jacob et al., "Quantization
+and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", 2018), with all
+values held as raw int32 in Q(integer bits).(fractional bits) format.
+
+Arrays are int64 while computing, so that NumPy cannot overflow where the device would not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+INT32_MIN = -(2**31)
+INT32_MAX = 2**31 - 1
+INT8_MIN = -128
+INT8_MAX = 127
+
+Int64s = NDArray[np.int64]
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """Write a positive real multiplier as ``mult * 2**(shift - 31)``.
+
+    Returns:
+        ``(mult, shift)`` with ``2**30 <= mult < 2**31``, or ``(0, 0)`` for zero and for values
+        below ``2**-32``, which no int32 accumulator can make visible.
+
+    """
+    if real == 0.0:
+        return 0, 0
+    mantissa, shift = math.frexp(real)
+    mult = round_half_away(mantissa * 2**31)
+    if mult == 2**31:
+        mult //= 2
+        shift += 1
+    return (0, 0) if shift < -31 else (mult, shift)
+
+
+def round_half_away(x: float) -> int:
+    """Round to nearest, halves away from zero, as C's ``round``."""
+    return int(math.floor(abs(x) + 0.5)) * (1 if x >= 0 else -1)
+
+
+def wrap_int32(x: ArrayLike) -> Int64s:
+    """Reduce to 32-bit two's complement, as a register does."""
+    return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
+
+
+def rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int64s:
+    """``round(a * b / 2**31)`` for int32 operands; halves round up in magnitude towards +inf.
+
+    The one product that does not fit, ``INT32_MIN * INT32_MIN``, saturates.
+    """
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    total = product + nudge
+    # C's division truncates towards zero; NumPy's shift floors.
+    high = np.where(total >= 0, total >> 31, -((-total) >> 31))
+    return np.asarray(np.minimum(high, INT32_MAX))
+
+
+def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int64s:
+    """``x / 2**exponent`` for ``exponent >= 0``, halves away from zero."""
+    x = np.asarray(x, np.int64)
+    exponent = np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << exponent) - 1
+    threshold = (mask >> 1) + (x < 0)
+    return np.asarray((x >> exponent) + ((x & mask) > threshold))
+
+
+def multiply_by_quantized_multiplier(x: ArrayLike, mult: ArrayLike, shift: ArrayLike) -> Int64s:
+    """``x * mult * 2**(shift - 31)``, rounded twice.
+
+    Args:
+        x: int32 values, any shape.
+        mult: mantissas in ``[2**30, 2**31)`` or 0; broadcast against ``x``.
+        shift: exponents; positive ones shift ``x`` left before the multiplication.
+
+    """
+    shift = np.asarray(shift, np.int64)
+    left = np.maximum(shift, 0)
+    right = np.maximum(-shift, 0)
+    shifted = wrap_int32(np.asarray(x, np.int64) << left)
+    return rounding_divide_by_pot(rounding_doubling_high_mul(shifted, mult), right)
+
+
+def saturating_left_shift(x: ArrayLike, exponent: int) -> Int64s:
+    """``x * 2**exponent``, saturated to int32."""
+    return np.clip(np.asarray(x, np.int64) << exponent, INT32_MIN, INT32_MAX)
+
+
+def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31) -> int:
+    """Largest input difference that still fits after rescaling to ``integer_bits``."""
+    largest = float((1 << integer_bits) - 1) * 2.0 ** (total_signed_bits - integer_bits)
+    return math.floor(largest / 2.0**left_shift)
+
+
+def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Int64s:
+    """``exp(a)`` for ``a <= 0`` in Q(integer_bits); the result is Q0, raw int32.
+
+    The argument is split into a multiple of 1/4, handled by repeated multiplication with
+    ``exp(-2**k)``, and a rest in ``[-1/4, 0)``, handled by a polynomial.
+    """
+    a = np.asarray(a, np.int64)
+    fractional_bits = 31 - integer_bits
+    one_quarter = np.int64(1) << (fractional_bits - 2)
+    mask = one_quarter - 1
+    rest = (a & mask) - one_quarter
+    result = _exp_on_interval_minus_quarter_to_zero(rest << integer_bits)
+    remainder = rest - a
+    for exponent, multiplier in (
+        (-2, 1672461947),
+        (-1, 1302514674),
+        (0, 790015084),
+        (1, 290630308),
+        (2, 39332535),
+        (3, 720401),
+        (4, 242),
+    ):
+        if integer_bits > exponent:
+            bit = np.int64(1) << (fractional_bits + exponent)
+            scaled = rounding_doubling_high_mul(result, multiplier)
+            result = np.where(remainder & bit, scaled, result)
+    if integer_bits > 5:
+        result = np.where(a < -(np.int64(1) << (fractional_bits + 5)), 0, result)
+    return np.where(a == 0, INT32_MAX, result)
+
+
+def _exp_on_interval_minus_quarter_to_zero(a: Int64s) -> Int64s:
+    """Fourth-order Taylor polynomial of exp around -1/8, in Q0."""
+    constant_term = 1895147668  # exp(-1/8)
+    constant_1_over_3 = 715827883
+    x = a + (1 << 28)
+    x2 = rounding_doubling_high_mul(x, x)
+    x3 = rounding_doubling_high_mul(x2, x)
+    x4 = rounding_doubling_high_mul(x2, x2)
+    x4_over_4 = rounding_divide_by_pot(x4, 2)
+    tail = rounding_divide_by_pot(
+        rounding_doubling_high_mul(x4_over_4 + x3, constant_1_over_3) + x2, 1
+    )
+    return constant_term + rounding_doubling_high_mul(constant_term, x + tail)
+
+
+def one_over_one_plus_x(a: ArrayLike) -> Int64s:
+    """``1 / (1 + a)`` for ``a`` in ``[0, 1]``, both Q0: three Newton-Raphson steps."""
+    x = _newton_reciprocal(_half_sum_with_one(a))
+    return saturating_left_shift(x, 1)
+
+
+def one_minus_x_over_one_plus_x(a: ArrayLike) -> Int64s:
+    """``(1 - a) / (1 + a)`` for ``a`` in ``[0, 1]``, both Q0."""
+    x = _newton_reciprocal(_half_sum_with_one(a))
+    return saturating_left_shift(x - (1 << 29), 2)
+
+
+def _half_sum_with_one(a: ArrayLike) -> Int64s:
+    total = np.asarray(a, np.int64) + INT32_MAX
+    return np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
+
+
+def _newton_reciprocal(half_denominator: Int64s) -> Int64s:
+    """``1 / half_denominator`` in Q2 for Q0 arguments in ``[1/2, 1]``."""
+    constant_48_over_17 = 1515870810
+    constant_neg_32_over_17 = -1010580540
+    x = constant_48_over_17 + rounding_doubling_high_mul(half_denominator, constant_neg_32_over_17)
+    for _ in range(3):
+        product = rounding_doubling_high_mul(half_denominator, x)
+        error = (1 << 29) - product
+        x = x + saturating_left_shift(rounding_doubling_high_mul(x, error), 2)
+    return x
+
+
+def logistic(a: ArrayLike, integer_bits: int) -> Int64s:
+    """``1 / (1 + exp(-a))``: Q(integer_bits) in, Q0 out."""
+    a = np.asarray(a, np.int64)
+    positive = one_over_one_plus_x(exp_on_negative_values(-np.abs(a), integer_bits))
+    result = np.where(a > 0, positive, INT32_MAX - positive)
+    return np.where(a == 0, 1 << 30, result)
+
+
+def tanh(a: ArrayLike, integer_bits: int) -> Int64s:
+    """Hyperbolic tangent: Q(integer_bits) in, Q0 out."""
+    a = np.asarray(a, np.int64)
+    # The same raw value with one more integer bit is twice the argument: exp(-2|a|).
+    magnitude = one_minus_x_over_one_plus_x(exp_on_negative_values(-np.abs(a), integer_bits + 1))
+    result = np.where(a < 0, -magnitude, magnitude)
+    return np.where(a == 0, 0, result)

@@ -1,0 +1,27 @@
+"""The graph: types, nodes, verification of stages, rewriting, a text dump."""
+
+from tinyrt.ir.graph import BoundNode, Graph, Node, Value
+from tinyrt.ir.rewrite import Patch, Refusal, RewriteLog, Rule, rewrite
+from tinyrt.ir.text import dump
+from tinyrt.ir.types import DType, QParams, Shape, TensorType
+from tinyrt.ir.verify import OpRules, Stage, verify
+
+__all__ = [
+    "BoundNode",
+    "DType",
+    "Graph",
+    "Node",
+    "OpRules",
+    "Patch",
+    "QParams",
+    "Refusal",
+    "RewriteLog",
+    "Rule",
+    "Shape",
+    "Stage",
+    "TensorType",
+    "Value",
+    "dump",
+    "rewrite",
+    "verify",
+]

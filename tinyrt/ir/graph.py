@@ -1,0 +1,188 @@
+"""The one graph type: named values, nodes in execution order.
+
+Ops are TFLite's builtin ops with TFLite's attributes and NHWC layout. Nodes refer to values by
+name; names of imported tensors survive, rewrites append suffixes to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import VerifyError
+from tinyrt.ir.types import DType, QParams, Shape, TensorType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor: a constant if it has ``data``, else an input or the output of one node."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+    q: QParams | None = None
+    data: NDArray[Any] | None = None
+
+    @classmethod
+    def constant(cls, name: str, data: NDArray[Any], q: QParams | None = None) -> Value:
+        """A value with the shape and dtype of ``data``."""
+        return cls(name, DType.of(data.dtype), tuple(data.shape), q, data)
+
+    @property
+    def type(self) -> TensorType:
+        """Dtype and shape."""
+        return TensorType(self.dtype, self.shape)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is known before the model runs."""
+        return self.data is not None
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take."""
+        return self.size * self.dtype.itemsize
+
+    def describe(self) -> str:
+        """``'x' s8[1,96,96,3]``, for messages."""
+        return f"'{self.name}' {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One op: its inputs (an empty name stands for an absent optional one) and outputs."""
+
+    op: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundNode:
+    """A node with its values looked up: what kernels, shape rules and writers work on."""
+
+    index: int
+    node: Node
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+
+    @property
+    def op(self) -> str:
+        """The op's name, such as ``conv2d``."""
+        return self.node.op
+
+    @property
+    def name(self) -> str:
+        """The node's name in the model."""
+        return self.node.name
+
+    @property
+    def attrs(self) -> Any:
+        """The op's attribute record."""
+        return self.node.attrs
+
+    def input(self, i: int) -> Value:
+        """Input ``i``, which must be present.
+
+        Raises:
+            VerifyError: the node has no such input.
+
+        """
+        value = self.inputs[i] if i < len(self.inputs) else None
+        if value is None:
+            raise VerifyError(f"input {i} is missing", op=self.describe())
+        return value
+
+    def optional(self, i: int) -> Value | None:
+        """Input ``i``, or None where it is absent."""
+        return self.inputs[i] if i < len(self.inputs) else None
+
+    @property
+    def output(self) -> Value:
+        """The first output."""
+        return self.outputs[0]
+
+    def describe(self) -> str:
+        """``#3 conv2d 'stem/conv'``, for messages."""
+        return f"#{self.index} {self.op} '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model: values by name, nodes in execution order.
+
+    Attributes:
+        name: the model's name.
+        inputs: names of the input values, in the model's order.
+        outputs: names of the output values, in the model's order.
+        values: every value that a node, input or output refers to.
+        nodes: in an order in which each input is defined before it is used.
+
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    values: dict[str, Value] = field(repr=False)
+    nodes: tuple[Node, ...] = field(repr=False)
+
+    def value(self, name: str) -> Value:
+        """The value of that name."""
+        return self.values[name]
+
+    @property
+    def input_values(self) -> tuple[Value, ...]:
+        """The inputs, in the model's order."""
+        return tuple(self.values[n] for n in self.inputs)
+
+    @property
+    def output_values(self) -> tuple[Value, ...]:
+        """The outputs, in the model's order."""
+        return tuple(self.values[n] for n in self.outputs)
+
+    def bind(self, index: int) -> BoundNode:
+        """Node ``index`` with its values."""
+        node = self.nodes[index]
+        return BoundNode(
+            index,
+            node,
+            tuple(self.values[n] if n else None for n in node.inputs),
+            tuple(self.values[n] for n in node.outputs),
+        )
+
+    def bound(self) -> Iterator[BoundNode]:
+        """All nodes in execution order, each with its values."""
+        return (self.bind(i) for i in range(len(self.nodes)))
+
+    def consumers(self, name: str) -> list[Node]:
+        """Nodes that read the value; empty for a mere output."""
+        return [n for n in self.nodes if name in n.inputs]
+
+    def producer(self, name: str) -> Node | None:
+        """The node that writes the value; None for inputs and constants."""
+        return next((n for n in self.nodes if name in n.outputs), None)
+
+    def with_nodes(self, nodes: Iterable[Node], values: Iterable[Value] = ()) -> Graph:
+        """A copy with these nodes; ``values`` are added or replace those of the same name."""
+        merged = dict(self.values)
+        merged.update((v.name, v) for v in values)
+        return replace(self, nodes=tuple(nodes), values=merged)
+
+    def unique_name(self, wish: str) -> str:
+        """``wish``, or ``wish_1``, ``wish_2``, ... if a value has that name already."""
+        name, i = wish, 0
+        while name in self.values:
+            i += 1
+            name = f"{wish}_{i}"
+        return name

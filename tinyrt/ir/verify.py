@@ -1,0 +1,143 @@
+"""What is legal at each stage; checked after every pass, always."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+from tinyrt.errors import TinyrtError, VerifyError, error_context
+from tinyrt.ir.graph import BoundNode, Graph, Value
+from tinyrt.ir.types import DType, TensorType
+
+
+class Stage(Enum):
+    """FLOAT: float32 activations. INT8: quantised ones. PLANNED: any, each with a place."""
+
+    FLOAT = "float"
+    INT8 = "int8"
+    PLANNED = "planned"
+
+
+class OpRules(Protocol):
+    """What verification asks of an op's record."""
+
+    @property
+    def arity(self) -> tuple[int, int]:
+        """Least and most number of inputs."""
+        ...
+
+    @property
+    def float_only(self) -> bool:
+        """Whether the op must be gone before the graph is quantised."""
+        ...
+
+    def infer(self, attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+        """Output types from attributes and input types."""
+        ...
+
+    def check_quant(self, node: BoundNode) -> None:
+        """Raise if the quantisation parameters break the op's rules."""
+        ...
+
+
+def verify(
+    graph: Graph,
+    rules: Mapping[str, OpRules],
+    stage: Stage | None = None,
+    placed: Collection[str] = (),
+) -> Graph:
+    """Check the graph's invariants and return it unchanged.
+
+    Every input is defined before use and every name once, shapes and dtypes are re-derived and
+    equal, and the stage's own rules hold. Without a stage, only the structure is checked.
+
+    Args:
+        graph: what to check.
+        rules: op name -> record.
+        stage: whose rules must hold.
+        placed: at PLANNED, the values that have a place in the arena.
+
+    Raises:
+        VerifyError: an invariant is broken.
+
+    """
+    defined = {n for n, v in graph.values.items() if v.is_constant}
+    for name in graph.inputs:
+        if name not in graph.values:
+            raise VerifyError(f"input '{name}' has no value")
+        defined.add(name)
+    for i, node in enumerate(graph.nodes):
+        where = f"#{i} {node.op} '{node.name}'"
+        _check_names(graph, i, where, defined)
+        bound = graph.bind(i)
+        with error_context(op=where):
+            _check_types(bound, rules)
+            _check_stage(bound, rules[node.op], stage)
+        defined.update(node.outputs)
+    for name in graph.outputs:
+        if name not in defined:
+            raise VerifyError(f"output '{name}' is never computed")
+    if stage is Stage.PLANNED:
+        _check_placed(graph, placed)
+    return graph
+
+
+def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> None:
+    node = graph.nodes[index]
+    for name in node.inputs:
+        if name and name not in defined:
+            raise VerifyError(f"'{name}' is used before it is defined", op=where)
+    for name in node.outputs:
+        if name in defined:
+            raise VerifyError(f"'{name}' is defined twice", op=where)
+        if name not in graph.values:
+            raise VerifyError(f"output '{name}' has no value", op=where)
+
+
+def _check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
+    if node.op not in rules:
+        raise VerifyError(f"there is no op '{node.op}'")
+    spec = rules[node.op]
+    least, most = spec.arity
+    if not least <= len(node.inputs) <= most:
+        raise VerifyError(
+            f"{len(node.inputs)} inputs",
+            expected=f"{least}" if least == most else f"{least}-{most}",
+        )
+    found = tuple(v.type for v in node.outputs)
+    derived = spec.infer(node.attrs, [v.type if v else None for v in node.inputs])
+    if found != derived:
+        raise VerifyError(
+            f"output is {', '.join(map(str, found))}",
+            tensor=node.output.describe(),
+            expected=", ".join(map(str, derived)),
+        )
+
+
+def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
+    activations = [v for v in (*node.inputs, *node.outputs) if v and not v.is_constant]
+    if stage is Stage.FLOAT:
+        for value in activations:
+            if value.dtype is not DType.FLOAT32:
+                raise _wrong(value, "float32 activations before quantisation")
+    elif stage is Stage.INT8 and spec.float_only:
+        raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
+    if any(v.q for v in activations):
+        for value in activations:
+            if value.dtype is DType.INT8 and value.q is None:
+                raise _wrong(value, "quantisation parameters on every int8 tensor")
+        spec.check_quant(node)
+
+
+def _check_placed(graph: Graph, placed: Collection[str]) -> None:
+    names = [*graph.inputs, *(o for n in graph.nodes for o in n.outputs)]
+    for name in names:
+        if name not in placed:
+            raise VerifyError("no place in the arena", tensor=graph.value(name).describe())
+
+
+def _wrong(value: Value, expected: str) -> TinyrtError:
+    return VerifyError(
+        "a tensor does not fit its stage", tensor=value.describe(), expected=expected
+    )

@@ -1,0 +1,62 @@
+"""Activations that are fused into other ops: a clamp in float, a clamp of raw values in int8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, round_half_away
+from tinyrt.ir import Value
+from tinyrt.ops.spec import qparams
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "NONE": (-np.inf, np.inf),
+    "RELU": (0.0, np.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+
+
+def bounds(activation: str) -> tuple[float, float]:
+    """Least and greatest real value.
+
+    Raises:
+        ShapeError: the activation is not one that ops can absorb.
+
+    """
+    if activation not in BOUNDS:
+        raise ShapeError(f"fused activation '{activation}'", expected=", ".join(BOUNDS))
+    return BOUNDS[activation]
+
+
+def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
+    """Clamp float values, any shape."""
+    low, high = bounds(activation)
+    return x if activation == "NONE" else np.clip(x, low, high, dtype=x.dtype)
+
+
+def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
+    """The gradient that passes the clamp: where the output lies strictly inside its bounds."""
+    if activation == "NONE":
+        return grad
+    low, high = bounds(activation)
+    return grad * ((output > low) & (output < high))
+
+
+def act_range_s8(activation: str, output: Value) -> tuple[int, int]:
+    """Least and greatest int8 value of an output with this activation.
+
+    Bounds are divided by the scale in float32, as TFLite does.
+    """
+    scale, zp = qparams(output)
+    low, high = bounds(activation)
+    least = INT8_MIN if low == -np.inf else zp + _steps(low, scale)
+    most = INT8_MAX if high == np.inf else zp + _steps(high, scale)
+    return max(INT8_MIN, least), min(INT8_MAX, most)
+
+
+def _steps(real: float, scale: np.float32) -> int:
+    return round_half_away(float(np.float32(real) / scale))

@@ -1,0 +1,152 @@
+"""conv2d: 2-D convolution, also grouped, with fused bias and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.window import Pair, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2dAttrs:
+    """TFLite's Conv2DOptions."""
+
+    stride: Pair = (1, 1)
+    padding: str = "SAME"
+    dilation: Pair = (1, 1)
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2dS8:
+    """What the integer kernel knows beforehand."""
+
+    window: Window
+    x_zp: int
+    requant: Requant
+
+
+def window_of(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Window:
+    """The sliding window for input ``x`` (n, h, w, c) and weights ``w`` (c_out, kh, kw, c_in)."""
+    return Window.of((x[1], x[2]), (w[1], w[2]), attrs.stride, attrs.padding, attrs.dilation)
+
+
+def infer(attrs: Conv2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(n, h, w, c_in), weights (c_out, kh, kw, c_in / groups), bias (c_out,) -> (n, h, w, c_out)."""
+    x, w, *rest = inputs
+    if x is None or w is None or len(x.shape) != 4 or len(w.shape) != 4:
+        raise ShapeError(f"input {x}, weights {w}", expected="4-D input and 4-D weights")
+    groups, rest_channels = divmod(x.shape[3], w.shape[3])
+    if rest_channels or w.shape[0] % groups:
+        raise ShapeError(
+            f"{x.shape[3]} input channels do not fit weights {w}",
+            expected=f"a multiple of {w.shape[3]} that divides {w.shape[0]} output channels",
+        )
+    check_bias(rest[0] if rest else None, w.shape[0])
+    out = window_of(attrs, x.shape, w.shape).out
+    return (TensorType(x.dtype, (x.shape[0], *out, w.shape[0])),)
+
+
+def check_bias(bias: TensorType | None, channels: int) -> None:
+    """Raise ``ShapeError`` unless the bias is absent or has one element per channel."""
+    if bias is not None and bias.shape != (channels,):
+        raise ShapeError(
+            f"bias is {bias}", expected=f"one element per output channel: [{channels}]"
+        )
+
+
+def _convolve(window: Window, padded: Array, w: Array) -> Array:
+    """Sum over taps and input channels, as one matrix product per group."""
+    c_out, kh, kw, c_in = w.shape
+    groups = padded.shape[3] // c_in
+    per_group = c_out // groups
+    parts = []
+    for g in range(groups):
+        columns = window.patches(padded[..., g * c_in : (g + 1) * c_in])
+        columns = columns.reshape(-1, kh * kw * c_in)
+        parts.append(columns @ w[g * per_group : (g + 1) * per_group].reshape(per_group, -1).T)
+    acc = parts[0] if groups == 1 else np.concatenate(parts, axis=1)
+    return acc.reshape(padded.shape[0], *window.out, c_out)
+
+
+def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
+    window = window_of(attrs, x.shape, w.shape)
+    acc = _convolve(window, window.pad(x), w)
+    return activate(acc if bias is None else acc + bias, attrs.activation)
+
+
+def vjp(
+    attrs: Conv2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of x, w and bias."""
+    x, w, *bias = inputs
+    window = window_of(attrs, x.shape, w.shape)
+    grad = activation_grad(output, grad, attrs.activation)
+    padded = window.pad(x)
+    dx, dw = np.zeros_like(padded), np.zeros_like(w)
+    c_out, _, _, c_in = w.shape
+    groups = x.shape[3] // c_in
+    per_group = c_out // groups
+    for g in range(groups):
+        ins, outs = slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
+        rows = grad[..., outs].reshape(-1, per_group)
+        columns = window.patches(padded[..., ins]).reshape(rows.shape[0], -1)
+        dw[outs] = (rows.T @ columns).reshape(dw[outs].shape)
+        for i, j, where in window.taps():
+            part = (rows @ w[outs, i, j]).reshape(*grad.shape[:3], c_in)
+            dx[(*where, ins)] += part
+    db = (grad.sum(axis=(0, 1, 2)),) if bias else ()
+    return (window.crop(dx, x.shape), dw, *db)
+
+
+def prepare_s8(node: BoundNode) -> Conv2dS8:
+    """Multipliers, clamp and window of one node."""
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    scales = weight_scales(w, axis=0, channels=w.shape[0])
+    mult, shift = channel_multipliers(x, scales, y)
+    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
+    return Conv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
+
+
+def ref_s8(
+    p: Conv2dS8, x: NDArray[np.int8], w: NDArray[np.int8], bias: NDArray[np.int32] | None = None
+) -> NDArray[np.int8]:
+    """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``.
+
+    The sum runs in float64, which holds every int32 accumulator exactly and has a fast matmul.
+    """
+    centred = p.window.pad(x.astype(np.float64) - p.x_zp)
+    acc = _convolve(p.window, centred, w.astype(np.float64)).astype(np.int64)
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
+def macs(node: BoundNode) -> int:
+    """Output elements times taps times input channels per group."""
+    w = node.input(1)
+    return node.output.size * (w.size // w.shape[0])
+
+
+CONV2D = OpSpec(
+    name="conv2d",
+    attrs=Conv2dAttrs,
+    arity=(2, 3),
+    infer=infer,
+    quant=Quant.WEIGHTED,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    macs=macs,
+)

@@ -1,0 +1,74 @@
+"""Requantisation constants of ops with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import VerifyError
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
+from tinyrt.ir import DType, Value
+from tinyrt.ops.spec import Array, qparams
+
+
+@dataclass(frozen=True, slots=True)
+class Requant:
+    """From int32 accumulators to int8 outputs.
+
+    Attributes:
+        mult: mantissas, one per output channel.
+        shift: exponents, one per output channel.
+        y_zp: the output's zero point.
+        act_min: least int8 output.
+        act_max: greatest int8 output.
+
+    """
+
+    mult: NDArray[np.int32]
+    shift: NDArray[np.int32]
+    y_zp: int
+    act_min: int
+    act_max: int
+
+    def apply(self, acc: Array) -> NDArray[np.int8]:
+        """``acc`` (..., channels), exact integers, to int8 of the same shape."""
+        scaled = multiply_by_quantized_multiplier(acc, self.mult, self.shift)
+        return np.clip(scaled + self.y_zp, self.act_min, self.act_max).astype(np.int8)
+
+
+def weight_scales(weights: Value, axis: int, channels: int) -> NDArray[np.float32]:
+    """One float32 scale per output channel.
+
+    Raises:
+        VerifyError: weights are not int8 with zero point 0, or scales do not match the channels.
+
+    """
+    q = weights.q
+    if q is None or weights.dtype is not DType.INT8:
+        raise VerifyError(
+            "weights are not quantised", tensor=weights.describe(), expected="int8 with scales"
+        )
+    if q.zero_point != 0:
+        raise VerifyError(
+            f"weights have zero point {q.zero_point}", tensor=weights.describe(), expected="0"
+        )
+    if q.axis is not None and (q.axis != axis or len(q.scales) != channels):
+        raise VerifyError(
+            f"{len(q.scales)} scales along axis {q.axis}",
+            tensor=weights.describe(),
+            expected=f"one scale, or {channels} along axis {axis}",
+        )
+    return np.broadcast_to(np.asarray(q.scales, np.float32), (channels,))
+
+
+def channel_multipliers(
+    x: Value, weights: NDArray[np.float32], y: Value
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Mantissas and exponents of ``x_scale * w_scale[c] / y_scale``, in float64 as TFLite does."""
+    x_scale, _ = qparams(x)
+    y_scale, _ = qparams(y)
+    real = np.float64(x_scale) * weights.astype(np.float64) / np.float64(y_scale)
+    pairs = [quantize_multiplier(float(r)) for r in real]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)

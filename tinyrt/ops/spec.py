@@ -1,0 +1,170 @@
+"""The record that describes one op to every part of the toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import VerifyError
+from tinyrt.ir import BoundNode, DType, TensorType, Value
+
+Array = NDArray[Any]
+Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoAttrs:
+    """Attributes of an op that has none."""
+
+
+class Quant(Enum):
+    """How an op's tensors get their quantisation parameters."""
+
+    WEIGHTED = "weighted"
+    """Constant weights (input 1) symmetric, bias (input 2) int32, output with a range of its own."""
+    OWN_RANGE = "own range"
+    """The output's range is calibrated."""
+    SAME_AS_INPUT = "same as input"
+    """Inputs and output share scale and zero point: the op only moves or selects data."""
+    FIXED = "fixed"
+    """The output's parameters are prescribed by the op (``fixed_output``)."""
+    BOUNDARY = "boundary"
+    """quantize and dequantize: the border itself."""
+    FLOAT_ONLY = "float only"
+    """Must be folded or replaced before quantisation."""
+
+
+class CWriter(Protocol):
+    """What an op needs of the C exporter to write its own call."""
+
+    def array(self, ctype: str, suffix: str, data: Array) -> str:
+        """Define a ``static const`` array for the current op and return its C name."""
+        ...
+
+    def params(self, ctype: str, fields: Mapping[str, object]) -> str:
+        """Define the current op's constant parameter struct and return a pointer to it."""
+        ...
+
+    def pointer(self, value: Value) -> str:
+        """The C expression for the first element of a tensor, wherever it lies."""
+        ...
+
+    def scratch(self) -> str:
+        """The C expression for the current op's scratch memory."""
+        ...
+
+    def call(self, kernel: str, *arguments: str) -> None:
+        """Write the call and add the kernel's source file to the project."""
+        ...
+
+
+def no_macs(node: BoundNode) -> int:
+    """Multiply-accumulates of an op that has none."""
+    del node
+    return 0
+
+
+def no_scratch(node: BoundNode) -> int:
+    """Scratch bytes of a kernel that needs none."""
+    del node
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """One op, for every part of the toolchain.
+
+    Attributes:
+        name: the op's only name, in snake case (``conv2d``).
+        attrs: the frozen dataclass of its attributes.
+        arity: least and most number of inputs.
+        infer: output types from attributes and input types; raises ``ShapeError``.
+        quant: how its tensors get their quantisation parameters.
+        ref_f32: ``(attrs, *arrays) -> array``, the float specification.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``, one per input, None where there is none.
+        prepare_s8: everything integer that can be computed before the first inference: multipliers,
+            clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
+        ref_s8: ``(prepared, *arrays) -> array``, the integer specification of every backend.
+        fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
+        macs: multiply-accumulates of one inference.
+        scratch_bytes: working memory of the C kernel, in bytes.
+        emit_c: writes the C call; None where the op has no kernel.
+        rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
+
+    """
+
+    name: str
+    attrs: type
+    arity: tuple[int, int]
+    infer: Infer
+    quant: Quant
+    ref_f32: Callable[..., Array] | None = None
+    vjp: Callable[[Any, Sequence[Array], Array, Array], tuple[Array | None, ...]] | None = None
+    prepare_s8: Callable[[BoundNode], Any] | None = None
+    ref_s8: Callable[..., Array] | None = None
+    fixed_output: tuple[float, int] | None = None
+    macs: Callable[[BoundNode], int] = no_macs
+    scratch_bytes: Callable[[BoundNode], int] = no_scratch
+    emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
+    rebatch: Callable[[Any, int, int], Any] | None = None
+    examples: tuple[Any, ...] = field(default=())
+
+    @property
+    def float_only(self) -> bool:
+        """Whether the op must be gone before the graph is quantised."""
+        return self.quant is Quant.FLOAT_ONLY
+
+    def check_quant(self, node: BoundNode) -> None:
+        """Raise ``VerifyError`` where quantisation parameters break the op's rules."""
+        if self.prepare_s8 is None:
+            raise VerifyError(f"{self.name} has no integer form", hint="keep this op in float")
+        self.prepare_s8(node)
+
+
+def is_integer(node: BoundNode) -> bool:
+    """Whether the node takes the integer path: any of its activations is quantised."""
+    values = (*node.inputs, *node.outputs)
+    return any(v is not None and v.q is not None and not v.is_constant for v in values)
+
+
+def qparams(value: Value) -> tuple[np.float32, int]:
+    """Per-tensor scale (float32, as stored in the file) and zero point of an activation.
+
+    Raises:
+        VerifyError: the tensor is not quantised per tensor.
+
+    """
+    q = value.q
+    if q is None or len(q.scales) != 1:
+        raise VerifyError(
+            "the tensor is not quantised per tensor",
+            tensor=value.describe(),
+            expected="one scale and one zero point",
+        )
+    return np.float32(q.scale), q.zero_point
+
+
+def require_same_q(node: BoundNode, *values: Value) -> None:
+    """Raise ``VerifyError`` unless all the values have the first one's scale and zero point."""
+    first = qparams(values[0])
+    for value in values[1:]:
+        if qparams(value) != first:
+            raise VerifyError(
+                f"scale and zero point {qparams(value)} differ from {first}",
+                tensor=value.describe(),
+                expected=f"those of {values[0].describe()}: {node.op} only moves data",
+            )
+
+
+def require_s8(*values: Value) -> None:
+    """Raise ``VerifyError`` unless all the values are int8."""
+    for value in values:
+        if value.dtype is not DType.INT8:
+            raise VerifyError(
+                "the integer kernel takes int8", tensor=value.describe(), expected="int8"
+            )

@@ -1,0 +1,111 @@
+"""Padding and stride arithmetic of convolutions and poolings, and their padded views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import Shape
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window sliding over height and width.
+
+    Attributes:
+        kernel: taps (height, width).
+        stride: step between outputs.
+        dilation: step between taps.
+        before: padding rows above and columns to the left.
+        after: padding rows below and columns to the right.
+        out: output height and width.
+
+    """
+
+    kernel: Pair
+    stride: Pair
+    dilation: Pair
+    before: Pair
+    after: Pair
+    out: Pair
+
+    @classmethod
+    def of(
+        cls, in_hw: Pair, kernel: Pair, stride: Pair, padding: str, dilation: Pair = (1, 1)
+    ) -> Window:
+        """The window for an input of that height and width, padded as TFLite does.
+
+        Raises:
+            ShapeError: padding is neither SAME nor VALID, or no output is left.
+
+        """
+        if padding not in ("SAME", "VALID"):
+            raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
+        before, after, out = [], [], []
+        for size, k, s, d in zip(in_hw, kernel, stride, dilation, strict=True):
+            extent = (k - 1) * d + 1
+            n = -(-size // s) if padding == "SAME" else -(-(size - extent + 1) // s)
+            if n < 1:
+                raise ShapeError(
+                    f"a window of {extent} does not fit into {size} elements",
+                    expected="an input at least as large as the window, or padding SAME",
+                )
+            total = max((n - 1) * s + extent - size, 0) if padding == "SAME" else 0
+            before.append(total // 2)
+            after.append(total - total // 2)
+            out.append(n)
+        return cls(kernel, stride, dilation, _pair(before), _pair(after), _pair(out))
+
+    def pad(self, x: NDArray[Any], fill: float = 0) -> NDArray[Any]:
+        """``x`` (n, h, w, c) with the window's border, filled with ``fill``."""
+        (top, left), (bottom, right) = self.before, self.after
+        if not (top or left or bottom or right):
+            return x
+        return np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+
+    def crop(self, padded: NDArray[Any], in_shape: Shape) -> NDArray[Any]:
+        """The part of a padded array that is the input itself."""
+        top, left = self.before
+        return padded[:, top : top + in_shape[1], left : left + in_shape[2], :]
+
+    def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
+        """For each tap, its row and column and the slices of the padded input it reads."""
+        every = slice(None)
+        for i in range(self.kernel[0]):
+            for j in range(self.kernel[1]):
+                rows = _steps(i * self.dilation[0], self.stride[0], self.out[0])
+                columns = _steps(j * self.dilation[1], self.stride[1], self.out[1])
+                yield i, j, (every, rows, columns)
+
+    def patches(self, padded: NDArray[Any]) -> NDArray[Any]:
+        """A view (n, out_h, out_w, kh, kw, c) of what each output reads of the padded input."""
+        n, _, _, c = padded.shape
+        sn, sh, sw, sc = padded.strides
+        return np.lib.stride_tricks.as_strided(
+            padded,
+            (n, *self.out, *self.kernel, c),
+            (
+                sn,
+                sh * self.stride[0],
+                sw * self.stride[1],
+                sh * self.dilation[0],
+                sw * self.dilation[1],
+                sc,
+            ),
+            writeable=False,
+        )
+
+
+def _steps(start: int, step: int, count: int) -> slice:
+    return slice(start, start + (count - 1) * step + 1, step)
+
+
+def _pair(values: list[int]) -> Pair:
+    return values[0], values[1]
