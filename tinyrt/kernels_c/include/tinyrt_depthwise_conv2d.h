@@ -1,0 +1,29 @@
+/** depthwise_conv2d: each input channel has filters of its own. */
+#ifndef TINYRT_DEPTHWISE_CONV2D_H
+#define TINYRT_DEPTHWISE_CONV2D_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Requires: y.c is a multiple of x.c; kernel_h * kernel_w * 32640 + |bias| < 2^31. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t x_zp;
+    tinyrt_requant_params requant;
+} tinyrt_depthwise_conv2d_s8_params;
+
+/** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp); output channel c reads input channel
+ *  c / (y.c / x.c). w is (1, kernel_h, kernel_w, c_out); bias may be NULL; y overlaps nothing. */
+void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
+                                const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+/** maximum: the larger of two values of one scale, with broadcasting. */
+#ifndef TINYRT_MAXIMUM_H
+#define TINYRT_MAXIMUM_H
+
+#include "tinyrt_broadcast.h"
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** y = max(a, b), raw values. y may be an input that does not repeat. */
+void tinyrt_maximum_s8(const tinyrt_broadcast *shape, const int8_t *a, const int8_t *b, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

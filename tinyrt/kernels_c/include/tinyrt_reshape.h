@@ -1,0 +1,19 @@
+/** reshape: the same bytes under another shape. */
+#ifndef TINYRT_RESHAPE_H
+#define TINYRT_RESHAPE_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** y = x, byte by byte; for a reshape between a model input and a model output, which cannot share
+ *  memory. y overlaps nothing. */
+void tinyrt_reshape_s8(int32_t size, const int8_t *x, int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

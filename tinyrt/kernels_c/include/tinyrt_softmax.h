@@ -1,0 +1,28 @@
+/** softmax over the last axis, in fixed point. */
+#ifndef TINYRT_SOFTMAX_H
+#define TINYRT_SOFTMAX_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** x_mult and x_shift bring differences of x to Q5.26; differences below diff_min give 0.
+ *  Requires: x_shift >= 0; c < 2^12. */
+typedef struct {
+    int32_t rows;
+    int32_t c;
+    int32_t x_mult;
+    int32_t x_shift;
+    int32_t diff_min;
+} tinyrt_softmax_s8_params;
+
+/** y = exp(x - max) / sum(exp(x - max)) at scale 1/256 and zero point -128. y may be x. */
+void tinyrt_softmax_s8(const tinyrt_softmax_s8_params *p, const int8_t *x, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+/** Types that the kernels share. Tensors are dense, row-major, channels last. */
+#ifndef TINYRT_TYPES_H
+#define TINYRT_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define TINYRT_RESTRICT
+#else
+#define TINYRT_RESTRICT restrict
+#endif
+
+/** Axes that the kernels for any rank can walk over. */
+#define TINYRT_MAX_RANK 6
+
+/** A requirement of a kernel. The exporter has checked it; define this as assert to see it fail. */
+#ifndef TINYRT_ASSERT
+#define TINYRT_ASSERT(condition) ((void)0)
+#endif
+
+/** What a model's invoke function returns. */
+typedef enum {
+    TINYRT_OK = 0,
+    TINYRT_NULL_ARENA = 1,
+    TINYRT_MISALIGNED_ARENA = 2,
+} tinyrt_status;
+
+/** A shape: batch, height, width, channels. */
+typedef struct {
+    int32_t n;
+    int32_t h;
+    int32_t w;
+    int32_t c;
+} tinyrt_nhwc;
+
+/** A window that slides over height and width. Padding is what lies before the first element. */
+typedef struct {
+    int32_t kernel_h;
+    int32_t kernel_w;
+    int32_t stride_h;
+    int32_t stride_w;
+    int32_t dilation_h;
+    int32_t dilation_w;
+    int32_t pad_top;
+    int32_t pad_left;
+} tinyrt_window;
+
+/** From int32 accumulators to int8 outputs: one mantissa and exponent for each output channel
+ *  (step 1), or one for all of them (step 0). */
+typedef struct {
+    const int32_t *mult;
+    const int8_t *shift;
+    int32_t step;
+    int32_t y_zp;
+    int32_t act_min;
+    int32_t act_max;
+} tinyrt_requant_params;
+
+#endif
