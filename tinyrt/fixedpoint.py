@@ -12,6 +12,7 @@ Arrays are int64 while computing, so that NumPy cannot overflow where the device
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +93,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, mult: ArrayLike, shift: Array
 
 def saturating_left_shift(x: ArrayLike, exponent: int) -> Int64s:
     """``x * 2**exponent``, saturated to int32."""
-    return np.clip(np.asarray(x, np.int64) << exponent, INT32_MIN, INT32_MAX)
+    return np.asarray(np.clip(np.asarray(x, np.int64) << exponent, INT32_MIN, INT32_MAX))
 
 
 def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31) -> int:
@@ -191,3 +192,20 @@ def tanh(a: ArrayLike, integer_bits: int) -> Int64s:
     magnitude = one_minus_x_over_one_plus_x(exp_on_negative_values(-np.abs(a), integer_bits + 1))
     result = np.where(a < 0, -magnitude, magnitude)
     return np.where(a == 0, 0, result)
+
+
+def quantize(x: ArrayLike, scale: np.float32, zero_point: int, dtype: np.dtype) -> NDArray[Any]:
+    """``round(x / scale) + zero_point``, halves away from zero, clamped to ``dtype``.
+
+    The division is in float32, as TFLite's QUANTIZE kernel does it.
+    """
+    limits = np.iinfo(dtype)
+    steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero_point
+    return np.clip(rounded, limits.min, limits.max).astype(dtype)
+
+
+def dequantize(q: ArrayLike, scale: np.float32, zero_point: int) -> NDArray[np.float32]:
+    """``scale * (q - zero_point)`` in float32."""
+    centred = np.asarray(q, np.int32) - np.int32(zero_point)
+    return (centred * np.float32(scale)).astype(np.float32)

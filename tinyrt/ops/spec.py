@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
@@ -90,6 +90,7 @@ class OpSpec:
         prepare_s8: everything integer that can be computed before the first inference: multipliers,
             clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
         ref_s8: ``(prepared, *arrays) -> array``, the integer specification of every backend.
+        weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
         scratch_bytes: working memory of the C kernel, in bytes.
@@ -107,12 +108,12 @@ class OpSpec:
     vjp: Callable[[Any, Sequence[Array], Array, Array], tuple[Array | None, ...]] | None = None
     prepare_s8: Callable[[BoundNode], Any] | None = None
     ref_s8: Callable[..., Array] | None = None
+    weight_axis: int = 0
     fixed_output: tuple[float, int] | None = None
     macs: Callable[[BoundNode], int] = no_macs
     scratch_bytes: Callable[[BoundNode], int] = no_scratch
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
-    examples: tuple[Any, ...] = field(default=())
 
     @property
     def float_only(self) -> bool:

@@ -1,0 +1,7 @@
+"""Lifetimes, the arena plan, and an independent checker."""
+
+from tinyrt.memory.arena import ArenaPlan, plan_memory
+from tinyrt.memory.check import check_plan
+from tinyrt.memory.lifetimes import Buffer, buffers
+
+__all__ = ["ArenaPlan", "Buffer", "buffers", "check_plan", "plan_memory"]

@@ -1,0 +1,82 @@
+"""Which bytes must be kept from when to when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyrt.ir import Graph
+from tinyrt.ops import OPS
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Bytes that the arena must hold over a span of steps.
+
+    Attributes:
+        names: the values that lie in it (more than one where an op is a mere view).
+        nbytes: its size.
+        first: the step that writes it; -1 for model inputs, written before the first step.
+        last: the last step that reads it; the number of steps for model outputs.
+
+    """
+
+    names: tuple[str, ...]
+    nbytes: int
+    first: int
+    last: int
+
+    def alive_with(self, other: Buffer) -> bool:
+        """Whether there is a step at which both must be kept."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def scratch_name(index: int) -> str:
+    """The name under which node ``index``'s scratch memory appears in a plan."""
+    return f"scratch#{index}"
+
+
+def view_roots(graph: Graph) -> dict[str, str]:
+    """View -> the value whose bytes it shares.
+
+    A reshape's output is a view of its input, unless it is a model output (which may lie outside
+    the arena) or a view of a constant.
+    """
+    roots: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op != "reshape" or node.outputs[0] in graph.outputs:
+            continue
+        if not graph.value(node.inputs[0]).is_constant:
+            roots[node.outputs[0]] = roots.get(node.inputs[0], node.inputs[0])
+    return roots
+
+
+def buffers(graph: Graph) -> list[Buffer]:
+    """Every buffer of the arena: activations, model inputs and outputs, and scratch memory."""
+    roots = view_roots(graph)
+    end = len(graph.nodes)
+    first = {name: -1 for name in graph.inputs}
+    last = {name: -1 for name in graph.inputs}
+    members: dict[str, list[str]] = {name: [name] for name in graph.inputs}
+    for i, node in enumerate(graph.nodes):
+        for name in node.outputs:
+            root = roots.get(name, name)
+            members.setdefault(root, []).append(name)
+            first.setdefault(root, i)
+            last[root] = i
+        for name in node.inputs:
+            root = roots.get(name, name)
+            if root in last:
+                last[root] = i
+    for name in graph.outputs:
+        root = roots.get(name, name)
+        if root in last:
+            last[root] = end
+    found = [
+        Buffer(tuple(names), graph.value(root).nbytes, first[root], last[root])
+        for root, names in members.items()
+    ]
+    for bound in graph.bound():
+        nbytes = OPS[bound.op].scratch_bytes(bound)
+        if nbytes:
+            found.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
+    return found
