@@ -1,0 +1,36 @@
+# make setup | demo | test | lint | format | clean
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+C_FILES = $(shell git ls-files '*.c' '*.h')
+
+.PHONY: setup demo test lint format clean
+
+setup: $(READY)
+	@tools/setup_toolchain.sh
+
+$(READY): pyproject.toml tools/setup_python.sh
+	@PYTHON="$(PYTHON)" tools/setup_python.sh $(VENV)
+	@touch $@
+
+demo: setup
+	@$(BIN)/tinyrt demo
+
+test: setup
+	$(BIN)/pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_FILES)
+
+clean:
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis
