@@ -45,7 +45,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 def round_half_away(x: float) -> int:
     """Round to nearest, halves away from zero, as C's ``round``."""
-    return int(math.floor(abs(x) + 0.5)) * (1 if x >= 0 else -1)
+    return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1)
 
 
 def wrap_int32(x: ArrayLike) -> Int64s:
@@ -154,6 +154,20 @@ def one_over_one_plus_x(a: ArrayLike) -> Int64s:
     return saturating_left_shift(x, 1)
 
 
+def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Int64s, Int64s]:
+    """``1 / x`` for positive ``x`` in Q(integer_bits), raw int32.
+
+    Returns:
+        ``(r, e)`` with ``1 / x = r * 2**(-31 - e)`` and ``r`` in Q0: ``x`` is normalised to
+        ``[1, 2) * 2**e`` first.
+
+    """
+    x = np.asarray(x, np.int64)
+    # frexp is exact for integers below 2**53: its exponent is the number of significant bits.
+    headroom = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    return one_over_one_plus_x((x << headroom) - (1 << 31)), integer_bits - headroom
+
+
 def one_minus_x_over_one_plus_x(a: ArrayLike) -> Int64s:
     """``(1 - a) / (1 + a)`` for ``a`` in ``[0, 1]``, both Q0."""
     x = _newton_reciprocal(_half_sum_with_one(a))
@@ -197,12 +211,15 @@ def tanh(a: ArrayLike, integer_bits: int) -> Int64s:
 def quantize(x: ArrayLike, scale: np.float32, zero_point: int, dtype: np.dtype) -> NDArray[Any]:
     """``round(x / scale) + zero_point``, halves away from zero, clamped to ``dtype``.
 
-    The division is in float32, as TFLite's QUANTIZE kernel does it.
+    The division is in float32, as TFLite's QUANTIZE kernel does it. Infinities saturate; NaN
+    becomes the zero point.
     """
     limits = np.iinfo(dtype)
-    steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
+    with np.errstate(over="ignore"):
+        steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
+    steps = np.where(np.isnan(steps), 0.0, steps)
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero_point
-    return np.clip(rounded, limits.min, limits.max).astype(dtype)
+    return np.asarray(np.clip(rounded, limits.min, limits.max), dtype)
 
 
 def dequantize(q: ArrayLike, scale: np.float32, zero_point: int) -> NDArray[np.float32]:

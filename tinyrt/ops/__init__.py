@@ -6,10 +6,45 @@ from collections.abc import Collection
 
 from tinyrt.ir import Graph, Stage
 from tinyrt.ir import verify as _verify
+from tinyrt.ops.add import ADD, SUB
+from tinyrt.ops.average_pool2d import AVERAGE_POOL2D
+from tinyrt.ops.batch_norm import BATCH_NORM
 from tinyrt.ops.conv2d import CONV2D
+from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
+from tinyrt.ops.fully_connected import FULLY_CONNECTED
+from tinyrt.ops.max_pool2d import MAX_POOL2D
+from tinyrt.ops.mean import MEAN
+from tinyrt.ops.pad import PAD
+from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
+from tinyrt.ops.relu import RELU, RELU6, RELU_N1_TO_1
+from tinyrt.ops.reshape import RESHAPE
+from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.spec import OpSpec
+from tinyrt.ops.transpose import TRANSPOSE
 
-OPS: dict[str, OpSpec] = {spec.name: spec for spec in (CONV2D,)}
+OPS: dict[str, OpSpec] = {
+    spec.name: spec
+    for spec in (
+        ADD,
+        AVERAGE_POOL2D,
+        BATCH_NORM,
+        CONV2D,
+        DEPTHWISE_CONV2D,
+        DEQUANTIZE,
+        FULLY_CONNECTED,
+        MAX_POOL2D,
+        MEAN,
+        PAD,
+        QUANTIZE,
+        RELU,
+        RELU6,
+        RELU_N1_TO_1,
+        RESHAPE,
+        SOFTMAX,
+        SUB,
+        TRANSPOSE,
+    )
+}
 
 
 def verify(graph: Graph, stage: Stage | None = None, placed: Collection[str] = ()) -> Graph:

@@ -59,4 +59,6 @@ def act_range_s8(activation: str, output: Value) -> tuple[int, int]:
 
 
 def _steps(real: float, scale: np.float32) -> int:
-    return round_half_away(float(np.float32(real) / scale))
+    # Beyond the clamp to int8 the count does not matter, but a tiny scale must not overflow it.
+    steps = min(max(float(np.float32(real)) / float(scale), -1024.0), 1024.0)
+    return round_half_away(float(np.float32(steps)))

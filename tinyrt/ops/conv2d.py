@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.window import Pair, Window
 
@@ -41,27 +42,18 @@ def window_of(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Window:
 
 
 def infer(attrs: Conv2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """(n, h, w, c_in), weights (c_out, kh, kw, c_in / groups), bias (c_out,) -> (n, h, w, c_out)."""
-    x, w, *rest = inputs
-    if x is None or w is None or len(x.shape) != 4 or len(w.shape) != 4:
-        raise ShapeError(f"input {x}, weights {w}", expected="4-D input and 4-D weights")
-    groups, rest_channels = divmod(x.shape[3], w.shape[3])
-    if rest_channels or w.shape[0] % groups:
+    """(n, h, w, c_in), weights (c_out, kh, kw, c_in / groups), bias -> (n, h, w, c_out)."""
+    x, w = operand(inputs, 0, "input", 4), operand(inputs, 1, "weights", 4)
+    groups, rest = divmod(x.shape[3], w.shape[3])
+    if rest or w.shape[0] % groups:
         raise ShapeError(
             f"{x.shape[3]} input channels do not fit weights {w}",
-            expected=f"a multiple of {w.shape[3]} that divides {w.shape[0]} output channels",
+            expected=f"groups of {w.shape[3]}, as many as divide {w.shape[0]} output channels",
         )
-    check_bias(rest[0] if rest else None, w.shape[0])
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[0])
+    bounds(attrs.activation)
     out = window_of(attrs, x.shape, w.shape).out
     return (TensorType(x.dtype, (x.shape[0], *out, w.shape[0])),)
-
-
-def check_bias(bias: TensorType | None, channels: int) -> None:
-    """Raise ``ShapeError`` unless the bias is absent or has one element per channel."""
-    if bias is not None and bias.shape != (channels,):
-        raise ShapeError(
-            f"bias is {bias}", expected=f"one element per output channel: [{channels}]"
-        )
 
 
 def _convolve(window: Window, padded: Array, w: Array) -> Array:

@@ -13,6 +13,26 @@ from tinyrt.ir import DType, Value
 from tinyrt.ops.spec import Array, qparams
 
 
+def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
+    """Mantissa and exponent of a ratio of scales.
+
+    Args:
+        real: the ratio, positive.
+        most: what it must stay below: beyond ``2**30`` every accumulator overflows.
+
+    Raises:
+        VerifyError: the ratio is too large.
+
+    """
+    if not real < most:
+        raise VerifyError(
+            f"scales of inputs and output differ by a factor of {real:.6g}",
+            expected=f"below {most:.6g}",
+            hint="quantise again: a scale in this model cannot be right",
+        )
+    return quantize_multiplier(real)
+
+
 @dataclass(frozen=True, slots=True)
 class Requant:
     """From int32 accumulators to int8 outputs.
@@ -70,5 +90,10 @@ def channel_multipliers(
     x_scale, _ = qparams(x)
     y_scale, _ = qparams(y)
     real = np.float64(x_scale) * weights.astype(np.float64) / np.float64(y_scale)
-    pairs = [quantize_multiplier(float(r)) for r in real]
+    return multipliers(real)
+
+
+def multipliers(real: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Mantissas and exponents of ratios of scales, one per channel."""
+    pairs = [multiplier(float(r)) for r in real]
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 
 Array = NDArray[Any]
@@ -26,7 +27,7 @@ class Quant(Enum):
     """How an op's tensors get their quantisation parameters."""
 
     WEIGHTED = "weighted"
-    """Constant weights (input 1) symmetric, bias (input 2) int32, output with a range of its own."""
+    """Constant weights (input 1) symmetric, bias (input 2) int32, output with its own range."""
     OWN_RANGE = "own range"
     """The output's range is calibrated."""
     SAME_AS_INPUT = "same as input"
@@ -86,7 +87,7 @@ class OpSpec:
         infer: output types from attributes and input types; raises ``ShapeError``.
         quant: how its tensors get their quantisation parameters.
         ref_f32: ``(attrs, *arrays) -> array``, the float specification.
-        vjp: ``(attrs, inputs, output, grad) -> gradients``, one per input, None where there is none.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``, one per input, or None.
         prepare_s8: everything integer that can be computed before the first inference: multipliers,
             clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
         ref_s8: ``(prepared, *arrays) -> array``, the integer specification of every backend.
@@ -137,7 +138,7 @@ def qparams(value: Value) -> tuple[np.float32, int]:
     """Per-tensor scale (float32, as stored in the file) and zero point of an activation.
 
     Raises:
-        VerifyError: the tensor is not quantised per tensor.
+        VerifyError: the tensor is not quantised per tensor, or its parameters are out of range.
 
     """
     q = value.q
@@ -146,6 +147,13 @@ def qparams(value: Value) -> tuple[np.float32, int]:
             "the tensor is not quantised per tensor",
             tensor=value.describe(),
             expected="one scale and one zero point",
+        )
+    tiny, huge = np.finfo(np.float32).smallest_subnormal, np.finfo(np.float32).max
+    if not tiny <= q.scale <= huge or not INT8_MIN <= q.zero_point <= INT8_MAX:
+        raise VerifyError(
+            f"scale {q.scale}, zero point {q.zero_point}",
+            tensor=value.describe(),
+            expected=f"a float32 scale and a zero point in [{INT8_MIN}, {INT8_MAX}]",
         )
     return np.float32(q.scale), q.zero_point
 
@@ -160,6 +168,16 @@ def require_same_q(node: BoundNode, *values: Value) -> None:
                 tensor=value.describe(),
                 expected=f"those of {values[0].describe()}: {node.op} only moves data",
             )
+
+
+def require_fixed(value: Value, fixed: tuple[float, int]) -> None:
+    """Raise ``VerifyError`` unless the value has the scale and zero point its op prescribes."""
+    if qparams(value) != (np.float32(fixed[0]), fixed[1]):
+        raise VerifyError(
+            f"scale and zero point are {qparams(value)}",
+            tensor=value.describe(),
+            expected=f"{fixed}, which the op prescribes",
+        )
 
 
 def require_s8(*values: Value) -> None:

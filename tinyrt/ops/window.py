@@ -43,11 +43,15 @@ class Window:
         """The window for an input of that height and width, padded as TFLite does.
 
         Raises:
-            ShapeError: padding is neither SAME nor VALID, or no output is left.
+            ShapeError: padding is neither SAME nor VALID, a step is not positive, or no output
+                is left.
 
         """
         if padding not in ("SAME", "VALID"):
             raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
+        for name, pair in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
+            if len(pair) != 2 or min(pair) < 1:
+                raise ShapeError(f"{name} is {pair}", expected="two integers of at least 1")
         before, after, out = [], [], []
         for size, k, s, d in zip(in_hw, kernel, stride, dilation, strict=True):
             extent = (k - 1) * d + 1

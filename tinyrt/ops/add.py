@@ -1,0 +1,165 @@
+"""add and sub: element-wise, broadcasting, with fused activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+
+LEFT_SHIFT = 20
+"""Bits by which centred inputs are raised, so that rescaling them loses nothing visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddAttrs:
+    """TFLite's AddOptions and SubOptions."""
+
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class AddS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        a_zp: the first input's zero point.
+        a_mult: mantissa that brings the first input to the common scale.
+        a_shift: its exponent, at most 0.
+        b_zp: the second input's zero point.
+        b_mult: mantissa that brings the second input to the common scale.
+        b_shift: its exponent, at most 0.
+        y_mult: mantissa that brings the sum to the output's scale.
+        y_shift: its exponent, at most 0.
+        y_zp: the output's zero point.
+        act_min: least int8 output.
+        act_max: greatest int8 output.
+
+    """
+
+    a_zp: int
+    a_mult: int
+    a_shift: int
+    b_zp: int
+    b_mult: int
+    b_shift: int
+    y_mult: int
+    y_shift: int
+    y_zp: int
+    act_min: int
+    act_max: int
+
+
+def infer(attrs: AddAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Two inputs of one dtype -> their broadcast shape."""
+    bounds(attrs.activation)
+    return infer_binary(inputs)
+
+
+def add_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:
+    """``activation(a + b)``."""
+    return activate(a + b, attrs.activation)
+
+
+def add_vjp(
+    attrs: AddAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of both inputs."""
+    a, b = inputs
+    grad = activation_grad(output, grad, attrs.activation)
+    return sum_to(grad, a.shape), sum_to(grad, b.shape)
+
+
+def sub_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:
+    """``activation(a - b)``."""
+    return activate(a - b, attrs.activation)
+
+
+def sub_vjp(
+    attrs: AddAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of both inputs."""
+    da, db = add_vjp(attrs, inputs, output, grad)
+    return da, None if db is None else -db
+
+
+def prepare_s8(node: BoundNode) -> AddS8:
+    """Multipliers and clamp: both inputs are brought to twice the larger of their scales.
+
+    Raises:
+        VerifyError: the output's scale is too small for the inputs'.
+
+    """
+    a, b, y = node.input(0), node.input(1), node.output
+    require_s8(a, b, y)
+    (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
+    common = 2 * float(max(a_scale, b_scale))
+    return AddS8(
+        a_zp,
+        *multiplier(float(a_scale) / common, most=1.0),
+        b_zp,
+        *multiplier(float(b_scale) / common, most=1.0),
+        *multiplier(common / (2.0**LEFT_SHIFT * float(y_scale)), most=1.0),
+        y_zp,
+        *act_range_s8(node.attrs.activation, y),
+    )
+
+
+def _rescaled(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> tuple[Array, Array]:
+    """Both inputs at the common scale."""
+    a_raised = (a.astype(np.int64) - p.a_zp) << LEFT_SHIFT
+    b_raised = (b.astype(np.int64) - p.b_zp) << LEFT_SHIFT
+    return (
+        multiply_by_quantized_multiplier(a_raised, p.a_mult, p.a_shift),
+        multiply_by_quantized_multiplier(b_raised, p.b_mult, p.b_shift),
+    )
+
+
+def _requantised(p: AddS8, total: Array) -> NDArray[np.int8]:
+    scaled = multiply_by_quantized_multiplier(total, p.y_mult, p.y_shift)
+    return np.clip(scaled + p.y_zp, p.act_min, p.act_max).astype(np.int8)
+
+
+def add_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant(rescale(a - a_zp) + rescale(b - b_zp)) + y_zp)``."""
+    first, second = _rescaled(p, a, b)
+    return _requantised(p, first + second)
+
+
+def sub_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
+    first, second = _rescaled(p, a, b)
+    return _requantised(p, first - second)
+
+
+ADD = OpSpec(
+    name="add",
+    attrs=AddAttrs,
+    arity=(2, 2),
+    infer=infer,
+    quant=Quant.OWN_RANGE,
+    ref_f32=add_f32,
+    vjp=add_vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=add_s8,
+)
+
+SUB = OpSpec(
+    name="sub",
+    attrs=AddAttrs,
+    arity=(2, 2),
+    infer=infer,
+    quant=Quant.OWN_RANGE,
+    ref_f32=sub_f32,
+    vjp=sub_vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=sub_s8,
+)

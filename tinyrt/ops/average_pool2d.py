@@ -1,0 +1,67 @@
+"""average_pool2d: mean over a window, of those elements that lie inside the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare_s8, window_of
+from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.window import Window
+
+
+def _sums(window: Window, x: Array) -> Array:
+    """Sum over taps, in the dtype of ``x``."""
+    padded = window.pad(x)
+    acc = np.zeros((x.shape[0], *window.out, x.shape[3]), x.dtype)
+    for _, _, where in window.taps():
+        acc += padded[where]
+    return acc
+
+
+def _counts(window: Window, x: Array) -> Array:
+    """How many taps lie inside the input: (1, out_h, out_w, 1), in the dtype of ``x``."""
+    return _sums(window, np.ones((1, *x.shape[1:3], 1), x.dtype))
+
+
+def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
+    """Mean of the elements under the window; padding does not count."""
+    window = window_of(attrs, x.shape)
+    return activate(_sums(window, x) / _counts(window, x), attrs.activation)
+
+
+def vjp(
+    attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: each output's, shared equally."""
+    (x,) = inputs
+    window = window_of(attrs, x.shape)
+    share = activation_grad(output, grad, attrs.activation) / _counts(window, x)
+    dx = np.zeros_like(window.pad(x))
+    for _, _, where in window.taps():
+        dx[where] += share
+    return (window.crop(dx, x.shape),)
+
+
+def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(round(sum / count))`` of raw values, halves away from zero."""
+    wide = x.astype(np.int32)
+    total, count = _sums(p.window, wide), _counts(p.window, wide)
+    mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
+    return np.asarray(np.clip(mean, p.act_min, p.act_max), np.int8)
+
+
+AVERAGE_POOL2D = OpSpec(
+    name="average_pool2d",
+    attrs=Pool2dAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

@@ -1,0 +1,135 @@
+"""depthwise_conv2d: each input channel with filters of its own, fused bias and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.shapes import check_weighted, operand, optional_operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.window import Pair, Window
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConv2dAttrs:
+    """TFLite's DepthwiseConv2DOptions; the depth multiplier follows from the shapes."""
+
+    stride: Pair = (1, 1)
+    padding: str = "SAME"
+    dilation: Pair = (1, 1)
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConv2dS8:
+    """What the integer kernel knows beforehand."""
+
+    window: Window
+    x_zp: int
+    requant: Requant
+
+
+def window_of(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Window:
+    """The sliding window for input ``x`` (n, h, w, c_in) and weights ``w`` (1, kh, kw, c_out)."""
+    return Window.of((x[1], x[2]), (w[1], w[2]), attrs.stride, attrs.padding, attrs.dilation)
+
+
+def infer(
+    attrs: DepthwiseConv2dAttrs, inputs: Sequence[TensorType | None]
+) -> tuple[TensorType, ...]:
+    """(n, h, w, c_in), weights (1, kh, kw, c_in * m), bias (c_in * m,) -> (n, h, w, c_in * m)."""
+    x, w = operand(inputs, 0, "input", 4), operand(inputs, 1, "weights", 4)
+    if w.shape[0] != 1 or w.shape[3] % x.shape[3]:
+        raise ShapeError(
+            f"weights {w} do not fit {x.shape[3]} input channels",
+            expected=f"[1,kh,kw,c_out] with c_out a multiple of {x.shape[3]}",
+        )
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[3])
+    bounds(attrs.activation)
+    out = window_of(attrs, x.shape, w.shape).out
+    return (TensorType(x.dtype, (x.shape[0], *out, w.shape[3])),)
+
+
+def _convolve(window: Window, padded: Array, w: Array) -> Array:
+    """Sum over taps; output channel ``c * m + j`` reads input channel ``c``."""
+    per_channel = w.shape[3] // padded.shape[3]
+    acc = np.zeros((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
+    for i, j, where in window.taps():
+        acc += np.repeat(padded[where], per_channel, axis=3) * w[0, i, j]
+    return acc
+
+
+def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
+    window = window_of(attrs, x.shape, w.shape)
+    acc = _convolve(window, window.pad(x), w)
+    return activate(acc if bias is None else acc + bias, attrs.activation)
+
+
+def vjp(
+    attrs: DepthwiseConv2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of x, w and bias."""
+    x, w, *bias = inputs
+    window = window_of(attrs, x.shape, w.shape)
+    grad = activation_grad(output, grad, attrs.activation)
+    padded = window.pad(x)
+    dx, dw = np.zeros_like(padded), np.zeros_like(w)
+    per_channel = w.shape[3] // x.shape[3]
+    split = (*grad.shape[:3], x.shape[3], per_channel)
+    for i, j, where in window.taps():
+        dx[where] += (grad * w[0, i, j]).reshape(split).sum(axis=4)
+        repeated = np.repeat(padded[where], per_channel, axis=3)
+        dw[0, i, j] = np.einsum("nhwc,nhwc->c", repeated, grad)
+    db = (grad.sum(axis=(0, 1, 2)),) if bias else ()
+    return (window.crop(dx, x.shape), dw, *db)
+
+
+def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:
+    """Multipliers, clamp and window of one node."""
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    scales = weight_scales(w, axis=3, channels=w.shape[3])
+    mult, shift = channel_multipliers(x, scales, y)
+    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
+    return DepthwiseConv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
+
+
+def ref_s8(
+    p: DepthwiseConv2dS8,
+    x: NDArray[np.int8],
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
+) -> NDArray[np.int8]:
+    """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``."""
+    centred = p.window.pad(x.astype(np.int32) - np.int32(p.x_zp))
+    acc = _convolve(p.window, centred, w.astype(np.int32))
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
+def macs(node: BoundNode) -> int:
+    """Output elements times taps."""
+    w = node.input(1)
+    return node.output.size * w.shape[1] * w.shape[2]
+
+
+DEPTHWISE_CONV2D = OpSpec(
+    name="depthwise_conv2d",
+    attrs=DepthwiseConv2dAttrs,
+    arity=(2, 3),
+    infer=infer,
+    quant=Quant.WEIGHTED,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    macs=macs,
+)

@@ -1,0 +1,133 @@
+"""fully_connected: matrix product with weights, fused bias and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.requant import Requant, channel_multipliers, multiplier, weight_scales
+from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedAttrs:
+    """TFLite's FullyConnectedOptions.
+
+    Attributes:
+        keep_num_dims: keep all dimensions of the input but the last, instead of flattening them.
+        activation: fused activation.
+
+    """
+
+    keep_num_dims: bool = False
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedS8:
+    """What the integer kernel knows beforehand."""
+
+    x_zp: int
+    requant: Requant
+    keep_num_dims: bool
+
+
+def infer(
+    attrs: FullyConnectedAttrs, inputs: Sequence[TensorType | None]
+) -> tuple[TensorType, ...]:
+    """(..., k), weights (c_out, k), bias (c_out,) -> (elements / k, c_out), or (..., c_out)."""
+    x, w = operand(inputs, 0, "input"), operand(inputs, 1, "weights", 2)
+    c_out, k = w.shape
+    if attrs.keep_num_dims and x.shape[-1:] != (k,):
+        raise ShapeError(
+            f"input {x}, weights {w}", expected=f"an input whose last dimension is {k}"
+        )
+    if not x.shape or size_of(x.shape) % k:
+        raise ShapeError(f"input {x}, weights {w}", expected=f"input rows of {k} elements")
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), c_out)
+    bounds(attrs.activation)
+    leading = x.shape[:-1] if attrs.keep_num_dims else (size_of(x.shape) // k,)
+    return (TensorType(x.dtype, (*leading, c_out)),)
+
+
+def _product(x: Array, w: Array, keep_num_dims: bool) -> Array:
+    leading = x.shape[:-1] if keep_num_dims else (-1,)
+    return (x.reshape(-1, w.shape[1]) @ w.T).reshape(*leading, w.shape[0])
+
+
+def ref_f32(attrs: FullyConnectedAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """``activation(x @ w.T + bias)``; shapes as in ``infer``."""
+    acc = _product(x, w, attrs.keep_num_dims)
+    return activate(acc if bias is None else acc + bias, attrs.activation)
+
+
+def vjp(
+    attrs: FullyConnectedAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of x, w and bias."""
+    x, w, *bias = inputs
+    rows = activation_grad(output, grad, attrs.activation).reshape(-1, w.shape[0])
+    db = (rows.sum(axis=0),) if bias else ()
+    return ((rows @ w).reshape(x.shape), rows.T @ x.reshape(-1, w.shape[1]), *db)
+
+
+def prepare_s8(node: BoundNode) -> FullyConnectedS8:
+    """Multipliers and clamp of one node.
+
+    With one scale for all weights, the product of the input's and the weights' scale is rounded
+    to float32 before it is divided by the output's, as TFLite does; per channel it is not.
+    """
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    c_out = w.shape[0]
+    scales = weight_scales(w, axis=0, channels=c_out)
+    if w.q is not None and len(w.q.scales) > 1:
+        mult, shift = channel_multipliers(x, scales, y)
+    else:
+        product = float(qparams(x)[0] * scales[0])
+        m, s = multiplier(product / float(qparams(y)[0]))
+        mult, shift = np.full(c_out, m, np.int32), np.full(c_out, s, np.int32)
+    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
+    return FullyConnectedS8(qparams(x)[1], requant, node.attrs.keep_num_dims)
+
+
+def ref_s8(
+    p: FullyConnectedS8,
+    x: NDArray[np.int8],
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
+) -> NDArray[np.int8]:
+    """``clamp(requant(bias + (x - x_zp) @ w.T) + y_zp)``.
+
+    The product runs in float64, which holds every int32 accumulator exactly.
+    """
+    acc = _product(x.astype(np.float64) - p.x_zp, w.astype(np.float64), p.keep_num_dims)
+    whole = acc.astype(np.int64)
+    return p.requant.apply(whole if bias is None else whole + bias)
+
+
+def macs(node: BoundNode) -> int:
+    """Output elements times row length."""
+    return node.output.size * node.input(1).shape[1]
+
+
+FULLY_CONNECTED = OpSpec(
+    name="fully_connected",
+    attrs=FullyConnectedAttrs,
+    arity=(2, 3),
+    infer=infer,
+    quant=Quant.WEIGHTED,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    macs=macs,
+)

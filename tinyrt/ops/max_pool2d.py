@@ -1,0 +1,65 @@
+"""max_pool2d: greatest element under a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare_s8, window_of
+from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.window import Window
+
+
+def _greatest(window: Window, padded: Array) -> Array:
+    first, *others = (where for _, _, where in window.taps())
+    result = padded[first].copy()
+    for where in others:
+        np.maximum(result, padded[where], out=result)
+    return result
+
+
+def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
+    """Maximum of the elements under the window; padding does not count."""
+    window = window_of(attrs, x.shape)
+    return activate(_greatest(window, window.pad(x, -np.inf)), attrs.activation)
+
+
+def vjp(
+    attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: each output's goes to the first of its greatest elements."""
+    (x,) = inputs
+    window = window_of(attrs, x.shape)
+    grad = activation_grad(output, grad, attrs.activation)
+    padded = window.pad(x, -np.inf)
+    dx = np.zeros_like(padded)
+    greatest = _greatest(window, padded)
+    open_ = np.ones(greatest.shape, bool)
+    for _, _, where in window.taps():
+        chosen = open_ & (padded[where] == greatest)
+        dx[where] += grad * chosen
+        open_ &= ~chosen
+    return (window.crop(dx, x.shape),)
+
+
+def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(max)`` of raw values."""
+    greatest = _greatest(p.window, p.window.pad(x, INT8_MIN))
+    return np.clip(greatest, p.act_min, p.act_max).astype(np.int8)
+
+
+MAX_POOL2D = OpSpec(
+    name="max_pool2d",
+    attrs=Pool2dAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

@@ -1,0 +1,130 @@
+"""mean: average along some dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import axis_of, check_float_or_s8, operand, size_of
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+
+
+@dataclass(frozen=True, slots=True)
+class MeanAttrs:
+    """TFLite's ReducerOptions with its axes; negative ones count from the end."""
+
+    axes: tuple[int, ...]
+    keep_dims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MeanS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        axes: counted from the front, ascending.
+        keep_dims: whether reduced dimensions stay, with size 1.
+        count: elements per mean.
+        x_zp: the input's zero point.
+        y_zp: the output's zero point.
+        same_q: input and output share scale and zero point: the raw sum is divided, and the
+            multiplier unused.
+        mult: mantissa of ``x_scale / y_scale / count``.
+        shift: its exponent.
+
+    """
+
+    axes: tuple[int, ...]
+    keep_dims: bool
+    count: int
+    x_zp: int
+    y_zp: int
+    same_q: bool
+    mult: int
+    shift: int
+
+
+def axes_of(attrs: MeanAttrs, x: Shape) -> tuple[int, ...]:
+    """The reduced dimensions, counted from the front, ascending, each once."""
+    return tuple(sorted({axis_of(axis, len(x)) for axis in attrs.axes}))
+
+
+def infer(attrs: MeanAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Reduced dimensions go, or become 1."""
+    x = operand(inputs, 0, "input")
+    check_float_or_s8(x, "mean")
+    axes = axes_of(attrs, x.shape)
+    kept = (
+        (1 if i in axes else d) for i, d in enumerate(x.shape) if attrs.keep_dims or i not in axes
+    )
+    return (TensorType(x.dtype, tuple(kept)),)
+
+
+def ref_f32(attrs: MeanAttrs, x: Array) -> Array:
+    """Arithmetic mean along the axes."""
+    return np.asarray(x.mean(axis=axes_of(attrs, x.shape), keepdims=attrs.keep_dims))
+
+
+def vjp(
+    attrs: MeanAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: each output's, shared equally."""
+    del output
+    (x,) = inputs
+    axes = axes_of(attrs, x.shape)
+    kept = grad if attrs.keep_dims else np.expand_dims(grad, axes)
+    count = size_of(tuple(x.shape[i] for i in axes))
+    return (np.broadcast_to(kept, x.shape) / count,)
+
+
+def prepare_s8(node: BoundNode) -> MeanS8:
+    """One multiplier for both the division and the change of scale."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    axes = axes_of(node.attrs, x.shape)
+    count = size_of(tuple(x.shape[i] for i in axes))
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    mult, shift = multiplier(float(x_scale) / float(y_scale))
+    # As many bits as the division takes away, so that the mantissa keeps its precision.
+    spare = min(count.bit_length() - 1, 32, 31 + shift)
+    return MeanS8(
+        axes,
+        node.attrs.keep_dims,
+        count,
+        x_zp,
+        y_zp,
+        (x_scale, x_zp) == (y_scale, y_zp),
+        (mult << spare) // count,
+        shift - spare,
+    )
+
+
+def ref_s8(p: MeanS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant(sum(x - x_zp)) + y_zp)``; with equal parameters ``sum(x) / count``.
+
+    That division truncates towards zero, as TFLite's does.
+    """
+    total = x.sum(axis=p.axes, keepdims=p.keep_dims, dtype=np.int64)
+    if p.same_q:
+        return np.asarray(np.sign(total) * (np.abs(total) // p.count)).astype(np.int8)
+    scaled = multiply_by_quantized_multiplier(total - p.x_zp * p.count, p.mult, p.shift)
+    return np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX).astype(np.int8)
+
+
+MEAN = OpSpec(
+    name="mean",
+    attrs=MeanAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.OWN_RANGE,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

@@ -1,0 +1,92 @@
+"""pad: a constant border."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.fixedpoint import quantize
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8, require_same_q
+
+Paddings = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PadAttrs:
+    """TFLite's PAD and PADV2.
+
+    Attributes:
+        paddings: elements before and after, for each dimension.
+        value: what to fill with, as a real number.
+
+    """
+
+    paddings: Paddings
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PadS8:
+    """What the integer kernel knows beforehand; ``fill`` is a raw value."""
+
+    paddings: Paddings
+    fill: int
+
+
+def infer(attrs: PadAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Each dimension grows by what is put before and after it."""
+    x = operand(inputs, 0, "input")
+    fits = all(len(pair) == 2 and min(pair) >= 0 for pair in attrs.paddings)
+    if not fits or len(attrs.paddings) != len(x.shape):
+        raise ShapeError(
+            f"paddings {list(attrs.paddings)} of {x}",
+            expected=f"{len(x.shape)} pairs of sizes that are not negative",
+        )
+    grown = (d + sum(pair) for d, pair in zip(x.shape, attrs.paddings, strict=True))
+    return (TensorType(x.dtype, tuple(grown)),)
+
+
+def ref_f32(attrs: PadAttrs, x: Array) -> Array:
+    """The input inside a border of ``value``."""
+    return np.pad(x, attrs.paddings, constant_values=attrs.value)
+
+
+def vjp(
+    attrs: PadAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: the output's, without the border."""
+    del output
+    inner = zip(attrs.paddings, inputs[0].shape, strict=True)
+    return (grad[tuple(slice(before, before + d) for (before, _), d in inner)],)
+
+
+def prepare_s8(node: BoundNode) -> PadS8:
+    """The raw fill value; input and output share scale and zero point."""
+    require_s8(node.input(0), node.output)
+    require_same_q(node, node.input(0), node.output)
+    fill = quantize(node.attrs.value, *qparams(node.output), np.dtype(np.int8))
+    return PadS8(node.attrs.paddings, int(fill))
+
+
+def ref_s8(p: PadS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The raw values inside a border of ``fill``."""
+    return np.pad(x, p.paddings, constant_values=p.fill)
+
+
+PAD = OpSpec(
+    name="pad",
+    attrs=PadAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

@@ -1,0 +1,105 @@
+"""quantize and dequantize: the border between float and int8, and from int8 to int8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.fixedpoint import dequantize, quantize
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.lut import LutS8, input_values, rescale
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import check_float_or_s8, operand
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeAttrs:
+    """The output's element type: int8."""
+
+    dtype: DType = DType.INT8
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """``real = scale * (q - zero_point)``; the scale is a float32."""
+
+    scale: float
+    zero_point: int
+
+
+def infer_quantize(
+    attrs: QuantizeAttrs, inputs: Sequence[TensorType | None]
+) -> tuple[TensorType, ...]:
+    """float32 or int8 -> int8 of the same shape."""
+    x = operand(inputs, 0, "input")
+    check_float_or_s8(x, "quantize")
+    if attrs.dtype is not DType.INT8:
+        raise ShapeError(f"quantize to {attrs.dtype.value}", expected="int8")
+    return (TensorType(attrs.dtype, x.shape),)
+
+
+def prepare_quantize(node: BoundNode) -> Affine | LutS8:
+    """From float32: the output's parameters. From int8: a table of requantised values."""
+    x, y = node.input(0), node.output
+    require_s8(y)
+    scale, zp = qparams(y)
+    if x.dtype is DType.FLOAT32:
+        return Affine(float(scale), zp)
+    require_s8(x)
+    x_scale, x_zp = qparams(x)
+    mult, shift = multiplier(float(x_scale) / float(scale))
+    return LutS8.of(rescale(input_values() - x_zp, mult, shift) + zp)
+
+
+def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:
+    """float32 or int8 -> int8."""
+    if isinstance(p, LutS8):
+        return p.lookup(x)
+    return quantize(x, np.float32(p.scale), p.zero_point, np.dtype(np.int8))
+
+
+def infer_dequantize(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """int8 -> float32 of the same shape."""
+    del attrs
+    x = operand(inputs, 0, "input")
+    if x.dtype is not DType.INT8:
+        raise ShapeError(f"input is {x}", expected="dequantize takes int8")
+    return (TensorType(DType.FLOAT32, x.shape),)
+
+
+def prepare_dequantize(node: BoundNode) -> Affine:
+    """The input's parameters."""
+    require_s8(node.input(0))
+    scale, zp = qparams(node.input(0))
+    return Affine(float(scale), zp)
+
+
+def dequantize_s8(p: Affine, x: NDArray[np.int8]) -> NDArray[np.float32]:
+    """``scale * (x - zero_point)``, rounded once."""
+    return dequantize(x, np.float32(p.scale), p.zero_point)
+
+
+QUANTIZE = OpSpec(
+    name="quantize",
+    attrs=QuantizeAttrs,
+    arity=(1, 1),
+    infer=infer_quantize,
+    quant=Quant.BOUNDARY,
+    prepare_s8=prepare_quantize,
+    ref_s8=quantize_s8,
+)
+
+DEQUANTIZE = OpSpec(
+    name="dequantize",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_dequantize,
+    quant=Quant.BOUNDARY,
+    prepare_s8=prepare_dequantize,
+    ref_s8=dequantize_s8,
+)

@@ -1,0 +1,119 @@
+"""Checks that shape rules share; every one raises ``ShapeError`` and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import DType, Shape, TensorType
+
+Inputs = Sequence[TensorType | None]
+
+
+def operand(inputs: Inputs, i: int, name: str, rank: int | None = None) -> TensorType:
+    """Input ``i``, which must be present, of known size and of that rank.
+
+    Raises:
+        ShapeError: it is absent, a dimension is not positive, or the rank differs.
+
+    """
+    found = inputs[i] if i < len(inputs) else None
+    if found is None:
+        raise ShapeError(f"{name} (input {i}) is missing", expected="a tensor")
+    if any(d < 1 for d in found.shape):
+        raise ShapeError(
+            f"{name} is {found}",
+            expected="dimensions that are known and positive",
+            hint="export the model with a fixed input shape",
+        )
+    if rank is not None and len(found.shape) != rank:
+        raise ShapeError(f"{name} is {found}", expected=f"{rank} dimensions")
+    return found
+
+
+def optional_operand(inputs: Inputs, i: int, name: str) -> TensorType | None:
+    """Input ``i`` checked as ``operand`` does, or None where it is absent."""
+    if i >= len(inputs) or inputs[i] is None:
+        return None
+    return operand(inputs, i, name)
+
+
+def size_of(shape: Shape) -> int:
+    """Number of elements."""
+    return math.prod(shape)
+
+
+def check_weighted(x: TensorType, w: TensorType, bias: TensorType | None, channels: int) -> None:
+    """Raise ``ShapeError`` unless input, weights and bias are all float or all of int8 inference.
+
+    Args:
+        x: the activation, float32 or int8.
+        w: the weights, of the same dtype.
+        bias: None, or (channels,) in float32 or, beside int8, int32.
+        channels: number of output channels.
+
+    """
+    biases = {DType.FLOAT32: DType.FLOAT32, DType.INT8: DType.INT32}
+    if x.dtype not in biases or w.dtype is not x.dtype:
+        raise ShapeError(f"input {x}, weights {w}", expected="both float32 or both int8")
+    if bias is not None and bias != TensorType(biases[x.dtype], (channels,)):
+        raise ShapeError(
+            f"bias is {bias}",
+            expected=f"one element per output channel: {biases[x.dtype].short}[{channels}]",
+        )
+
+
+def check_float_or_s8(x: TensorType, op: str) -> None:
+    """Raise ``ShapeError`` unless the tensor is float32 or int8."""
+    if x.dtype not in (DType.FLOAT32, DType.INT8):
+        raise ShapeError(f"input is {x}", expected=f"{op} takes float32 or int8")
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """The axis counted from the front.
+
+    Raises:
+        ShapeError: there is no such axis.
+
+    """
+    if not -rank <= axis < rank:
+        raise ShapeError(f"axis {axis} of {rank} dimensions", expected=f"{-rank} to {rank - 1}")
+    return axis % rank
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The shape that both broadcast to, as NumPy does.
+
+    Raises:
+        ShapeError: two dimensions differ and neither is 1.
+
+    """
+    rank = max(len(a), len(b))
+    left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    if any(m != n and 1 not in (m, n) for m, n in zip(left, right, strict=True)):
+        raise ShapeError(
+            f"shapes {list(a)} and {list(b)} do not broadcast",
+            expected="dimensions, aligned at the last, that are equal or 1",
+        )
+    return tuple(max(m, n) for m, n in zip(left, right, strict=True))
+
+
+def infer_binary(inputs: Inputs) -> tuple[TensorType, ...]:
+    """Two inputs of one dtype -> their broadcast shape."""
+    a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
+    if a.dtype is not b.dtype:
+        raise ShapeError(f"inputs are {a} and {b}", expected="one dtype")
+    return (TensorType(a.dtype, broadcast(a.shape, b.shape)),)
+
+
+def sum_to(grad: NDArray[Any], shape: Shape) -> NDArray[Any]:
+    """The gradient of a broadcast: ``grad`` summed over what was repeated from ``shape``."""
+    extra = grad.ndim - len(shape)
+    grad = grad.sum(axis=tuple(range(extra)))
+    repeated = tuple(i for i, d in enumerate(shape) if d == 1 and grad.shape[i] != 1)
+    return np.asarray(grad.sum(axis=repeated, keepdims=True))

@@ -1,0 +1,122 @@
+"""softmax over the last dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT8_MIN,
+    exp_on_negative_values,
+    input_radius,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    reciprocal,
+    rounding_divide_by_pot,
+    rounding_doubling_high_mul,
+)
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.shapes import check_float_or_s8, operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_fixed, require_s8
+
+INPUT_INTEGER_BITS = 5
+SUM_INTEGER_BITS = 12
+FIXED_OUTPUT = (1 / 256, -128)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxAttrs:
+    """TFLite's SoftmaxOptions: inputs are multiplied by ``beta``."""
+
+    beta: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        mult: mantissa that brings an input difference to Q5.
+        shift: its exponent, positive.
+        diff_min: least difference to the row's maximum that Q5 holds; below, exp counts as 0.
+
+    """
+
+    mult: int
+    shift: int
+    diff_min: int
+
+    def exponentials(self) -> NDArray[np.int64]:
+        """``exp(-i * beta * x_scale)`` in Q0, raw int32, for ``i`` in 0 to 255."""
+        diff = -np.arange(256, dtype=np.int64)
+        kept = np.maximum(diff, self.diff_min)
+        scaled = multiply_by_quantized_multiplier(kept, self.mult, self.shift)
+        return np.where(
+            diff >= self.diff_min, exp_on_negative_values(scaled, INPUT_INTEGER_BITS), 0
+        )
+
+
+def infer(attrs: SoftmaxAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(..., n) -> (..., n), each row summing to 1."""
+    x = operand(inputs, 0, "input")
+    check_float_or_s8(x, "softmax")
+    if not x.shape:
+        raise ShapeError(f"input is {x}", expected="at least one dimension")
+    if not (np.isfinite(attrs.beta) and attrs.beta > 0):
+        raise ShapeError(f"softmax with beta {attrs.beta}", expected="beta above 0")
+    return (x,)
+
+
+def ref_f32(attrs: SoftmaxAttrs, x: Array) -> Array:
+    """``exp(beta * x) / sum(exp(beta * x))`` along the last dimension."""
+    raised = np.exp((x - x.max(axis=-1, keepdims=True)) * x.dtype.type(attrs.beta))
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
+
+
+def vjp(
+    attrs: SoftmaxAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: ``beta * y * (grad - sum(grad * y))``."""
+    del inputs
+    inner = (grad * output).sum(axis=-1, keepdims=True)
+    return (attrs.beta * output * (grad - inner),)
+
+
+def prepare_s8(node: BoundNode) -> SoftmaxS8:
+    """The input's multiplier, capped where exp of one step is already invisible."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    require_fixed(y, FIXED_OUTPUT)
+    real = float(node.attrs.beta) * float(qparams(x)[0]) * 2.0 ** (31 - INPUT_INTEGER_BITS)
+    mult, shift = quantize_multiplier(min(real, 2.0**31 - 1))
+    return SoftmaxS8(mult, shift, -input_radius(INPUT_INTEGER_BITS, shift))
+
+
+def ref_s8(p: SoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``exp`` by table, summed in Q12, times the sum's reciprocal."""
+    table = p.exponentials()
+    below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+    total = rounding_divide_by_pot(table, SUM_INTEGER_BITS)[below].sum(axis=-1, keepdims=True)
+    scale, exponent = reciprocal(total, SUM_INTEGER_BITS)
+    share = rounding_doubling_high_mul(scale, table[below])
+    y = rounding_divide_by_pot(share, exponent + 31 - 8)
+    return np.clip(y + INT8_MIN, INT8_MIN, INT8_MAX).astype(np.int8)
+
+
+SOFTMAX = OpSpec(
+    name="softmax",
+    attrs=SoftmaxAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.FIXED,
+    fixed_output=FIXED_OUTPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

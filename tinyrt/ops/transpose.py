@@ -1,0 +1,77 @@
+"""transpose: dimensions in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeAttrs:
+    """Output dimension ``i`` is input dimension ``perm[i]``."""
+
+    perm: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeS8:
+    """What the integer kernel knows beforehand."""
+
+    perm: tuple[int, ...]
+
+
+def infer(attrs: TransposeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(d0, d1, ...) -> (d[perm[0]], d[perm[1]], ...)."""
+    x = operand(inputs, 0, "input")
+    if sorted(attrs.perm) != list(range(len(x.shape))):
+        raise ShapeError(
+            f"permutation {list(attrs.perm)} of {x}",
+            expected=f"each of 0 to {len(x.shape) - 1} once",
+        )
+    return (TensorType(x.dtype, tuple(x.shape[i] for i in attrs.perm)),)
+
+
+def ref_f32(attrs: TransposeAttrs, x: Array) -> Array:
+    """The same elements in another order; any dtype."""
+    return np.ascontiguousarray(x.transpose(attrs.perm))
+
+
+def vjp(
+    attrs: TransposeAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: the output's, permuted back."""
+    del inputs, output
+    return (grad.transpose(np.argsort(attrs.perm)),)
+
+
+def prepare_s8(node: BoundNode) -> TransposeS8:
+    """Input and output share scale and zero point."""
+    require_s8(node.input(0), node.output)
+    require_same_q(node, node.input(0), node.output)
+    return TransposeS8(node.attrs.perm)
+
+
+def ref_s8(p: TransposeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The same raw values in another order."""
+    return np.ascontiguousarray(x.transpose(p.perm))
+
+
+TRANSPOSE = OpSpec(
+    name="transpose",
+    attrs=TransposeAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)
