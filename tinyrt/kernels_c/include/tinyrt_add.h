@@ -1,9 +1,8 @@
-/** add: rescaled sum, with broadcasting. */
+/** add and sub: rescaled sum and difference, with broadcasting. */
 #ifndef TINYRT_ADD_H
 #define TINYRT_ADD_H
 
 #include "tinyrt_broadcast.h"
-#include "tinyrt_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +28,9 @@ typedef struct {
 /** y = clamp(requant(requant((a - a_zp) << left_shift) + requant((b - b_zp) << left_shift)) +
  * y_zp). y may be an input that does not repeat. */
 void tinyrt_add_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t *b, int8_t *y);
+
+/** As tinyrt_add_s8, with the second input subtracted. */
+void tinyrt_sub_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t *b, int8_t *y);
 
 #ifdef __cplusplus
 }

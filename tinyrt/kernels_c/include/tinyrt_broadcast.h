@@ -1,7 +1,8 @@
-/** The shapes of an element-wise op with two inputs. */
+/** Element-wise ops with two inputs, of which either may repeat along some axes. */
 #ifndef TINYRT_BROADCAST_H
 #define TINYRT_BROADCAST_H
 
+#include "tinyrt_index.h"
 #include "tinyrt_types.h"
 
 /** The output's dims and each input's strides, in elements: 0 where the input repeats.
@@ -12,5 +13,26 @@ typedef struct {
     int32_t a_strides[TINYRT_MAX_RANK];
     int32_t b_strides[TINYRT_MAX_RANK];
 } tinyrt_broadcast;
+
+/** One output element for two input elements; params are the kernel's own. */
+typedef int8_t (*tinyrt_binary)(const void *params, int32_t a, int32_t b);
+
+/** y = op(a, b), element by element. Compilers put op into the loop: it is a constant at each of
+ *  the few places that call this. */
+static inline void tinyrt_for_each_pair(const tinyrt_broadcast *shape, tinyrt_binary op,
+                                        const void *params, const int8_t *a, const int8_t *b,
+                                        int8_t *y) {
+    const int32_t outer = shape->rank - 1;
+    const int32_t a_step = shape->a_strides[outer];
+    const int32_t b_step = shape->b_strides[outer];
+    int32_t index[TINYRT_MAX_RANK] = {0};
+    do {
+        const int8_t *a_row = a + tinyrt_flat_index(outer, shape->a_strides, index);
+        const int8_t *b_row = b + tinyrt_flat_index(outer, shape->b_strides, index);
+        for (int32_t i = 0; i < shape->dims[outer]; ++i) {
+            *y++ = op(params, a_row[i * a_step], b_row[i * b_step]);
+        }
+    } while (tinyrt_next_index(outer, shape->dims, index));
+}
 
 #endif

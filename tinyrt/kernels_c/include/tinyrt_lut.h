@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/** y = table[x + 128]; table has 256 entries. y may be x. */
+/** y = table[x], x read as an unsigned byte; table has 256 entries. y may be x. */
 void tinyrt_lut_s8(const int8_t *table, int32_t size, const int8_t *x, int8_t *y);
 
 #ifdef __cplusplus

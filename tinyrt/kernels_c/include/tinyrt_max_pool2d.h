@@ -2,22 +2,14 @@
 #ifndef TINYRT_MAX_POOL2D_H
 #define TINYRT_MAX_POOL2D_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_pool.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    int32_t act_min;
-    int32_t act_max;
-} tinyrt_max_pool2d_s8_params;
-
 /** y = clamp(max(x)), over the taps inside the input. y overlaps nothing. */
-void tinyrt_max_pool2d_s8(const tinyrt_max_pool2d_s8_params *p, const int8_t *x,
+void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
                           int8_t *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus

@@ -9,8 +9,9 @@ extern "C" {
 #endif
 
 /** The axes that stay and those that are summed over, with their strides in x, in elements.
- *  Requires: count * 255 < 2^31, where count is the product of the summed dims; y_mult and y_shift
- *  contain the division by count. */
+ *  y_mult and y_shift contain the division by count, the product of the summed dims; y_mult 0 says
+ *  that x and y share scale and zero point.
+ *  Requires: count * 255 < 2^31. */
 typedef struct {
     int32_t kept_rank;
     int32_t kept_dims[TINYRT_MAX_RANK];
@@ -25,7 +26,8 @@ typedef struct {
     int32_t y_shift;
 } tinyrt_mean_s8_params;
 
-/** y = clamp(requant(sum(x) - count * x_zp) + y_zp). y overlaps nothing. */
+/** y = clamp(requant(sum(x) - count * x_zp) + y_zp), or sum(x) / count truncated towards zero where
+ *  x and y share their scale. y overlaps nothing. */
 void tinyrt_mean_s8(const tinyrt_mean_s8_params *p, const int8_t *x, int8_t *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus

@@ -3,7 +3,6 @@
 #define TINYRT_MUL_H
 
 #include "tinyrt_broadcast.h"
-#include "tinyrt_types.h"
 
 #ifdef __cplusplus
 extern "C" {

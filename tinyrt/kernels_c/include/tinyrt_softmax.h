@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /** x_mult and x_shift bring differences of x to Q5.26; differences below diff_min give 0.
- *  Requires: x_shift >= 0; c < 2^12. */
+ *  Requires: c < 2^12. */
 typedef struct {
     int32_t rows;
     int32_t c;
