@@ -9,17 +9,22 @@ from tinyrt.ir import verify as _verify
 from tinyrt.ops.add import ADD, SUB
 from tinyrt.ops.average_pool2d import AVERAGE_POOL2D
 from tinyrt.ops.batch_norm import BATCH_NORM
+from tinyrt.ops.concatenation import CONCATENATION
 from tinyrt.ops.conv2d import CONV2D
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
+from tinyrt.ops.logistic import LOGISTIC
 from tinyrt.ops.max_pool2d import MAX_POOL2D
 from tinyrt.ops.mean import MEAN
+from tinyrt.ops.minimum_maximum import MAXIMUM, MINIMUM
+from tinyrt.ops.mul import MUL
 from tinyrt.ops.pad import PAD
 from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
 from tinyrt.ops.relu import RELU, RELU6, RELU_N1_TO_1
 from tinyrt.ops.reshape import RESHAPE
 from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.spec import OpSpec
+from tinyrt.ops.tanh import TANH
 from tinyrt.ops.transpose import TRANSPOSE
 
 OPS: dict[str, OpSpec] = {
@@ -28,12 +33,17 @@ OPS: dict[str, OpSpec] = {
         ADD,
         AVERAGE_POOL2D,
         BATCH_NORM,
+        CONCATENATION,
         CONV2D,
         DEPTHWISE_CONV2D,
         DEQUANTIZE,
         FULLY_CONNECTED,
+        LOGISTIC,
+        MAXIMUM,
         MAX_POOL2D,
         MEAN,
+        MINIMUM,
+        MUL,
         PAD,
         QUANTIZE,
         RELU,
@@ -42,6 +52,7 @@ OPS: dict[str, OpSpec] = {
         RESHAPE,
         SOFTMAX,
         SUB,
+        TANH,
         TRANSPOSE,
     )
 }

@@ -1,0 +1,95 @@
+"""concatenation: inputs one behind the other along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.shapes import axis_of, operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+
+MOST_INPUTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenationAttrs:
+    """TFLite's ConcatenationOptions; no runtime fuses an activation here."""
+
+    axis: int
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenationS8:
+    """What the integer kernel knows beforehand; the axis counts from the front."""
+
+    axis: int
+
+
+def infer(attrs: ConcatenationAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Shapes equal but along the axis -> their sum along the axis."""
+    types = [operand(inputs, i, f"input {i}") for i in range(max(1, len(inputs)))]
+    first = types[0]
+    axis = axis_of(attrs.axis, len(first.shape))
+    if attrs.activation != "NONE":
+        raise ShapeError(f"concatenation with fused {attrs.activation}", expected="NONE")
+    total = 0
+    for i, found in enumerate(types):
+        same_rank = len(found.shape) == len(first.shape)
+        if (
+            not same_rank
+            or found.dtype is not first.dtype
+            or _rest(found, axis) != _rest(first, axis)
+        ):
+            raise ShapeError(f"input {i} is {found}", expected=f"{first}, but along axis {axis}")
+        total += found.shape[axis]
+    return (TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :])),)
+
+
+def _rest(x: TensorType, axis: int) -> tuple[int, ...]:
+    return x.shape[:axis] + x.shape[axis + 1 :]
+
+
+def ref_f32(attrs: ConcatenationAttrs, *inputs: Array) -> Array:
+    """The inputs one behind the other; any dtype."""
+    return np.concatenate(inputs, axis=attrs.axis)
+
+
+def vjp(
+    attrs: ConcatenationAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of all inputs: the output's, split."""
+    del output
+    ends = np.cumsum([x.shape[attrs.axis] for x in inputs])
+    return tuple(np.split(grad, ends[:-1], axis=attrs.axis))
+
+
+def prepare_s8(node: BoundNode) -> ConcatenationS8:
+    """Inputs and output share scale and zero point: no kernel rescales here."""
+    values = [node.output, *(node.input(i) for i in range(len(node.inputs)))]
+    require_s8(*values)
+    require_same_q(node, *values)
+    return ConcatenationS8(axis_of(node.attrs.axis, len(node.output.shape)))
+
+
+def ref_s8(p: ConcatenationS8, *inputs: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The raw values one behind the other."""
+    return np.concatenate(inputs, axis=p.axis)
+
+
+CONCATENATION = OpSpec(
+    name="concatenation",
+    attrs=ConcatenationAttrs,
+    arity=(1, MOST_INPUTS),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)

@@ -1,0 +1,96 @@
+"""mul: element-wise product, broadcasting, with fused activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+
+
+@dataclass(frozen=True, slots=True)
+class MulAttrs:
+    """TFLite's MulOptions."""
+
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class MulS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        a_zp: the first input's zero point.
+        b_zp: the second input's zero point.
+        mult: mantissa of ``a_scale * b_scale / y_scale``.
+        shift: its exponent.
+        y_zp: the output's zero point.
+        act_min: least int8 output.
+        act_max: greatest int8 output.
+
+    """
+
+    a_zp: int
+    b_zp: int
+    mult: int
+    shift: int
+    y_zp: int
+    act_min: int
+    act_max: int
+
+
+def infer(attrs: MulAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Two inputs of one dtype -> their broadcast shape."""
+    bounds(attrs.activation)
+    return infer_binary(inputs)
+
+
+def ref_f32(attrs: MulAttrs, a: Array, b: Array) -> Array:
+    """``activation(a * b)``."""
+    return activate(a * b, attrs.activation)
+
+
+def vjp(
+    attrs: MulAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of both inputs."""
+    a, b = inputs
+    grad = activation_grad(output, grad, attrs.activation)
+    return sum_to(grad * b, a.shape), sum_to(grad * a, b.shape)
+
+
+def prepare_s8(node: BoundNode) -> MulS8:
+    """Multiplier and clamp of one node."""
+    a, b, y = node.input(0), node.input(1), node.output
+    require_s8(a, b, y)
+    (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
+    mult, shift = multiplier(float(a_scale) * float(b_scale) / float(y_scale))
+    return MulS8(a_zp, b_zp, mult, shift, y_zp, *act_range_s8(node.attrs.activation, y))
+
+
+def ref_s8(p: MulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant((a - a_zp) * (b - b_zp)) + y_zp)``."""
+    product = (a.astype(np.int64) - p.a_zp) * (b.astype(np.int64) - p.b_zp)
+    scaled = multiply_by_quantized_multiplier(product, p.mult, p.shift)
+    return np.clip(scaled + p.y_zp, p.act_min, p.act_max).astype(np.int8)
+
+
+MUL = OpSpec(
+    name="mul",
+    attrs=MulAttrs,
+    arity=(2, 2),
+    infer=infer,
+    quant=Quant.OWN_RANGE,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)
