@@ -1,0 +1,392 @@
+"""How each op is written to and read from a .tflite file: dull pairs, one per op.
+
+Attributes that TFLite keeps in constant input tensors (axes, paddings, permutations, shapes) are
+moved to and from the op's record here, so that nothing else needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert import tflite_schema as schema
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.transpose import TransposeAttrs
+
+Operands = Sequence[Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An op as the file holds it: option fields, and constants that follow its inputs."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    extra: tuple[tuple[str, NDArray[np.int32]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An op as the graph holds it: its attributes, and how many of the file's inputs stay."""
+
+    attrs: Any
+    inputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One op's form in the file.
+
+    Attributes:
+        op: the op's name in the graph.
+        builtin: its name in the schema.
+        table: the schema table of its options, or None.
+        encode: graph -> file.
+        decode: ``(options, inputs, output)`` -> graph.
+        version: the lowest op version that expresses the node.
+
+    """
+
+    op: str
+    builtin: str
+    table: str | None
+    encode: Callable[[BoundNode], Encoded]
+    decode: Callable[[Any, Operands, Value], Decoded]
+    version: Callable[[BoundNode], int]
+
+
+def _is_s8(node: BoundNode) -> bool:
+    return DType.INT8 in (node.input(0).dtype, node.output.dtype)
+
+
+def _since_s8(version: int) -> Callable[[BoundNode], int]:
+    """Version 1 for float, ``version`` for int8."""
+    return lambda node: version if _is_s8(node) else 1
+
+
+def _conv_version(node: BoundNode) -> int:
+    if node.input(0).shape[3] != node.input(1).shape[3]:
+        return 6  # grouped
+    return 3 if _is_s8(node) else 1
+
+
+def _depthwise_version(node: BoundNode) -> int:
+    if _is_s8(node):
+        return 3
+    return 2 if node.attrs.dilation != (1, 1) else 1
+
+
+def _dense_version(node: BoundNode) -> int:
+    weights = node.input(1).q
+    if weights is not None and len(weights.scales) > 1:
+        return 12
+    if node.optional(2) is None:
+        return 6
+    if node.attrs.keep_num_dims:
+        return 5
+    return 4 if _is_s8(node) else 1
+
+
+def _mul_version(node: BoundNode) -> int:
+    if not _is_s8(node):
+        return 1
+    a, b, y = node.input(0).q, node.input(1).q, node.output.q
+    assert a and b and y, "verified int8 tensors have scales"
+    return 3 if a.scale * b.scale / y.scale >= 1 else 2
+
+
+def _quantize_version(node: BoundNode) -> int:
+    return 2 if node.input(0).dtype is DType.INT8 else 1
+
+
+def _activation(options: Any) -> str:
+    code = options.FusedActivationFunction()
+    name = schema.ACTIVATION_NAME.get(code, str(code))
+    if name not in schema.ACTIVATION:
+        raise UnsupportedError(
+            f"fused activation {name}", expected=", ".join(schema.ACTIVATION)
+        )
+    return name
+
+
+def _padding(options: Any) -> str:
+    code = options.Padding()
+    if code not in schema.PADDING_NAME:
+        raise ModelFormatError(f"padding {code}", expected="SAME (0) or VALID (1)")
+    return schema.PADDING_NAME[code]
+
+
+def _ints(inputs: Operands, index: int, what: str) -> tuple[int, ...]:
+    """A constant integer input, flattened."""
+    value = inputs[index] if index < len(inputs) else None
+    if value is None or value.data is None or value.dtype not in (DType.INT32, DType.INT64):
+        raise UnsupportedError(
+            f"{what} is computed at run time",
+            tensor=value.describe() if value else None,
+            expected=f"constant int32 {what}",
+            hint="export the model with fixed shapes",
+        )
+    return tuple(int(n) for n in value.data.reshape(-1))
+
+
+def _i32(values: Sequence[Any]) -> NDArray[np.int32]:
+    return np.asarray(values, np.int32)
+
+
+def _window_fields(attrs: Any) -> dict[str, Any]:
+    return {
+        "Padding": schema.PADDING[attrs.padding],
+        "StrideH": attrs.stride[0],
+        "StrideW": attrs.stride[1],
+        "FusedActivationFunction": schema.ACTIVATION[attrs.activation],
+    }
+
+
+def _encode_conv(node: BoundNode) -> Encoded:
+    a = node.attrs
+    fields = _window_fields(a)
+    fields.update(DilationHFactor=a.dilation[0], DilationWFactor=a.dilation[1])
+    if node.op == "depthwise_conv2d":
+        fields["DepthMultiplier"] = node.input(1).shape[3] // node.input(0).shape[3]
+    return Encoded(fields)
+
+
+def _decode_conv(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
+    def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
+        del output
+        return Decoded(
+            attrs(
+                stride=(options.StrideH(), options.StrideW()),
+                padding=_padding(options),
+                dilation=(options.DilationHFactor(), options.DilationWFactor()),
+                activation=_activation(options),
+            ),
+            len(inputs),
+        )
+
+    return decode
+
+
+def _encode_pool(node: BoundNode) -> Encoded:
+    height, width = node.attrs.kernel
+    return Encoded(_window_fields(node.attrs) | {"FilterHeight": height, "FilterWidth": width})
+
+
+def _decode_pool(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(
+        Pool2dAttrs(
+            kernel=(options.FilterHeight(), options.FilterWidth()),
+            stride=(options.StrideH(), options.StrideW()),
+            padding=_padding(options),
+            activation=_activation(options),
+        ),
+        len(inputs),
+    )
+
+
+def _encode_dense(node: BoundNode) -> Encoded:
+    return Encoded(
+        {
+            "FusedActivationFunction": schema.ACTIVATION[node.attrs.activation],
+            "KeepNumDims": node.attrs.keep_num_dims,
+        }
+    )
+
+
+def _decode_dense(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    if options.WeightsFormat() != 0:
+        raise UnsupportedError("the weights are shuffled", expected="plain row-major weights")
+    return Decoded(
+        FullyConnectedAttrs(
+            keep_num_dims=bool(options.KeepNumDims()), activation=_activation(options)
+        ),
+        len(inputs),
+    )
+
+
+def _encode_binary(node: BoundNode) -> Encoded:
+    return Encoded({"FusedActivationFunction": schema.ACTIVATION[node.attrs.activation]})
+
+
+def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
+    def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
+        del output
+        return Decoded(attrs(activation=_activation(options)), len(inputs))
+
+    return decode
+
+
+def _encode_concatenation(node: BoundNode) -> Encoded:
+    a = node.attrs
+    return Encoded(
+        {"Axis": a.axis, "FusedActivationFunction": schema.ACTIVATION[a.activation]}
+    )
+
+
+def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Decoded:
+    axis = options.Axis() + (len(output.shape) if options.Axis() < 0 else 0)
+    return Decoded(ConcatenationAttrs(axis=axis, activation=_activation(options)), len(inputs))
+
+
+def _encode_mean(node: BoundNode) -> Encoded:
+    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", _i32(node.attrs.axes)),))
+
+
+def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    rank = len(inputs[0].shape) if inputs and inputs[0] else 0
+    axes = sorted(a + rank if a < 0 else a for a in _ints(inputs, 1, "axes"))
+    return Decoded(MeanAttrs(axes=tuple(axes), keep_dims=bool(options.KeepDims())), 1)
+
+
+def _encode_pad(node: BoundNode) -> Encoded:
+    if node.attrs.value != 0:
+        raise UnsupportedError(
+            f"pad with {node.attrs.value}", op=node.describe(), expected="pad with 0"
+        )
+    return Encoded(extra=(("paddings", _i32(node.attrs.paddings)),))
+
+
+def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options
+    flat = _ints(inputs, 1, "paddings")
+    if len(flat) != 2 * len(output.shape):
+        raise ModelFormatError(
+            f"{len(flat)} paddings", expected=f"two for each of {len(output.shape)} dimensions"
+        )
+    return Decoded(PadAttrs(tuple(zip(flat[::2], flat[1::2], strict=True))), 1)
+
+
+def _encode_reshape(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("shape", _i32(node.output.shape)),))
+
+
+def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, inputs
+    return Decoded(ReshapeAttrs(output.shape), 1)
+
+
+def _encode_transpose(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("perm", _i32(node.attrs.perm)),))
+
+
+def _decode_transpose(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, output
+    return Decoded(TransposeAttrs(_ints(inputs, 1, "perm")), 1)
+
+
+def _encode_softmax(node: BoundNode) -> Encoded:
+    return Encoded({"Beta": node.attrs.beta})
+
+
+def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(SoftmaxAttrs(beta=options.Beta()), len(inputs))
+
+
+def _encode_plain(node: BoundNode) -> Encoded:
+    del node
+    return Encoded()
+
+
+def _decode_quantize(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options
+    return Decoded(QuantizeAttrs(output.dtype), len(inputs))
+
+
+def _decode_plain(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, output
+    return Decoded(NoAttrs(), len(inputs))
+
+
+def _plain(op: str, builtin: str, version: Callable[[BoundNode], int]) -> Codec:
+    return Codec(op, builtin, None, _encode_plain, _decode_plain, version)
+
+
+def _binary(op: str, attrs: type, version: Callable[[BoundNode], int]) -> Codec:
+    table = f"{op.capitalize()}Options"
+    return Codec(op, op.upper(), table, _encode_binary, _decode_binary(attrs), version)
+
+
+_ALL = (
+    Codec(
+        "conv2d", "CONV_2D", "Conv2DOptions", _encode_conv, _decode_conv(Conv2dAttrs), _conv_version
+    ),
+    Codec(
+        "depthwise_conv2d",
+        "DEPTHWISE_CONV_2D",
+        "DepthwiseConv2DOptions",
+        _encode_conv,
+        _decode_conv(DepthwiseConv2dAttrs),
+        _depthwise_version,
+    ),
+    Codec(
+        "fully_connected",
+        "FULLY_CONNECTED",
+        "FullyConnectedOptions",
+        _encode_dense,
+        _decode_dense,
+        _dense_version,
+    ),
+    _binary("add", AddAttrs, _since_s8(2)),
+    _binary("sub", AddAttrs, _since_s8(2)),
+    _binary("mul", MulAttrs, _mul_version),
+    Codec(
+        "average_pool2d",
+        "AVERAGE_POOL_2D",
+        "Pool2DOptions",
+        _encode_pool,
+        _decode_pool,
+        _since_s8(2),
+    ),
+    Codec("max_pool2d", "MAX_POOL_2D", "Pool2DOptions", _encode_pool, _decode_pool, _since_s8(2)),
+    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, _since_s8(2)),
+    Codec("pad", "PAD", None, _encode_pad, _decode_pad, _since_s8(2)),
+    Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),
+    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, _since_s8(2)),
+    Codec(
+        "concatenation",
+        "CONCATENATION",
+        "ConcatenationOptions",
+        _encode_concatenation,
+        _decode_concatenation,
+        _since_s8(2),
+    ),
+    Codec(
+        "softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, _since_s8(2)
+    ),
+    _plain("relu", "RELU", _since_s8(2)),
+    _plain("relu6", "RELU6", _since_s8(2)),
+    _plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),
+    _plain("logistic", "LOGISTIC", _since_s8(2)),
+    _plain("tanh", "TANH", _since_s8(2)),
+    _plain("minimum", "MINIMUM", _since_s8(2)),
+    _plain("maximum", "MAXIMUM", _since_s8(2)),
+    Codec("quantize", "QUANTIZE", None, _encode_plain, _decode_quantize, _quantize_version),
+    _plain("dequantize", "DEQUANTIZE", _since_s8(2)),
+)
+
+CODECS: dict[str, Codec] = {codec.op: codec for codec in _ALL}
+"""Op name -> codec, for writing."""
+
+DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}
+"""Builtin op name -> codec, for reading."""

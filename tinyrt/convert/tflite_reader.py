@@ -1,0 +1,232 @@
+""".tflite flatbuffer -> ir.Graph; constants are views into the (memory-mapped) file."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+from numpy.typing import NDArray
+
+from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_ops import DECODERS, Codec
+from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
+from tinyrt.ir import Graph, Node, QParams, Value
+from tinyrt.ops import verify
+
+Buffer = bytes | mmap.mmap
+
+# What the flatbuffers bindings raise on bytes that are not what they claim to be.
+_CORRUPT = (struct.error, IndexError, ValueError, TypeError, OverflowError, UnicodeDecodeError)
+
+
+def map_file(path: str | Path) -> Buffer:
+    """The file's bytes, mapped read-only.
+
+    Raises:
+        ModelFormatError: the file is missing, not readable, or empty.
+
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ModelFormatError(
+            f"cannot read the model: {error.strerror}", file=str(path), hint="check the path"
+        ) from error
+    except ValueError as error:
+        raise ModelFormatError("the model file is empty", file=str(path)) from error
+
+
+def read_tflite(path: str | Path) -> Graph:
+    """Read a .tflite file; its constants stay views into the mapped file.
+
+    Raises:
+        ModelFormatError: the file is not a .tflite model, is cut short, or contradicts itself.
+        UnsupportedError: it uses ops or dtypes that tinyrt does not have; all of them are named.
+
+    """
+    with error_context(file=str(path)):
+        return parse_tflite(map_file(path), name=Path(path).stem)
+
+
+def parse_tflite(data: Buffer, name: str = "model") -> Graph:
+    """Read a .tflite model from bytes or a map; raises as ``read_tflite``."""
+    if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
+        raise ModelFormatError(
+            "this is not a .tflite file",
+            expected=f"the identifier {schema.IDENTIFIER.decode()} at byte 4",
+            hint="pass a .tflite or .onnx model",
+        )
+    try:
+        graph = _Reader(data, name).read()
+    except _CORRUPT as error:
+        raise ModelFormatError(
+            f"the .tflite file is cut short or corrupt ({error})",
+            hint="copy or export the model again",
+        ) from error
+    return verify(graph)
+
+
+class _Reader:
+    """One model being read: its first subgraph, and its tensors by index."""
+
+    def __init__(self, data: Buffer, name: str) -> None:
+        self.data = data
+        self.model = tflite.Model.GetRootAs(data)
+        self.name = name
+        if self.model.Version() != schema.VERSION:
+            raise ModelFormatError(
+                f"the file has schema version {self.model.Version()}", expected=str(schema.VERSION)
+            )
+        if self._count(self.model.SubgraphsLength()) != 1:
+            raise UnsupportedError(
+                f"the model has {self.model.SubgraphsLength()} subgraphs",
+                expected="1",
+                hint="export the model without control flow",
+            )
+        self.graph = self.model.Subgraphs(0)
+
+    def read(self) -> Graph:
+        codecs = self._codecs()
+        values = self._tensors()
+        nodes: list[Node] = []
+        for i in range(self._count(self.graph.OperatorsLength())):
+            operator = self.graph.Operators(i)
+            codec, builtin = codecs[operator.OpcodeIndex()]
+            with error_context(op=f"#{i} {builtin}"):
+                nodes.append(self._node(operator, codec, values))
+        inputs = self._names(self.graph.InputsAsNumpy(), values)
+        outputs = self._names(self.graph.OutputsAsNumpy(), values)
+        used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
+        used.update(inputs, outputs)
+        kept = {v.name: v for v in values if v is not None and v.name in used}
+        return Graph(self.name, inputs, outputs, kept, tuple(nodes))
+
+    def _count(self, length: int) -> int:
+        """A vector's length, which can't exceed the file's own size."""
+        if not 0 <= length <= len(self.data):
+            raise ModelFormatError(f"a vector of {length} entries in {len(self.data)} bytes")
+        return length
+
+    def _codecs(self) -> dict[int, tuple[Codec, str]]:
+        """Operator code -> how to read such an op, and its builtin name, for the codes in use."""
+        operators = range(self._count(self.graph.OperatorsLength()))
+        used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
+        names = {i: self._builtin(i) for i in used}
+        missing = sorted({name for name in names.values() if name not in DECODERS})
+        if missing:
+            raise UnsupportedError(
+                f"the model uses ops that tinyrt does not have: {', '.join(missing)}",
+                expected="ops of the table that 'tinyrt ops' prints",
+                hint="replace these ops in the model, or convert the part before them",
+            )
+        return {i: (DECODERS[name], name) for i, name in names.items()}
+
+    def _builtin(self, index: int) -> str:
+        if not 0 <= index < self.model.OperatorCodesLength():
+            raise ModelFormatError(f"op code {index} of {self.model.OperatorCodesLength()}")
+        code = self.model.OperatorCodes(index)
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        name = schema.OP_NAME.get(number, f"builtin {number}")
+        if name == "CUSTOM":
+            return f"CUSTOM ({(code.CustomCode() or b'?').decode(errors='replace')})"
+        return name
+
+    def _tensors(self) -> list[Value]:
+        names: set[str] = set()
+        values = []
+        for i in range(self._count(self.graph.TensorsLength())):
+            tensor = self.graph.Tensors(i)
+            name = (tensor.Name() or b"").decode() or f"tensor_{i}"
+            if name in names:
+                name = f"{name}:{i}"
+            names.add(name)
+            values.append(self._value(tensor, name))
+        return values
+
+    def _value(self, tensor: Any, name: str) -> Value:
+        shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
+        what = f"'{name}' [{','.join(map(str, shape))}]"
+        if any(n < 1 for n in shape):
+            raise ModelFormatError(
+                "a tensor has an empty or unknown dimension",
+                tensor=what,
+                expected="sizes of at least 1",
+                hint="export the model with a fixed input shape",
+            )
+        dtype = schema.DTYPE.get(tensor.Type())
+        if dtype is None:
+            raise UnsupportedError(
+                f"a tensor has dtype {schema.TYPE_NAME.get(tensor.Type(), tensor.Type())}",
+                tensor=what,
+                expected=", ".join(d.value for d in schema.DTYPE.values()),
+            )
+        value = Value(name, dtype, shape, self._quantization(tensor.Quantization(), what))
+        data = self._buffer(tensor.Buffer())
+        if data is None:
+            return value
+        if data.nbytes != value.nbytes:
+            raise ModelFormatError(
+                f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
+            )
+        return Value(name, dtype, shape, value.q, data.view(dtype.numpy).reshape(shape))
+
+    def _quantization(self, q: Any, what: str) -> QParams | None:
+        if q is None or q.ScaleLength() == 0:
+            return None
+        scales = tuple(float(s) for s in q.ScaleAsNumpy())
+        zero_points = {int(z) for z in q.ZeroPointAsNumpy()} if q.ZeroPointLength() else {0}
+        if len(zero_points) != 1:
+            raise UnsupportedError(
+                "zero points differ between channels", tensor=what, expected="one zero point"
+            )
+        axis = q.QuantizedDimension() if len(scales) > 1 else None
+        try:
+            return QParams(scales, zero_points.pop(), axis)
+        except ValueError as error:
+            raise ModelFormatError(str(error), tensor=what) from error
+
+    def _buffer(self, index: int) -> NDArray[np.uint8] | None:
+        """The bytes of a buffer as a view into the file; None where it is empty."""
+        if not 0 <= index < self.model.BuffersLength():
+            raise ModelFormatError(f"buffer {index} of {self.model.BuffersLength()}")
+        buffer = self.model.Buffers(index)
+        if buffer.DataLength():
+            data: NDArray[np.uint8] = buffer.DataAsNumpy()
+            return data
+        if buffer.Offset() > 1:
+            # Buffers of very large models lie behind the flatbuffer.
+            return np.frombuffer(self.data, np.uint8, buffer.Size(), buffer.Offset())
+        return None
+
+    def _node(self, operator: Any, codec: Codec, values: Sequence[Value]) -> Node:
+        indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
+        inputs = [_tensor(values, int(i)) if i >= 0 else None for i in indices]
+        outputs = self._names(operator.OutputsAsNumpy(), values)
+        options = None
+        if codec.table:
+            if operator.BuiltinOptionsType() != schema.options_code(codec.table):
+                raise ModelFormatError("the op's options are missing", expected=codec.table)
+            options = schema.options_reader(codec.table)
+            table = operator.BuiltinOptions()
+            options.Init(table.Bytes, table.Pos)
+        decoded = codec.decode(options, inputs, _tensor(values, int(operator.Outputs(0))))
+        names = tuple(v.name if v else "" for v in inputs[: decoded.inputs])
+        while names and not names[-1]:
+            names = names[:-1]
+        return Node(codec.op, outputs[0], names, outputs, decoded.attrs)
+
+    def _names(self, indices: Any, values: Sequence[Value]) -> tuple[str, ...]:
+        return tuple(_tensor(values, int(i)).name for i in np.atleast_1d(indices))
+
+
+def _tensor(values: Sequence[Value], index: int) -> Value:
+    if not 0 <= index < len(values):
+        raise ModelFormatError(f"tensor {index} of {len(values)}")
+    return values[index]
+

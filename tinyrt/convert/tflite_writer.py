@@ -1,0 +1,198 @@
+"""ir.Graph -> .tflite flatbuffer (schema version 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_ops import CODECS, Encoded
+from tinyrt.errors import UnsupportedError
+from tinyrt.files import write_atomic
+from tinyrt.ir import BoundNode, Graph, QParams, Value
+from tinyrt.ops import verify
+
+DESCRIPTION = "written by tinyrt"
+
+
+def save_tflite(graph: Graph, path: str | Path) -> Path:
+    """Write the graph to a file, whole or not at all.
+
+    Raises:
+        UnsupportedError: an op has no form in the .tflite format.
+        OutputError: the file cannot be written.
+
+    """
+    data = write_tflite(graph)
+    return write_atomic(path, lambda file: file.write(data))
+
+
+def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> bytes:
+    """The graph as the bytes of a .tflite file.
+
+    Args:
+        graph: a graph of ops that the format has; its tensor names are kept.
+        metadata: name -> bytes, for the file's metadata table.
+
+    Raises:
+        UnsupportedError: an op has no form in the .tflite format.
+
+    """
+    verify(graph)
+    return _Writer(graph).write(metadata or {})
+
+
+class _Writer:
+    """State of one file: the builder, and which tensor, buffer and op code has which index."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = flatbuffers.Builder(1024)
+        self.tensors: list[Value] = []
+        self.index: dict[str, int] = {}
+        self.buffers: list[bytes] = [b""]
+        self.codes: dict[tuple[str, int], int] = {}
+
+    def write(self, metadata: Mapping[str, bytes]) -> bytes:
+        b = self.builder
+        for value in self.graph.input_values:
+            self._tensor(value)
+        operators = [self._operator(node) for node in self.graph.bound()]
+        for value in self.graph.output_values:
+            self._tensor(value)
+        tensors = [self._write_tensor(v) for v in self.tensors]
+        subgraph = self._subgraph(tensors, operators)
+        entries = [self._metadata(name, data) for name, data in metadata.items()]
+        fields = {
+            "OperatorCodes": _offsets(b, [self._code(*key) for key in self.codes]),
+            "Subgraphs": _offsets(b, [subgraph]),
+            "Buffers": _offsets(b, [self._buffer(data) for data in self.buffers]),
+            "Description": b.CreateString(DESCRIPTION),
+        }
+        if entries:
+            fields["Metadata"] = _offsets(b, entries)
+        model = _table(b, "Model", {"Version": schema.VERSION, **fields})
+        b.Finish(model, file_identifier=schema.IDENTIFIER)
+        return bytes(b.Output())
+
+    def _tensor(self, value: Value) -> int:
+        if value.name not in self.index:
+            self.index[value.name] = len(self.tensors)
+            self.tensors.append(value)
+        return self.index[value.name]
+
+    def _operator(self, node: BoundNode) -> int:
+        if node.op not in CODECS:
+            raise UnsupportedError(
+                f"the .tflite format has no op for '{node.op}'",
+                op=node.describe(),
+                hint="run the graph passes first: they fold or replace it",
+            )
+        codec = CODECS[node.op]
+        encoded = codec.encode(node)
+        inputs = [self._tensor(v) if v else -1 for v in node.inputs]
+        inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
+        outputs = [self._tensor(v) for v in node.outputs]
+        key = (codec.builtin, codec.version(node))
+        b = self.builder
+        fields = {
+            "OpcodeIndex": self.codes.setdefault(key, len(self.codes)),
+            "Inputs": _ints(b, inputs),
+            "Outputs": _ints(b, outputs),
+        }
+        if codec.table:
+            fields["BuiltinOptions"] = _table(b, codec.table, encoded.fields)
+            fields["BuiltinOptionsType"] = schema.options_code(codec.table)
+        return _table(b, "Operator", fields)
+
+    def _extra_inputs(self, node: BoundNode, encoded: Encoded) -> Iterable[Value]:
+        for suffix, data in encoded.extra:
+            yield Value.constant(f"{node.output.name}/{suffix}", data)
+
+    def _write_tensor(self, value: Value) -> int:
+        b = self.builder
+        buffer = 0
+        if value.data is not None:
+            buffer = len(self.buffers)
+            self.buffers.append(_little_endian(value.data))
+        fields = {
+            "Shape": _ints(b, value.shape),
+            "Type": schema.TENSOR_TYPE[value.dtype],
+            "Buffer": buffer,
+            "Name": b.CreateString(value.name),
+        }
+        if value.q is not None:
+            fields["Quantization"] = self._quantization(value.q)
+        return _table(b, "Tensor", fields)
+
+    def _quantization(self, q: QParams) -> int:
+        b = self.builder
+        zero_points = np.full(len(q.scales), q.zero_point, np.int64)
+        fields = {
+            "Scale": b.CreateNumpyVector(np.asarray(q.scales, np.float32)),
+            "ZeroPoint": b.CreateNumpyVector(zero_points),
+            "QuantizedDimension": q.axis or 0,
+        }
+        return _table(b, "QuantizationParameters", fields)
+
+    def _subgraph(self, tensors: list[int], operators: list[int]) -> int:
+        b = self.builder
+        fields = {
+            "Tensors": _offsets(b, tensors),
+            "Inputs": _ints(b, [self.index[n] for n in self.graph.inputs]),
+            "Outputs": _ints(b, [self.index[n] for n in self.graph.outputs]),
+            "Operators": _offsets(b, operators),
+            "Name": b.CreateString(self.graph.name),
+        }
+        return _table(b, "SubGraph", fields)
+
+    def _code(self, builtin: str, version: int) -> int:
+        code = schema.OP_CODE[builtin]
+        fields = {
+            # Readers of older schemas know only the byte; larger codes show as 127 there.
+            "DeprecatedBuiltinCode": min(code, 127),
+            "BuiltinCode": code,
+            "Version": version,
+        }
+        return _table(self.builder, "OperatorCode", fields)
+
+    def _buffer(self, data: bytes) -> int:
+        b = self.builder
+        if not data:
+            return _table(b, "Buffer", {})
+        b.StartVector(1, len(data), schema.ALIGNMENT)
+        b.head = b.Head() - len(data)
+        b.Bytes[b.Head() : b.Head() + len(data)] = data
+        return _table(b, "Buffer", {"Data": b.EndVector()})
+
+    def _metadata(self, name: str, data: bytes) -> int:
+        self.buffers.append(data)
+        fields = {"Name": self.builder.CreateString(name), "Buffer": len(self.buffers) - 1}
+        return _table(self.builder, "Metadata", fields)
+
+
+def _table(builder: Any, table: str, fields: Mapping[str, Any]) -> int:
+    schema.start_table(builder, table)
+    for field, value in fields.items():
+        schema.add_field(builder, table, field, value)
+    return schema.end_table(builder, table)
+
+
+def _ints(builder: Any, values: Iterable[int]) -> int:
+    return int(builder.CreateNumpyVector(np.asarray(list(values), np.int32)))
+
+
+def _offsets(builder: Any, offsets: list[int]) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def _little_endian(data: NDArray[Any]) -> bytes:
+    return np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()

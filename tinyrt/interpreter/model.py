@@ -1,0 +1,191 @@
+"""``tinyrt.load``: a model as a function of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.errors import DataError, ShapeError, error_context
+from tinyrt.interpreter.interpreter import Interpreter, OnOp
+from tinyrt.fixedpoint import dequantize, quantize
+from tinyrt.ir import DType, Graph, Value
+
+Array = NDArray[Any]
+BATCH = 32
+"""Samples per invoke: large enough for matrix products, small enough for the caches."""
+
+
+def load(path: str | Path, *, backend: str = "reference") -> Model:
+    """Open a .tflite model for calling.
+
+    Raises:
+        ModelFormatError: the file is not a model.
+        UnsupportedError: an op or the backend is not there.
+
+    """
+    return Model(read_tflite(path), backend=backend, file=str(path))
+
+
+class Model:
+    """Arrays in, arrays out: ``model(x)``.
+
+    Float inputs of a quantised model are quantised with its own parameters and its outputs
+    come back as real values; int8 inputs are taken as raw values, and raw outputs come back.
+    The first axis is the batch.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        backend: str = "reference",
+        file: str | None = None,
+        on_op: OnOp | None = None,
+    ) -> None:
+        self.graph = graph
+        self.file = file
+        self._backend = backend
+        self._on_op = on_op
+        self._interpreters: dict[int, Interpreter] = {}
+
+    def __call__(self, x: Array | Mapping[str, Array]) -> Array | dict[str, Array]:
+        """Outputs for a batch; a dict by name where the model has several.
+
+        Raises:
+            DataError: names, shapes or values of the inputs do not fit the model.
+
+        """
+        feeds = self.check_inputs(x)
+        raw = any(
+            v.q is not None and feeds[v.name].dtype == v.dtype.numpy
+            for v in self.graph.input_values
+        )
+        outputs = self.run_raw(feeds)
+        if not raw:
+            outputs = {n: self.real(n, y) for n, y in outputs.items()}
+        return outputs if len(outputs) > 1 else next(iter(outputs.values()))
+
+    def run_raw(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
+        results: dict[str, list[Array]] = {name: [] for name in self.graph.outputs}
+        for outputs in self.run_chunks(feeds):
+            for name, array in outputs.items():
+                results[name].append(array)
+        return {name: np.concatenate(parts) for name, parts in results.items()}
+
+    def run_chunks(self, feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+        """As ``run_raw``, some samples at a time, for progress bars."""
+        count = len(next(iter(feeds.values())))
+        step = self._chunk(count)
+        for start in range(0, count, step):
+            chunk = {n: a[start : start + step] for n, a in feeds.items()}
+            yield self._invoke(chunk, min(step, count - start))
+
+    def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        """Inputs by name, each of shape (batch, ...), checked against the model.
+
+        Raises:
+            DataError: a name is unknown or missing, a shape differs, a value is not finite, or
+                the dtype is neither float nor the model's own.
+
+        """
+        values = self.graph.input_values
+        with error_context(file=self.file):
+            if not isinstance(x, Mapping):
+                x = {values[0].name: x}
+            elif len(values) == 1 and set(x) == {"x"}:
+                x = {values[0].name: x["x"]}
+            expected = [v.name for v in values]
+            if set(x) != set(expected):
+                raise DataError(
+                    f"inputs are named {_listed(x)}",
+                    expected=_listed(expected),
+                    hint="name the arrays as the model's inputs, or 'x' for its only input",
+                )
+            feeds = {v.name: _check(v, np.asarray(x[v.name])) for v in values}
+            counts = {len(a) for a in feeds.values()}
+            if len(counts) != 1:
+                raise DataError(f"inputs have different numbers of samples: {sorted(counts)}")
+            return feeds
+
+    def _chunk(self, count: int) -> int:
+        """Samples per invoke: several where the model keeps samples apart, else one."""
+        step = min(BATCH, count)
+        if step > 1 and step not in self._interpreters:
+            try:
+                self._interpreters[step] = self._interpreter(step)
+            except ShapeError:
+                return 1
+        return max(step, 1)
+
+    def _interpreter(self, batch: int) -> Interpreter:
+        interpreter = Interpreter.from_graph(
+            self.graph, backend=self._backend, on_op=self._on_op
+        )
+        if batch != 1:
+            index = interpreter.get_input_details()[0]["index"]
+            value = self.graph.input_values[0]
+            interpreter.resize_tensor_input(index, (batch, *value.shape[1:]))
+        interpreter.allocate_tensors()
+        return interpreter
+
+    def _invoke(self, feeds: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        if batch not in self._interpreters:
+            self._interpreters[batch] = self._interpreter(batch)
+        interpreter = self._interpreters[batch]
+        for detail in interpreter.get_input_details():
+            value = self.graph.value(detail["name"])
+            interpreter.set_tensor(detail["index"], _stored(value, feeds[value.name]))
+        interpreter.invoke()
+        return {
+            detail["name"]: interpreter.get_tensor(detail["index"])
+            for detail in interpreter.get_output_details()
+        }
+
+    def real(self, name: str, y: Array) -> Array:
+        """Raw values of a tensor as real ones; values that are not quantised as they are."""
+        value = self.graph.value(name)
+        if value.q is None:
+            return y
+        return dequantize(y, np.float32(value.q.scale), value.q.zero_point)
+
+
+def _check(value: Value, array: Array) -> Array:
+    shape = ["N", *value.shape[1:]]
+    want = f"{value.dtype.value} or float32 ({', '.join(map(str, shape))})"
+    if array.ndim != len(value.shape) or array.shape[1:] != value.shape[1:] or not len(array):
+        raise DataError(
+            f"the data have shape {array.shape}", tensor=value.describe(), expected=want
+        )
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            bad = int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
+            raise DataError(
+                f"the data hold NaN or infinity, first in sample {bad}",
+                tensor=value.describe(),
+                expected="finite values",
+                hint="look at how the features of that sample were computed",
+            )
+        if value.q is not None or value.dtype is DType.FLOAT32:
+            return array.astype(np.float32, copy=False)
+    if array.dtype != value.dtype.numpy:
+        raise DataError(
+            f"the data have dtype {array.dtype}", tensor=value.describe(), expected=want
+        )
+    return array
+
+
+def _stored(value: Value, array: Array) -> Array:
+    """The array as the model stores it: floats quantised with the model's own parameters."""
+    if value.q is not None and array.dtype.kind == "f":
+        return quantize(array, np.float32(value.q.scale), value.q.zero_point, value.dtype.numpy)
+    return array
+
+
+def _listed(names: Mapping[str, Any] | list[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names)

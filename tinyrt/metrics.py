@@ -1,0 +1,170 @@
+"""How good a model is, and how close to another one: accuracy, agreement, SQNR."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import DataError
+from tinyrt.interpreter.model import Model
+from tinyrt.ir import Graph
+
+Array = NDArray[Any]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an evaluation found.
+
+    Attributes:
+        samples: number of samples.
+        correct: samples whose largest output is at their label; None without labels.
+        top1: ``correct`` as a fraction of ``samples``.
+        agreement: fraction of samples with the same arg-max as the other model's.
+        sqnr_db: signal-to-quantisation-noise ratio against the other model in dB, the mean over
+            samples, of the output before a final softmax; infinite samples count as 200 dB.
+        samples_per_second: throughput of the evaluated model.
+
+    """
+
+    samples: int
+    correct: int | None
+    top1: float | None
+    agreement: float | None
+    sqnr_db: float | None
+    samples_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """A model's first output and what stands before its final softmax, as real values."""
+
+    outputs: Array
+    logits: Array
+    seconds: float
+
+
+def evaluate_graph(
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    labels: Array | None = None,
+    against: Graph | None = None,
+    *,
+    backend: str = "reference",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate a model on data.
+
+    Args:
+        graph: the model.
+        inputs: name -> samples; ``x`` stands for the only input.
+        labels: (samples,) class indices, or one-hot rows.
+        against: a model to compare with, usually the float one; it gets the same inputs (those
+            of an int8 model as real values).
+        backend: the interpreter's backend.
+        progress: called with the samples done and their total.
+
+    Raises:
+        DataError: data or labels do not fit the model.
+
+    """
+    answers = _answers(graph, inputs, backend, progress)
+    samples = len(answers.outputs)
+    classes = _classes(answers.outputs)
+    correct = None
+    if labels is not None:
+        correct = int((classes == _label_indices(labels, answers.outputs)).sum())
+    agreement = sqnr = None
+    if against is not None:
+        other = _answers(against, _as_real(graph, inputs), backend, None)
+        if other.logits.size != answers.logits.size:
+            raise DataError(
+                f"the models' outputs differ in shape: {answers.logits.shape}",
+                expected=f"{other.logits.shape}",
+                hint="compare models of the same task",
+            )
+        agreement = float((classes == _classes(other.outputs)).mean())
+        sqnr = float(sqnr_db(other.logits, answers.logits).mean())
+    return Evaluation(
+        samples=samples,
+        correct=correct,
+        top1=None if correct is None else correct / samples,
+        agreement=agreement,
+        sqnr_db=sqnr,
+        samples_per_second=samples / answers.seconds,
+    )
+
+
+def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDArray[np.float64]:
+    """``10 log10(sum(s^2) / sum((s - a)^2))`` for each sample (first axis), at most ``ceiling``."""
+    s = signal.reshape(len(signal), -1).astype(np.float64)
+    noise = ((s - approximation.reshape(len(s), -1)) ** 2).sum(axis=1)
+    power = (s**2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = 10 * np.log10(power / noise)
+    return np.minimum(np.where(noise == 0, ceiling, ratio), ceiling)
+
+
+def logits_name(graph: Graph) -> str:
+    """The value before a final softmax, else the first output itself."""
+    name = graph.outputs[0]
+    producer = graph.producer(name)
+    while producer is not None and producer.op in ("dequantize", "quantize"):
+        producer = graph.producer(producer.inputs[0])
+    if producer is not None and producer.op == "softmax":
+        return producer.inputs[0]
+    return name
+
+
+def _answers(
+    graph: Graph, inputs: Mapping[str, Array], backend: str, progress: Progress | None
+) -> _Answers:
+    output, logits = graph.outputs[0], logits_name(graph)
+    names = (output,) if output == logits else (output, logits)
+    model = Model(replace(graph, outputs=names), backend=backend)
+    feeds = model.check_inputs(inputs)
+    total = len(next(iter(feeds.values())))
+    found: dict[str, list[Array]] = {n: [] for n in names}
+    start = time.perf_counter()
+    done = 0
+    for chunk in model.run_chunks(feeds):
+        for name, array in chunk.items():
+            found[name].append(array)
+        done += len(chunk[output])
+        if progress is not None:
+            progress(done, total)
+    seconds = time.perf_counter() - start
+    real = {n: model.real(n, np.concatenate(parts)) for n, parts in found.items()}
+    return _Answers(real[output], real[logits], seconds)
+
+
+def _as_real(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Raw int8 inputs as real values; floats as they are."""
+    model = Model(graph)
+    return {
+        name: model.real(name, a) if a.dtype.kind != "f" else a
+        for name, a in model.check_inputs(inputs).items()
+    }
+
+
+def _classes(outputs: Array) -> NDArray[np.int64]:
+    return outputs.reshape(len(outputs), -1).argmax(axis=1)
+
+
+def _label_indices(labels: Array, outputs: Array) -> NDArray[np.int64]:
+    classes = outputs[0].size
+    indices = labels.argmax(axis=1) if labels.ndim == 2 and labels.shape[1] > 1 else labels
+    indices = indices.reshape(-1)
+    fits = indices.dtype.kind in "iu" and len(indices) == len(outputs)
+    if not fits or indices.min() < 0 or indices.max() >= classes:
+        raise DataError(
+            f"labels 'y' are {labels.dtype}{list(labels.shape)}",
+            expected=f"{len(outputs)} class indices from 0 to {classes - 1}",
+        )
+    return indices.astype(np.int64)

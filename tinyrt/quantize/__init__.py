@@ -1,0 +1,38 @@
+"""Post-training quantisation: calibrate, plan, apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tinyrt.ir import Graph
+from tinyrt.quantize.apply import apply_plan
+from tinyrt.quantize.calibrate import Progress, calibrate
+from tinyrt.quantize.plan import QuantConfig, QuantPlan, make_plan
+
+
+def quantize_graph(
+    graph: Graph,
+    data: NDArray[Any] | Mapping[str, NDArray[Any]],
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Calibrate on the data, then plan and apply full-int8 quantisation.
+
+    Args:
+        graph: an optimised float graph.
+        data: calibration inputs, float, samples first.
+        config: the user's choices.
+        progress: called with the samples done and their total.
+
+    Raises:
+        DataError: the data do not fit the model.
+        UnsupportedError: an op has no integer form.
+
+    """
+    return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress), config))
+
+
+__all__ = ["QuantConfig", "QuantPlan", "apply_plan", "calibrate", "make_plan", "quantize_graph"]

@@ -1,0 +1,99 @@
+"""Real ranges and the int8 parameters that cover them (TFLite 8-bit quantisation specification)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, round_half_away
+from tinyrt.ir import QParams
+
+WEIGHT_MAX = 127
+"""Weights use [-127, 127]: symmetric, so that a sign change is exact."""
+
+BIAS_MAX = 2**30
+"""Largest quantised bias: leaves the accumulator as much room again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Least and greatest real value that a tensor takes."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, x: NDArray[Any]) -> Range:
+        """The range of an array's values."""
+        return cls(float(x.min()), float(x.max()))
+
+    def union(self, other: Range) -> Range:
+        """The smallest range that covers both."""
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    def asymmetric(self) -> QParams:
+        """int8 parameters that cover the range and represent zero exactly."""
+        low, high = min(self.low, 0.0), max(self.high, 0.0)
+        if low == high:
+            return QParams((1.0,), 0)
+        scale = np.float32((high - low) / (INT8_MAX - INT8_MIN))
+        if not scale > 0:
+            scale = np.finfo(np.float32).tiny
+        zero_point = round_half_away(INT8_MIN - low / float(scale))
+        return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
+
+
+def weight_params(
+    weights: NDArray[Any], bias: NDArray[Any] | None, x_scale: float, axis: int | None
+) -> QParams:
+    """Symmetric int8 parameters of weights.
+
+    Args:
+        weights: float weights, any shape.
+        bias: float bias, one per output channel, or None; a scale is raised where the bias would
+            not fit int32 otherwise.
+        x_scale: the input's scale.
+        axis: the output channels' axis for one scale per channel, None for one scale in all.
+
+    """
+    peaks = _peaks(np.abs(weights), axis)
+    if bias is not None:
+        biases = np.abs(bias) if axis is not None else np.abs(bias).max(keepdims=True)
+        peaks = np.maximum(peaks, biases * (WEIGHT_MAX / (x_scale * BIAS_MAX)))
+    # A channel without weights takes the others' scale: its bias must still be precise.
+    substitute = float(peaks.max()) or float(WEIGHT_MAX)
+    scales = np.where(peaks > 0, peaks, substitute) / WEIGHT_MAX
+    scales = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
+    return QParams(tuple(float(s) for s in scales), 0, axis if len(scales) > 1 else None)
+
+
+def _peaks(magnitudes: NDArray[Any], axis: int | None) -> NDArray[np.float64]:
+    if axis is None:
+        return magnitudes.max(keepdims=True).reshape(1).astype(np.float64)
+    others = tuple(i for i in range(magnitudes.ndim) if i != axis)
+    return np.asarray(magnitudes.max(axis=others), np.float64)
+
+
+def quantize_weights(weights: NDArray[Any], q: QParams) -> NDArray[np.int8]:
+    """Weights in steps of their scales, clipped to [-127, 127]."""
+    steps = np.rint(weights.astype(np.float64) / _along(q, weights.ndim))
+    return np.clip(steps, -WEIGHT_MAX, WEIGHT_MAX).astype(np.int8)
+
+
+def quantize_bias(bias: NDArray[Any], x_scale: float, w: QParams) -> tuple[NDArray[Any], QParams]:
+    """int32 bias and its parameters: scale = input scale times weight scale."""
+    scales = np.float64(np.float32(x_scale)) * np.asarray(w.scales, np.float64)
+    steps = np.clip(np.rint(bias.astype(np.float64) / scales), -(2**31), 2**31 - 1)
+    stored = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
+    q = QParams(tuple(float(s) for s in stored), 0, 0 if len(scales) > 1 else None)
+    return steps.astype(np.int32), q
+
+
+def _along(q: QParams, ndim: int) -> NDArray[np.float64]:
+    scales = np.asarray(q.scales, np.float64)
+    if q.axis is None:
+        return scales
+    return scales.reshape([-1 if i == q.axis else 1 for i in range(ndim)])
