@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
@@ -60,8 +60,7 @@ class AddS8:
 
 def infer(attrs: AddAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Two inputs of one dtype -> their broadcast shape."""
-    bounds(attrs.activation)
-    return infer_binary(inputs)
+    return infer_binary(inputs, attrs.activation)
 
 
 def add_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:

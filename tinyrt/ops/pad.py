@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.fixedpoint import quantize
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8, require_same_q
 
@@ -70,7 +70,7 @@ def prepare_s8(node: BoundNode) -> PadS8:
     """The raw fill value; input and output share scale and zero point."""
     require_s8(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    fill = quantize(node.attrs.value, *qparams(node.output), np.dtype(np.int8))
+    fill = quantize_array(np.asarray(node.attrs.value), *qparams(node.output))
     return PadS8(node.attrs.paddings, int(fill))
 
 

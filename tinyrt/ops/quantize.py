@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.fixedpoint import dequantize, quantize
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.lut import LutS8, input_values, rescale
 from tinyrt.ops.requant import multiplier
@@ -30,6 +30,22 @@ class Affine:
 
     scale: float
     zero_point: int
+
+
+def quantize_array(x: Array, scale: np.float32, zero_point: int) -> NDArray[np.int8]:
+    """``clamp(round(x / scale) + zero_point)``, divided in float32, halves away from zero.
+
+    Args:
+        x: float32 of any shape; infinities saturate, NaN becomes the zero point.
+        scale: step between two int8 values.
+        zero_point: the int8 value of 0.0.
+
+    """
+    with np.errstate(over="ignore"):
+        steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
+    steps = np.where(np.isnan(steps), 0.0, steps)
+    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
+    return np.asarray(np.clip(rounded + zero_point, INT8_MIN, INT8_MAX), np.int8)
 
 
 def infer_quantize(
@@ -60,7 +76,7 @@ def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:
     """float32 or int8 -> int8."""
     if isinstance(p, LutS8):
         return p.lookup(x)
-    return quantize(x, np.float32(p.scale), p.zero_point, np.dtype(np.int8))
+    return quantize_array(x, np.float32(p.scale), p.zero_point)
 
 
 def infer_dequantize(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -81,7 +97,8 @@ def prepare_dequantize(node: BoundNode) -> Affine:
 
 def dequantize_s8(p: Affine, x: NDArray[np.int8]) -> NDArray[np.float32]:
     """``scale * (x - zero_point)``, rounded once."""
-    return dequantize(x, np.float32(p.scale), p.zero_point)
+    centred = x.astype(np.float32) - np.float32(p.zero_point)
+    return np.asarray(np.float32(p.scale) * centred)
 
 
 QUANTIZE = OpSpec(

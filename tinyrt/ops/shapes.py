@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Shape, TensorType
+from tinyrt.ops.activation import bounds
 
 Inputs = Sequence[TensorType | None]
 
@@ -103,11 +104,14 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def infer_binary(inputs: Inputs) -> tuple[TensorType, ...]:
-    """Two inputs of one dtype -> their broadcast shape."""
+def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
+    """Two inputs of one dtype -> their broadcast shape; only float32 and int8 are clamped."""
+    bounds(activation)
     a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
     if a.dtype is not b.dtype:
         raise ShapeError(f"inputs are {a} and {b}", expected="one dtype")
+    if activation != "NONE":
+        check_float_or_s8(a, "an op with fused activation")
     return (TensorType(a.dtype, broadcast(a.shape, b.shape)),)
 
 
