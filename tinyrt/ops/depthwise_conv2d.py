@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.window import Pair, Window
 
 
@@ -121,15 +122,27 @@ def macs(node: BoundNode) -> int:
     return node.output.size * w.shape[1] * w.shape[2]
 
 
+def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_depthwise_conv2d_s8``."""
+    fields: Fields = {
+        "x": nhwc(node.input(0).shape),
+        "y": nhwc(node.output.shape),
+        "window": window_fields(p.window),
+    }
+    emit_weighted("tinyrt_depthwise_conv2d_s8", node, p, c, fields, channel_axis=3)
+
+
 DEPTHWISE_CONV2D = OpSpec(
     name="depthwise_conv2d",
     attrs=DepthwiseConv2dAttrs,
     arity=(2, 3),
     infer=infer,
     quant=Quant.WEIGHTED,
+    weight_axis=3,
     ref_f32=ref_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    emit_c=emit_c,
 )
