@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 LEFT_SHIFT = 20
 """Bits by which centred inputs are raised, so that rescaling them loses nothing visible."""
@@ -139,6 +141,13 @@ def sub_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
     return _requantised(p, first - second)
 
 
+def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_add_s8`` or ``tinyrt_sub_s8``."""
+    fields = {"shape": broadcast_fields(node), "left_shift": LEFT_SHIFT, **asdict(p)}
+    params = c.params("tinyrt_add_s8_params", fields)
+    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+
+
 ADD = OpSpec(
     name="add",
     attrs=AddAttrs,
@@ -149,6 +158,7 @@ ADD = OpSpec(
     vjp=add_vjp,
     prepare_s8=prepare_s8,
     ref_s8=add_s8,
+    emit_c=partial(_emit_c, "tinyrt_add_s8"),
 )
 
 SUB = OpSpec(
@@ -161,4 +171,5 @@ SUB = OpSpec(
     vjp=sub_vjp,
     prepare_s8=prepare_s8,
     ref_s8=sub_s8,
+    emit_c=partial(_emit_c, "tinyrt_sub_s8"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.shapes import axis_of, operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 
 MOST_INPUTS = 1024
 
@@ -82,6 +83,22 @@ def ref_s8(p: ConcatenationS8, *inputs: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.concatenate(inputs, axis=p.axis)
 
 
+def emit_c(node: BoundNode, p: ConcatenationS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_concatenation_s8``."""
+    inputs = [node.input(i) for i in range(len(node.inputs))]
+    row_bytes = [math.prod(x.shape[p.axis :]) for x in inputs]
+    params = c.params(
+        "tinyrt_concatenation_s8_params",
+        {
+            "inputs": len(inputs),
+            "rows": math.prod(node.output.shape[: p.axis]),
+            "x_row_bytes": c.array("int32_t", "row_bytes", np.array(row_bytes)),
+        },
+    )
+    pointers = c.pointer_list("int8_t", inputs)
+    c.call("tinyrt_concatenation_s8", params, pointers, c.pointer(node.output))
+
+
 CONCATENATION = OpSpec(
     name="concatenation",
     attrs=ConcatenationAttrs,
@@ -92,4 +109,5 @@ CONCATENATION = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.window import Pair, Window
 
 
@@ -130,6 +131,18 @@ def macs(node: BoundNode) -> int:
     return node.output.size * (w.size // w.shape[0])
 
 
+def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_conv2d_s8``."""
+    x, w, y = node.input(0), node.input(1), node.output
+    fields: Fields = {
+        "x": nhwc(x.shape),
+        "y": nhwc(y.shape),
+        "window": window_fields(p.window),
+        "groups": x.shape[3] // w.shape[3],
+    }
+    emit_weighted("tinyrt_conv2d_s8", node, p, c, fields, channel_axis=0)
+
+
 CONV2D = OpSpec(
     name="conv2d",
     attrs=Conv2dAttrs,
@@ -141,4 +154,5 @@ CONV2D = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    emit_c=emit_c,
 )

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.requant import Requant, channel_multipliers, multiplier, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,13 @@ def macs(node: BoundNode) -> int:
     return node.output.size * node.input(1).shape[1]
 
 
+def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_fully_connected_s8``."""
+    c_out, c_in = node.input(1).shape
+    fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
+    emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
+
+
 FULLY_CONNECTED = OpSpec(
     name="fully_connected",
     attrs=FullyConnectedAttrs,
@@ -130,4 +138,5 @@ FULLY_CONNECTED = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    emit_c=emit_c,
 )

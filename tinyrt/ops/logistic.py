@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, logistic, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 
@@ -51,4 +52,5 @@ LOGISTIC = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
+    emit_c=emit_lut,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ops.activation import activate, activation_grad
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare_s8, window_of
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, window_of
 from tinyrt.ops.spec import Array, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -62,4 +63,5 @@ MAX_POOL2D = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
 )

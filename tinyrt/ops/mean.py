@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import axis_of, check_float_or_s8, operand, size_of
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,21 @@ def ref_s8(p: MeanS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX).astype(np.int8)
 
 
+def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_mean_s8``."""
+    x, y = node.input(0), node.output
+    strides = strides_of(x.shape)
+    summed = [i for i in range(len(strides)) if i in p.axes]
+    kept = [i for i in range(len(strides)) if i not in p.axes]
+    fields: dict[str, object] = {}
+    for name, axes in (("kept", kept), ("summed", summed)):
+        dims, (steps,) = merge_axes([x.shape[i] for i in axes], [strides[i] for i in axes])
+        fields |= {f"{name}_rank": len(dims), f"{name}_dims": dims, f"{name}_strides": steps}
+    fields |= {"count": p.count, "x_zp": p.x_zp, "y_zp": p.y_zp}
+    params = c.params("tinyrt_mean_s8_params", {**fields, "y_mult": p.mult, "y_shift": p.shift})
+    c.call("tinyrt_mean_s8", params, c.pointer(x), c.pointer(y))
+
+
 MEAN = OpSpec(
     name="mean",
     attrs=MeanAttrs,
@@ -127,4 +143,5 @@ MEAN = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, require_s8, require_same_q
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -58,6 +60,13 @@ def max_s8(p: NoAttrs, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.i
     return max_f32(p, a, b)
 
 
+def _emit_c(kernel: str, node: BoundNode, p: NoAttrs, c: CWriter) -> None:
+    """Write the call of ``tinyrt_minimum_s8`` or ``tinyrt_maximum_s8``."""
+    del p
+    shape = c.params("tinyrt_broadcast", broadcast_fields(node))
+    c.call(kernel, shape, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+
+
 MINIMUM = OpSpec(
     name="minimum",
     attrs=NoAttrs,
@@ -68,6 +77,7 @@ MINIMUM = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=min_s8,
+    emit_c=partial(_emit_c, "tinyrt_minimum_s8"),
 )
 
 MAXIMUM = OpSpec(
@@ -80,4 +90,5 @@ MAXIMUM = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=max_s8,
+    emit_c=partial(_emit_c, "tinyrt_maximum_s8"),
 )

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,25 @@ def ref_s8(p: MulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
     return np.clip(scaled + p.y_zp, p.act_min, p.act_max).astype(np.int8)
 
 
+def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_mul_s8``."""
+    params = c.params(
+        "tinyrt_mul_s8_params",
+        {
+            "shape": broadcast_fields(node),
+            "a_zp": p.a_zp,
+            "b_zp": p.b_zp,
+            "y_zp": p.y_zp,
+            "y_mult": p.mult,
+            "y_shift": p.shift,
+            "act_min": p.act_min,
+            "act_max": p.act_max,
+        },
+    )
+    values = (node.input(0), node.input(1), node.output)
+    c.call("tinyrt_mul_s8", params, *(c.pointer(v) for v in values))
+
+
 MUL = OpSpec(
     name="mul",
     attrs=MulAttrs,
@@ -92,4 +112,5 @@ MUL = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8, require_same_q
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -79,6 +80,29 @@ def ref_s8(p: PadS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.pad(x, p.paddings, constant_values=p.fill)
 
 
+def emit_c(node: BoundNode, p: PadS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_pad_s8``."""
+    x, y = node.input(0), node.output
+    y_strides = strides_of(y.shape)
+    dims, (_, steps) = merge_axes(x.shape, strides_of(x.shape), y_strides)
+    if steps[-1] != 1:
+        # The kernel copies runs of the last axis, which must be dense in the output.
+        dims, steps = [*dims, 1], [*steps, 1]
+    before = (pair[0] for pair in p.paddings)
+    params = c.params(
+        "tinyrt_pad_s8_params",
+        {
+            "rank": len(dims),
+            "x_dims": dims,
+            "y_strides": steps,
+            "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)),
+            "y_size": y.size,
+            "value": p.fill,
+        },
+    )
+    c.call("tinyrt_pad_s8", params, c.pointer(x), c.pointer(y))
+
+
 PAD = OpSpec(
     name="pad",
     attrs=PadAttrs,
@@ -89,4 +113,5 @@ PAD = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

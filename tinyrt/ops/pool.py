@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, bounds
+from tinyrt.ops.emit import nhwc, window_fields
 from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import require_s8, require_same_q
+from tinyrt.ops.spec import CWriter, require_s8, require_same_q
 from tinyrt.ops.window import Pair, Window
 
 
@@ -51,3 +52,19 @@ def prepare_s8(node: BoundNode) -> Pool2dS8:
     require_s8(x, y)
     require_same_q(node, x, y)
     return Pool2dS8(window_of(node.attrs, x.shape), *act_range_s8(node.attrs.activation, y))
+
+
+def emit_c(kernel: str, node: BoundNode, p: Pool2dS8, c: CWriter) -> None:
+    """Write the call of a pooling kernel."""
+    x, y = node.input(0), node.output
+    params = c.params(
+        "tinyrt_pool2d_s8_params",
+        {
+            "x": nhwc(x.shape),
+            "y": nhwc(y.shape),
+            "window": window_fields(p.window),
+            "act_min": p.act_min,
+            "act_max": p.act_max,
+        },
+    )
+    c.call(kernel, params, c.pointer(x), c.pointer(y))

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import LutS8, input_values, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,25 @@ def dequantize_s8(p: Affine, x: NDArray[np.int8]) -> NDArray[np.float32]:
     return np.asarray(np.float32(p.scale) * centred)
 
 
+def emit_quantize(node: BoundNode, p: Affine | LutS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_quantize_f32_s8``, or of a table from int8 to int8."""
+    if isinstance(p, LutS8):
+        emit_lut(node, p, c)
+        return
+    x, y = node.input(0), node.output
+    fields = {"size": y.size, "scale": p.scale, "y_zp": p.zero_point}
+    params = c.params("tinyrt_quantize_f32_s8_params", fields)
+    c.call("tinyrt_quantize_f32_s8", params, c.pointer(x), c.pointer(y))
+
+
+def emit_dequantize(node: BoundNode, p: Affine, c: CWriter) -> None:
+    """Write the call of ``tinyrt_dequantize_s8_f32``."""
+    x, y = node.input(0), node.output
+    fields = {"size": y.size, "scale": p.scale, "x_zp": p.zero_point}
+    params = c.params("tinyrt_dequantize_s8_f32_params", fields)
+    c.call("tinyrt_dequantize_s8_f32", params, c.pointer(x), c.pointer(y))
+
+
 QUANTIZE = OpSpec(
     name="quantize",
     attrs=QuantizeAttrs,
@@ -109,6 +129,7 @@ QUANTIZE = OpSpec(
     quant=Quant.BOUNDARY,
     prepare_s8=prepare_quantize,
     ref_s8=quantize_s8,
+    emit_c=emit_quantize,
 )
 
 DEQUANTIZE = OpSpec(
@@ -119,4 +140,5 @@ DEQUANTIZE = OpSpec(
     quant=Quant.BOUNDARY,
     prepare_s8=prepare_dequantize,
     ref_s8=dequantize_s8,
+    emit_c=emit_dequantize,
 )

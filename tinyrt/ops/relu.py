@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8, require_same_q
@@ -60,6 +61,7 @@ RELU = OpSpec(
     vjp=partial(_vjp, "RELU"),
     prepare_s8=partial(_prepare_own_range, "RELU"),
     ref_s8=lut_s8,
+    emit_c=emit_lut,
 )
 
 RELU6 = OpSpec(
@@ -72,6 +74,7 @@ RELU6 = OpSpec(
     vjp=partial(_vjp, "RELU6"),
     prepare_s8=_prepare_relu6,
     ref_s8=lut_s8,
+    emit_c=emit_lut,
 )
 
 RELU_N1_TO_1 = OpSpec(
@@ -84,4 +87,5 @@ RELU_N1_TO_1 = OpSpec(
     vjp=partial(_vjp, "RELU_N1_TO_1"),
     prepare_s8=partial(_prepare_own_range, "RELU_N1_TO_1"),
     ref_s8=lut_s8,
+    emit_c=emit_lut,
 )

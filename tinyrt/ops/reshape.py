@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shapes import operand, size_of
-from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,13 @@ def rebatch(attrs: ReshapeAttrs, old: int, new: int) -> ReshapeAttrs:
     return ReshapeAttrs((-1 if leading == -1 else new, *rest))
 
 
+def emit_c(node: BoundNode, p: ReshapeS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_reshape_s8``, for a reshape that could not become a view."""
+    del p
+    y = node.output
+    c.call("tinyrt_reshape_s8", str(y.nbytes), c.pointer(node.input(0)), c.pointer(y))
+
+
 RESHAPE = OpSpec(
     name="reshape",
     attrs=ReshapeAttrs,
@@ -94,5 +101,6 @@ RESHAPE = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
     rebatch=rebatch,
 )

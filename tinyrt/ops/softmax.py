@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError
+from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.fixedpoint import (
     INT8_MAX,
     INT8_MIN,
@@ -22,7 +22,7 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_fixed, require_s8
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_fixed, require_s8
 
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
@@ -108,6 +108,26 @@ def ref_s8(p: SoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.clip(y + INT8_MIN, INT8_MIN, INT8_MAX).astype(np.int8)
 
 
+def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_softmax_s8``.
+
+    Raises:
+        UnsupportedError: a row is too long for the sum's integer bits.
+
+    """
+    x, y = node.input(0), node.output
+    length = x.shape[-1]
+    if length >= 1 << SUM_INTEGER_BITS:
+        raise UnsupportedError(
+            f"softmax over {length} elements overflows its int32 sum",
+            tensor=x.describe(),
+            expected=f"fewer than {1 << SUM_INTEGER_BITS}",
+        )
+    fields = {"rows": x.size // length, "c": length, "x_mult": p.mult, "x_shift": p.shift}
+    params = c.params("tinyrt_softmax_s8_params", {**fields, "diff_min": p.diff_min})
+    c.call("tinyrt_softmax_s8", params, c.pointer(x), c.pointer(y))
+
+
 SOFTMAX = OpSpec(
     name="softmax",
     attrs=SoftmaxAttrs,
@@ -119,4 +139,5 @@ SOFTMAX = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

@@ -51,8 +51,12 @@ class CWriter(Protocol):
         """Define the current op's constant parameter struct and return a pointer to it."""
         ...
 
-    def pointer(self, value: Value) -> str:
-        """The C expression for the first element of a tensor, wherever it lies."""
+    def pointer(self, value: Value | None) -> str:
+        """The C expression for the first element of a tensor, wherever it lies; NULL for None."""
+        ...
+
+    def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
+        """The C expression for an array of pointers to tensors of one element type."""
         ...
 
     def scratch(self) -> str:

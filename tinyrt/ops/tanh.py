@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, rounding_divide_by_pot, tanh
 from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 
@@ -49,4 +50,5 @@ TANH = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
+    emit_c=emit_lut,
 )

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,16 @@ def ref_s8(p: TransposeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.ascontiguousarray(x.transpose(p.perm))
 
 
+def emit_c(node: BoundNode, p: TransposeS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_transpose_s8``."""
+    x, y = node.input(0), node.output
+    strides = strides_of(x.shape)
+    dims, (steps,) = merge_axes(y.shape, [strides[i] for i in p.perm])
+    fields = {"rank": len(dims), "y_dims": dims, "x_strides": steps}
+    params = c.params("tinyrt_transpose_s8_params", fields)
+    c.call("tinyrt_transpose_s8", params, c.pointer(x), c.pointer(y))
+
+
 TRANSPOSE = OpSpec(
     name="transpose",
     attrs=TransposeAttrs,
@@ -74,4 +85,5 @@ TRANSPOSE = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    emit_c=emit_c,
 )

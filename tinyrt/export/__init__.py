@@ -1,0 +1,15 @@
+"""From a .tflite file to a C project that builds by itself."""
+
+from tinyrt.export.bundle import ExportedProject, export_c
+from tinyrt.export.c_model import Port
+from tinyrt.export.target import CORES, Core, InstructionSet, find_core
+
+__all__ = [
+    "CORES",
+    "Core",
+    "ExportedProject",
+    "InstructionSet",
+    "Port",
+    "export_c",
+    "find_core",
+]

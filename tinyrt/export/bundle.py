@@ -1,0 +1,116 @@
+"""The folder for one model: its own files, and the kernels it uses."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyrt import kernels_c
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.errors import OutputError, error_context
+from tinyrt.export import c_text
+from tinyrt.export.c_model import Port, model_files, port_of, write_ops
+from tinyrt.export.target import Core, find_core
+from tinyrt.memory import plan_memory
+from tinyrt.ops import OPS
+
+KERNEL_FOLDER = "tinyrt"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedProject:
+    """What was written.
+
+    Attributes:
+        name: the model's name as a C identifier: the prefix of all its public names.
+        directory: the folder.
+        core: the core it is meant for.
+        arena_bytes: memory that the model works in.
+        inputs: in the model's order.
+        outputs: in the model's order.
+        kernels: names of the C functions it calls.
+        macs: multiply-accumulates of one inference.
+
+    """
+
+    name: str
+    directory: Path
+    core: Core
+    arena_bytes: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    kernels: tuple[str, ...]
+    macs: int
+
+
+def export_c(
+    model_path: str | Path, out_dir: str | Path, *, core: str = "cortex-m4"
+) -> ExportedProject:
+    """Write the C project of an int8 .tflite model.
+
+    All files are written to a temporary folder and moved into place when they are complete. In a
+    folder that exists, files of the same names are replaced and others stay.
+
+    Args:
+        model_path: a .tflite file.
+        out_dir: the folder to write.
+        core: a name in ``tinyrt.export.target.CORES``.
+
+    Raises:
+        ModelFormatError: the file is not a model.
+        UnsupportedError: an op has no C kernel or works on floats, or there is no such core.
+        OutputError: the folder cannot be written.
+
+    """
+    target = find_core(core)
+    graph = read_tflite(model_path)
+    prefix = c_text.identifier(Path(model_path).stem)
+    with error_context(file=str(model_path)):
+        plan = plan_memory(graph)
+        writer = write_ops(prefix, graph, plan)
+        files = dict(model_files(prefix, graph, plan, target, writer))
+    for path in kernels_c.closure(writer.kernels):
+        files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
+    directory = Path(out_dir)
+    _write_folder(directory, files)
+    return ExportedProject(
+        name=prefix,
+        directory=directory,
+        core=target,
+        arena_bytes=plan.arena_bytes,
+        inputs=tuple(port_of(v, plan) for v in graph.input_values),
+        outputs=tuple(port_of(v, plan) for v in graph.output_values),
+        kernels=tuple(writer.kernels),
+        macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
+    )
+
+
+def _write_folder(directory: Path, files: Mapping[str, str]) -> None:
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".tinyrt-", dir=directory.parent) as temporary:
+            staged = Path(temporary) / "project"
+            for name, text in files.items():
+                path = staged / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            if directory.exists():
+                _move_files(staged, directory, files)
+            else:
+                staged.rename(directory)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write the C project: {error.strerror or error}",
+            file=str(directory),
+            expected="a folder that you may write to",
+            hint="choose another folder with -o",
+        ) from error
+
+
+def _move_files(staged: Path, directory: Path, files: Mapping[str, str]) -> None:
+    for name in files:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(staged / name, directory / name)

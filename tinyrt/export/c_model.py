@@ -1,0 +1,183 @@
+"""A planned graph as the text of C files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from tinyrt import kernels_c
+from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.export import c_text
+from tinyrt.export.c_writer import ModelWriter
+from tinyrt.export.target import Core
+from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
+from tinyrt.memory import ArenaPlan
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import is_integer
+
+ARENA_ALIGNMENT = 16
+"""Bytes that the arena's address must be a multiple of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A model input or output, as the C header describes it.
+
+    Attributes:
+        name: the tensor's name in the model.
+        dtype: element type.
+        shape: as in the model.
+        offset: its reserved place in the arena, in bytes.
+        nbytes: its size.
+        scale: real value of one step; None for a tensor that is not quantised.
+        zero_point: the value that stands for zero; None likewise.
+
+    """
+
+    name: str
+    dtype: DType
+    shape: Shape
+    offset: int
+    nbytes: int
+    scale: float | None
+    zero_point: int | None
+
+    @property
+    def c_type(self) -> str:
+        """C type of an element."""
+        return c_text.c_type(self.dtype)
+
+    @property
+    def c_shape(self) -> str:
+        """Initialiser of the shape."""
+        return c_text.literal(self.shape)
+
+    @property
+    def c_scale(self) -> str:
+        """Literal of the scale."""
+        return c_text.literal(self.scale)
+
+    @property
+    def c_name(self) -> str:
+        """Name and type for a comment."""
+        return c_text.comment(f"'{self.name}'")
+
+
+def port_of(value: Value, plan: ArenaPlan) -> Port:
+    """The port of a model input or output."""
+    q = value.q if value.q is not None and len(value.q.scales) == 1 else None
+    return Port(
+        value.name,
+        value.dtype,
+        value.shape,
+        plan.offsets[value.name],
+        value.nbytes,
+        q.scale if q else None,
+        q.zero_point if q else None,
+    )
+
+
+def write_ops(prefix: str, graph: Graph, plan: ArenaPlan) -> ModelWriter:
+    """Have every op write its call.
+
+    Raises:
+        UnsupportedError: an op has no C kernel, works on floats, or could overflow.
+
+    """
+    _check_ports(graph)
+    writer = ModelWriter(prefix, graph, plan)
+    for node in graph.bound():
+        with error_context(op=node.describe()):
+            _write_op(writer, node)
+    return writer
+
+
+def _write_op(writer: ModelWriter, node: BoundNode) -> None:
+    writer.begin(node)
+    if writer.is_view(node):
+        return
+    spec = OPS[node.op]
+    if not is_integer(node):
+        raise UnsupportedError(
+            f"{node.op} works on {node.output.dtype.value} here; the C kernels are int8",
+            tensor=node.output.describe(),
+            hint="quantise the model first: tinyrt quantize MODEL -c CALIB.npz -o OUT.tflite",
+        )
+    if spec.emit_c is None or spec.prepare_s8 is None:
+        raise UnsupportedError(
+            f"{node.op} has no C kernel",
+            expected=", ".join(sorted(n for n, s in OPS.items() if s.emit_c is not None)),
+            hint="replace the op in the model, or run the model on the host: tinyrt run",
+        )
+    spec.emit_c(node, spec.prepare_s8(node), writer)
+
+
+def _check_ports(graph: Graph) -> None:
+    for value in graph.output_values:
+        if value.is_constant or value.name in graph.inputs:
+            raise UnsupportedError(
+                "a model output is a constant or a model input; there is nothing to compute",
+                tensor=value.describe(),
+                hint="remove this output from the model",
+            )
+
+
+def model_files(
+    prefix: str, graph: Graph, plan: ArenaPlan, core: Core, writer: ModelWriter
+) -> Mapping[str, str]:
+    """File name -> text, for all files but the kernels."""
+    sources = [kernels_c.source(k) for k in writer.kernels]
+    context = {
+        "model": prefix,
+        "MODEL": prefix.upper(),
+        "title": c_text.comment(graph.name),
+        "core": core,
+        "plan": plan,
+        "alignment": ARENA_ALIGNMENT,
+        "inputs": [port_of(v, plan) for v in graph.input_values],
+        "outputs": [port_of(v, plan) for v in graph.output_values],
+        "headers": sorted({kernels_c.own_header(s) for s in sources}),
+        "sources": sorted(s.name for s in sources),
+        "definitions": writer.definitions,
+        "statements": writer.statements,
+        "weights": {
+            name: (c_text.c_type(v.dtype), v.size, c_text.comment(v.describe()))
+            for name, v in writer.weights.items()
+        },
+        "weight_arrays": [
+            (c_text.comment(v.describe()), _weight_array(name, v))
+            for name, v in writer.weights.items()
+        ],
+    }
+    names = {
+        f"{prefix}.h": "model.h.j2",
+        f"{prefix}.c": "model.c.j2",
+        f"{prefix}_weights.h": "weights.h.j2",
+        f"{prefix}_weights.c": "weights.c.j2",
+        "Makefile": "Makefile.j2",
+        "CMakeLists.txt": "CMakeLists.txt.j2",
+    }
+    return {file: render(TEMPLATES, template, context) for file, template in names.items()}
+
+
+def _weight_array(name: str, value: Value) -> str:
+    assert value.data is not None, "weights are constants"
+    return c_text.array("const", c_text.c_type(value.dtype), name, value.data)
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(folder: Path, template: str, context: Mapping[str, object]) -> str:
+    """A Jinja2 template of that folder, filled in; a name that is missing is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(context)

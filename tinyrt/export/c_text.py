@@ -1,0 +1,133 @@
+"""Pieces of C source: identifiers, comments, literals, initialisers. All escaping is done here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import DType
+
+LINE = 100
+"""Columns of a source line."""
+
+INDENT = "    "
+
+C_TYPES = {
+    DType.INT8: "int8_t",
+    DType.INT16: "int16_t",
+    DType.INT32: "int32_t",
+    DType.FLOAT32: "float",
+}
+
+
+def c_type(dtype: DType) -> str:
+    """The C type of an element.
+
+    Raises:
+        UnsupportedError: no kernel works on such elements.
+
+    """
+    if dtype not in C_TYPES:
+        raise UnsupportedError(
+            f"the C kernels have no {dtype.value} tensors",
+            expected=", ".join(d.value for d in C_TYPES),
+            hint="quantise the model to int8 with int8 inputs and outputs",
+        )
+    return C_TYPES[dtype]
+
+
+STANDARD_HEADERS = frozenset(
+    (
+        *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits"),
+        *("locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio"),
+        *("stdlib", "string", "tgmath", "time", "wchar", "wctype"),
+    )
+)
+
+
+def identifier(text: str) -> str:
+    """``text`` as a C identifier in lower case: ``My Model-2`` becomes ``my_model_2``.
+
+    It is used as a prefix and as a file name, so it must not look like a kernel or hide one of
+    C's own headers.
+    """
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
+    if not name[0].isalpha() or name.startswith("tinyrt") or name in STANDARD_HEADERS:
+        name = f"model_{name}"
+    return name
+
+
+def comment(text: str) -> str:
+    """``text`` as part of a comment: ASCII on one line, with nothing that could end it."""
+    printable = "".join(c if " " <= c <= "~" else "?" for c in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "?")
+
+
+def literal(value: object) -> str:
+    """A number, text taken as a C expression, a sequence or a mapping, as an initialiser."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    if isinstance(value, int | np.integer):
+        return "INT32_MIN" if int(value) == -(2**31) else str(int(value))
+    if isinstance(value, float | np.floating):
+        return float_literal(float(value))
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f".{k} = {literal(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, Sequence | np.ndarray):
+        return "{" + ", ".join(literal(v) for v in value) + "}"
+    raise TypeError(f"no C literal for {type(value).__name__}")
+
+
+def float_literal(value: float) -> str:
+    """A float literal that reads back as the same float32."""
+    text = f"{np.float32(value):.9g}"
+    return f"{text}F" if any(c in text for c in ".en") else f"{text}.0F"
+
+
+def struct(ctype: str, name: str, fields: Mapping[str, object]) -> str:
+    """A ``static const`` struct with one designated initialiser on a line."""
+    lines = [f"static const {ctype} {name} = {{"]
+    lines += [f"{INDENT}.{field} = {literal(value)}," for field, value in fields.items()]
+    return "\n".join([*lines, "};"])
+
+
+def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
+    """An array definition, its elements in lines of at most ``LINE`` columns."""
+    elements = wrap(literal(v) for v in data.ravel())
+    return f"{qualifiers} {ctype} {name}[{data.size}] = {{\n{elements}\n}};"
+
+
+def wrap(items: Iterable[str]) -> str:
+    """Items separated by commas, filled into indented lines."""
+    lines: list[str] = []
+    line = INDENT
+    for item in items:
+        if len(line) + len(item) + 1 > LINE:
+            lines.append(line.rstrip())
+            line = INDENT
+        line += f"{item}, "
+    lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def call(function: str, arguments: Sequence[str], indent: str = INDENT) -> str:
+    """A call statement, broken after commas where it is longer than a line."""
+    one_line = f"{indent}{function}({', '.join(arguments)});"
+    if len(one_line) <= LINE:
+        return one_line
+    hanging = " " * (len(indent) + len(function) + 1)
+    lines, line = [], f"{indent}{function}("
+    for i, argument in enumerate(arguments):
+        text = argument + (");" if i == len(arguments) - 1 else ",")
+        if len(line) + len(text) + 1 > LINE and line.strip() and not line.endswith("("):
+            lines.append(line)
+            line = hanging + text
+        else:
+            line += text if line.endswith("(") else f" {text}"
+    return "\n".join([*lines, line])

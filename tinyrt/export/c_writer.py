@@ -1,0 +1,139 @@
+"""Collects what the ops write: parameter structs, tables, weights and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tinyrt.errors import VerifyError
+from tinyrt.export import c_text
+from tinyrt.ir import BoundNode, DType, Graph, Value
+from tinyrt.memory import ArenaPlan
+from tinyrt.memory.lifetimes import view_roots
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Array, Quant
+
+
+class ModelWriter:
+    """The C exporter as ops see it (``tinyrt.ops.spec.CWriter``).
+
+    Attributes:
+        definitions: parameter structs and tables of the model's source file.
+        statements: comments and calls of its invoke function.
+        weights: C name -> tensor, in the order of first use.
+        kernels: the kernels called, in the order of first use.
+
+    """
+
+    def __init__(self, prefix: str, graph: Graph, plan: ArenaPlan) -> None:
+        self.prefix = prefix
+        self.definitions: list[str] = []
+        self.statements: list[str] = []
+        self.weights: dict[str, Value] = {}
+        self.kernels: list[str] = []
+        self._graph = graph
+        self._plan = plan
+        self._roots = view_roots(graph)
+        self._constants: dict[str, str] = {}
+        self._node: BoundNode | None = None
+
+    def begin(self, node: BoundNode) -> None:
+        """Start the statements of a node with a comment that says what it does and where."""
+        self._node = node
+        sources = [v for v in node.inputs if v is not None and not v.is_constant]
+        types = ", ".join(str(v.type) for v in sources)
+        places = ", ".join(self._place(v) for v in sources)
+        self.comment(
+            f"{node.describe()}: {types} -> {node.output.type}; "
+            f"{places} -> {self._place(node.output)}"
+        )
+
+    def is_view(self, node: BoundNode) -> bool:
+        """Whether the node's output shares its input's memory, so that there is nothing to do."""
+        return node.output.name in self._roots
+
+    def comment(self, text: str) -> None:
+        """Write a comment, preceded by an empty line."""
+        words = f"{c_text.comment(text)} */".split(" ")
+        lines, line = [], f"{c_text.INDENT}/*"
+        for word in words:
+            if len(line) + len(word) + 1 > c_text.LINE:
+                lines.append(line)
+                line = f"{c_text.INDENT} *"
+            line += f" {word}"
+        self.statements.append("\n".join(["", *lines, line]))
+
+    def array(self, ctype: str, suffix: str, data: Array) -> str:
+        """Define a ``static const`` array for the current op and return its C name."""
+        name = self._local_name(suffix)
+        self.definitions.append(c_text.array("static const", ctype, name, np.asarray(data)))
+        return name
+
+    def params(self, ctype: str, fields: Mapping[str, object]) -> str:
+        """Define the current op's constant parameter struct and return a pointer to it."""
+        name = self._local_name("params")
+        self.definitions.append(c_text.struct(ctype, name, fields))
+        return f"&{name}"
+
+    def pointer(self, value: Value | None) -> str:
+        """The C expression for the first element of a tensor, wherever it lies.
+
+        ``NULL`` for an absent optional input; a constant becomes an array of the weights file.
+        """
+        if value is None:
+            return "NULL"
+        if value.is_constant:
+            return self._constant(value)
+        port = self._port(value)
+        if port is not None:
+            return port
+        at_offset = f"arena + {self._plan.offsets[value.name]}"
+        if value.dtype is DType.INT8:
+            return at_offset
+        return f"({c_text.c_type(value.dtype)} *)(void *)({at_offset})"
+
+    def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
+        """The C expression for an array of pointers to tensors."""
+        pointers = ", ".join(self.pointer(v) for v in values)
+        return f"(const {ctype} *const[]){{{pointers}}}"
+
+    def scratch(self) -> str:
+        """The C expression for the current op's scratch memory."""
+        return f"arena + {self._plan.scratch_offset(self._current().index)}"
+
+    def call(self, kernel: str, *arguments: str) -> None:
+        """Write the call and add the kernel's source file to the project."""
+        if kernel not in self.kernels:
+            self.kernels.append(kernel)
+        self.statements.append(c_text.call(kernel, arguments))
+
+    def _constant(self, value: Value) -> str:
+        if value.name not in self._constants:
+            node = self._current()
+            i = next(i for i, v in enumerate(node.inputs) if v is not None and v.name == value.name)
+            roles = {1: "w", 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
+            name = f"{self.prefix}_{self._local_name(roles.get(i, f'c{i}'))}"
+            self._constants[value.name] = name
+            self.weights[name] = value
+        return self._constants[value.name]
+
+    def _local_name(self, suffix: str) -> str:
+        return f"n{self._current().index}_{suffix}"
+
+    def _current(self) -> BoundNode:
+        if self._node is None:
+            raise VerifyError("an op was written outside of a node")
+        return self._node
+
+    def _port(self, value: Value) -> str | None:
+        """The variable of the model output or input that the value is, or is a view of."""
+        root = self._roots.get(value.name, value.name)
+        if root in self._graph.outputs:
+            return f"output_{self._graph.outputs.index(root)}"
+        if root in self._graph.inputs:
+            return f"input_{self._graph.inputs.index(root)}"
+        return None
+
+    def _place(self, value: Value) -> str:
+        return self._port(value) or f"arena {self._plan.offsets[value.name]}"
