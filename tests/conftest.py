@@ -1,0 +1,18 @@
+"""Fixtures that every test may ask for."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def zoo() -> Path:
+    """The folder that holds ``models/``, ``data/`` and ``golden/``."""
+    folder = os.environ.get("TINYRT_ZOO")
+    if not folder:
+        pytest.skip("TINYRT_ZOO is not set: it names the folder with models/, data/ and golden/")
+    path = Path(folder)
+    if not (path / "models").is_dir():
+        pytest.fail(f"TINYRT_ZOO is {folder}, which has no folder models/")
+    return path

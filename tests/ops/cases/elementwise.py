@@ -1,0 +1,71 @@
+"""Random cases of ops that work element by element or along a row."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.ops.build import Case, Rng
+from tests.ops.cases.windowed import activation, ints
+from tinyrt.ir import DType, Shape
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+
+
+def _shape(rng: Rng) -> Shape:
+    return ints(rng, 1, 6, int(rng.integers(1, 5)))
+
+
+def _broadcast_pair(rng: Rng) -> tuple[Shape, Shape]:
+    """A shape, and one that broadcasts with it: in some dimensions 1, maybe of lower rank."""
+    full = _shape(rng)
+    if rng.random() < 0.4:
+        return full, full
+    small = tuple(1 if rng.random() < 0.5 else d for d in full)[int(rng.integers(0, len(full))) :]
+    return (full, small) if rng.random() < 0.5 else (small, full)
+
+
+def _binary(op: str, attrs: type, rng: Rng) -> Case:
+    fused = {} if attrs is NoAttrs else {"activation": activation(rng)}
+    constant = frozenset({1}) if rng.random() < 0.3 else frozenset[int]()
+    return Case(op, attrs(**fused), _broadcast_pair(rng), constant)
+
+
+def _unary(op: str, attrs: Any, rng: Rng) -> Case:
+    return Case(op, attrs, (_shape(rng),))
+
+
+add = partial(_binary, "add", AddAttrs)
+sub = partial(_binary, "sub", AddAttrs)
+mul = partial(_binary, "mul", MulAttrs)
+minimum = partial(_binary, "minimum", NoAttrs)
+maximum = partial(_binary, "maximum", NoAttrs)
+relu = partial(_unary, "relu", NoAttrs())
+relu6 = partial(_unary, "relu6", NoAttrs())
+relu_n1_to_1 = partial(_unary, "relu_n1_to_1", NoAttrs())
+logistic = partial(_unary, "logistic", NoAttrs())
+tanh = partial(_unary, "tanh", NoAttrs())
+dequantize = partial(_unary, "dequantize", NoAttrs())
+
+
+def quantize(rng: Rng) -> Case:
+    """From float32, and from int8 with other parameters."""
+    dtype = DType.FLOAT32 if rng.random() < 0.5 else DType.INT8
+    return Case("quantize", QuantizeAttrs(), (_shape(rng),), input_dtype=dtype)
+
+
+def softmax(rng: Rng) -> Case:
+    """Short and long rows; weak and strong beta."""
+    row = int(rng.choice([1, 2, 10, 300]))
+    beta = float(rng.choice([1.0, 1.0, 0.25, 8.0]))
+    return Case("softmax", SoftmaxAttrs(beta), ((*_shape(rng)[:3], row),))
+
+
+def batch_norm(rng: Rng) -> Case:
+    """Any rank, channels last."""
+    x = _shape(rng)
+    return Case("batch_norm", BatchNormAttrs(1e-3), (x, *[x[-1:]] * 4), frozenset(range(1, 5)))

@@ -1,0 +1,40 @@
+"""The interpreters that integer results are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from numpy.typing import NDArray
+
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.ir import Graph
+
+ARENA_BYTES = 1 << 20
+
+
+def run_tflm(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The first output, as TFLM's reference kernels compute it."""
+    tflm = pytest.importorskip("tflite_micro", reason="package tflite-micro is not installed")
+    interpreter = tflm.runtime.Interpreter.from_bytes(write_tflite(graph), arena_size=ARENA_BYTES)
+    for i, array in enumerate(inputs):
+        interpreter.set_input(array, i)
+    interpreter.invoke()
+    return interpreter.get_output(0)
+
+
+def run_litert(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The first output, as LiteRT's reference kernels compute it."""
+    litert = pytest.importorskip(
+        "ai_edge_litert.interpreter", reason="package ai-edge-litert is not installed"
+    )
+    interpreter = litert.Interpreter(
+        model_content=write_tflite(graph),
+        experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,
+    )
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
