@@ -1,1 +1,59 @@
-"""placeholder"""
+"""tinyrt: from a trained model to a microcontroller program, checked bit for bit.
+
+The names below are imported when they are first used: ``import tinyrt`` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyrt.api import (
+        convert_model,
+        evaluate,
+        inspect_model,
+        quantize_model,
+        run_emulated,
+    )
+    from tinyrt.errors import TinyrtError
+    from tinyrt.export import export_c
+    from tinyrt.interpreter import Interpreter, Model, load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Interpreter": "tinyrt.interpreter",
+    "Model": "tinyrt.interpreter",
+    "TinyrtError": "tinyrt.errors",
+    "convert_model": "tinyrt.api",
+    "evaluate": "tinyrt.api",
+    "export_c": "tinyrt.export",
+    "inspect_model": "tinyrt.api",
+    "load": "tinyrt.interpreter",
+    "quantize_model": "tinyrt.api",
+    "run_emulated": "tinyrt.api",
+}
+
+__all__ = [
+    "Interpreter",
+    "Model",
+    "TinyrtError",
+    "convert_model",
+    "evaluate",
+    "export_c",
+    "inspect_model",
+    "load",
+    "quantize_model",
+    "run_emulated",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tinyrt' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

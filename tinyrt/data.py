@@ -24,13 +24,16 @@ def load_npz(path: str | Path) -> dict[str, NDArray[Any]]:
 
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, Mapping):
-                raise ValueError("a single array, not an archive")
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError("a single array, not an archive")
+        with loaded as archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise DataError(
-            f"cannot read the data: {error.strerror or error}", file=str(path), hint="check the path"
+            f"cannot read the data: {error.strerror or error}",
+            file=str(path),
+            hint="check the path",
         ) from error
     except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
         raise DataError(

@@ -12,7 +12,6 @@ Arrays are int64 while computing, so that NumPy cannot overflow where the device
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -206,23 +205,3 @@ def tanh(a: ArrayLike, integer_bits: int) -> Int64s:
     magnitude = one_minus_x_over_one_plus_x(exp_on_negative_values(-np.abs(a), integer_bits + 1))
     result = np.where(a < 0, -magnitude, magnitude)
     return np.where(a == 0, 0, result)
-
-
-def quantize(x: ArrayLike, scale: np.float32, zero_point: int, dtype: np.dtype) -> NDArray[Any]:
-    """``round(x / scale) + zero_point``, halves away from zero, clamped to ``dtype``.
-
-    The division is in float32, as TFLite's QUANTIZE kernel does it. Infinities saturate; NaN
-    becomes the zero point.
-    """
-    limits = np.iinfo(dtype)
-    with np.errstate(over="ignore"):
-        steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
-    steps = np.where(np.isnan(steps), 0.0, steps)
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero_point
-    return np.asarray(np.clip(rounded, limits.min, limits.max), dtype)
-
-
-def dequantize(q: ArrayLike, scale: np.float32, zero_point: int) -> NDArray[np.float32]:
-    """``scale * (q - zero_point)`` in float32."""
-    centred = np.asarray(q, np.int32) - np.int32(zero_point)
-    return (centred * np.float32(scale)).astype(np.float32)

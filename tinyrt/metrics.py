@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 
 Array = NDArray[Any]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +128,10 @@ def _answers(
     names = (output,) if output == logits else (output, logits)
     model = Model(replace(graph, outputs=names), backend=backend)
     feeds = model.check_inputs(inputs)
-    total = len(next(iter(feeds.values())))
-    found: dict[str, list[Array]] = {n: [] for n in names}
     start = time.perf_counter()
-    done = 0
-    for chunk in model.run_chunks(feeds):
-        for name, array in chunk.items():
-            found[name].append(array)
-        done += len(chunk[output])
-        if progress is not None:
-            progress(done, total)
+    raw = model.run_raw(feeds, progress)
     seconds = time.perf_counter() - start
-    real = {n: model.real(n, np.concatenate(parts)) for n, parts in found.items()}
+    real = {name: model.real(name, array) for name, array in raw.items()}
     return _Answers(real[output], real[logits], seconds)
 
 
@@ -154,7 +145,7 @@ def _as_real(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _classes(outputs: Array) -> NDArray[np.int64]:
-    return outputs.reshape(len(outputs), -1).argmax(axis=1)
+    return np.asarray(outputs.reshape(len(outputs), -1).argmax(axis=1))
 
 
 def _label_indices(labels: Array, outputs: Array) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.spec import NoAttrs, qparams
 from tinyrt.ops.transpose import TransposeAttrs
 
 Operands = Sequence[Value | None]
@@ -107,9 +107,8 @@ def _dense_version(node: BoundNode) -> int:
 def _mul_version(node: BoundNode) -> int:
     if not _is_s8(node):
         return 1
-    a, b, y = node.input(0).q, node.input(1).q, node.output.q
-    assert a and b and y, "verified int8 tensors have scales"
-    return 3 if a.scale * b.scale / y.scale >= 1 else 2
+    a, b, y = (qparams(v)[0] for v in (node.input(0), node.input(1), node.output))
+    return 3 if a * b / y >= 1 else 2
 
 
 def _quantize_version(node: BoundNode) -> int:
@@ -120,9 +119,7 @@ def _activation(options: Any) -> str:
     code = options.FusedActivationFunction()
     name = schema.ACTIVATION_NAME.get(code, str(code))
     if name not in schema.ACTIVATION:
-        raise UnsupportedError(
-            f"fused activation {name}", expected=", ".join(schema.ACTIVATION)
-        )
+        raise UnsupportedError(f"fused activation {name}", expected=", ".join(schema.ACTIVATION))
     return name
 
 
@@ -237,9 +234,7 @@ def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
 
 def _encode_concatenation(node: BoundNode) -> Encoded:
     a = node.attrs
-    return Encoded(
-        {"Axis": a.axis, "FusedActivationFunction": schema.ACTIVATION[a.activation]}
-    )
+    return Encoded({"Axis": a.axis, "FusedActivationFunction": schema.ACTIVATION[a.activation]})
 
 
 def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -371,9 +366,7 @@ _ALL = (
         _decode_concatenation,
         _since_s8(2),
     ),
-    Codec(
-        "softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, _since_s8(2)
-    ),
+    Codec("softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, _since_s8(2)),
     _plain("relu", "RELU", _since_s8(2)),
     _plain("relu6", "RELU6", _since_s8(2)),
     _plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),

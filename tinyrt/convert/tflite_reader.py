@@ -229,4 +229,3 @@ def _tensor(values: Sequence[Value], index: int) -> Value:
     if not 0 <= index < len(values):
         raise ModelFormatError(f"tensor {index} of {len(values)}")
     return values[index]
-

@@ -17,9 +17,7 @@ OP_CODE: dict[str, int] = {
 }
 OP_NAME: dict[int, str] = {code: name for name, code in OP_CODE.items()}
 
-TENSOR_TYPE: dict[DType, int] = {
-    dtype: getattr(tflite.TensorType, dtype.name) for dtype in DType
-}
+TENSOR_TYPE: dict[DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) for dtype in DType}
 DTYPE: dict[int, DType] = {code: dtype for dtype, code in TENSOR_TYPE.items()}
 TYPE_NAME: dict[int, str] = {
     code: name for name, code in vars(tflite.TensorType).items() if isinstance(code, int)

@@ -67,9 +67,7 @@ class Interpreter:
 
     def _start(self, graph: Graph, backend: str, on_op: OnOp | None) -> None:
         if backend not in BACKENDS:
-            raise UnsupportedError(
-                f"there is no backend '{backend}'", expected=", ".join(BACKENDS)
-            )
+            raise UnsupportedError(f"there is no backend '{backend}'", expected=", ".join(BACKENDS))
         self.graph = self._model = graph
         self.backend = backend
         self._names = list(graph.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import DataError, ShapeError, error_context
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
-from tinyrt.fixedpoint import dequantize, quantize
 from tinyrt.ir import DType, Graph, Value
+from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
 
 Array = NDArray[Any]
+Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per invoke: large enough for matrix products, small enough for the caches."""
 
@@ -60,31 +61,45 @@ class Model:
             DataError: names, shapes or values of the inputs do not fit the model.
 
         """
+        outputs = self.run(x)
+        return outputs if len(outputs) > 1 else next(iter(outputs.values()))
+
+    def run(
+        self, x: Array | Mapping[str, Array], progress: Progress | None = None
+    ) -> dict[str, Array]:
+        """As a call, but always a dict by output name.
+
+        Args:
+            x: the inputs.
+            progress: called with the samples done and their total.
+
+        Raises:
+            DataError: names, shapes or values of the inputs do not fit the model.
+
+        """
         feeds = self.check_inputs(x)
         raw = any(
             v.q is not None and feeds[v.name].dtype == v.dtype.numpy
             for v in self.graph.input_values
         )
-        outputs = self.run_raw(feeds)
-        if not raw:
-            outputs = {n: self.real(n, y) for n, y in outputs.items()}
-        return outputs if len(outputs) > 1 else next(iter(outputs.values()))
+        outputs = self.run_raw(feeds, progress)
+        return outputs if raw else {n: self.real(n, y) for n, y in outputs.items()}
 
-    def run_raw(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    def run_raw(
+        self, feeds: Mapping[str, Array], progress: Progress | None = None
+    ) -> dict[str, Array]:
         """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
-        results: dict[str, list[Array]] = {name: [] for name in self.graph.outputs}
-        for outputs in self.run_chunks(feeds):
-            for name, array in outputs.items():
-                results[name].append(array)
-        return {name: np.concatenate(parts) for name, parts in results.items()}
-
-    def run_chunks(self, feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-        """As ``run_raw``, some samples at a time, for progress bars."""
         count = len(next(iter(feeds.values())))
         step = self._chunk(count)
+        results: dict[str, list[Array]] = {name: [] for name in self.graph.outputs}
         for start in range(0, count, step):
-            chunk = {n: a[start : start + step] for n, a in feeds.items()}
-            yield self._invoke(chunk, min(step, count - start))
+            stop = min(start + step, count)
+            outputs = self._invoke({n: a[start:stop] for n, a in feeds.items()}, stop - start)
+            for name, array in outputs.items():
+                results[name].append(array)
+            if progress is not None:
+                progress(stop, count)
+        return {name: np.concatenate(parts) for name, parts in results.items()}
 
     def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name, each of shape (batch, ...), checked against the model.
@@ -113,6 +128,16 @@ class Model:
                 raise DataError(f"inputs have different numbers of samples: {sorted(counts)}")
             return feeds
 
+    def stored_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        """Inputs by name as the model stores them: floats quantised with its own parameters.
+
+        Raises:
+            DataError: as ``check_inputs``.
+
+        """
+        feeds = self.check_inputs(x)
+        return {n: _stored(self.graph.value(n), a) for n, a in feeds.items()}
+
     def _chunk(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one."""
         step = min(BATCH, count)
@@ -124,9 +149,7 @@ class Model:
         return max(step, 1)
 
     def _interpreter(self, batch: int) -> Interpreter:
-        interpreter = Interpreter.from_graph(
-            self.graph, backend=self._backend, on_op=self._on_op
-        )
+        interpreter = Interpreter.from_graph(self.graph, backend=self._backend, on_op=self._on_op)
         if batch != 1:
             index = interpreter.get_input_details()[0]["index"]
             value = self.graph.input_values[0]
@@ -152,7 +175,7 @@ class Model:
         value = self.graph.value(name)
         if value.q is None:
             return y
-        return dequantize(y, np.float32(value.q.scale), value.q.zero_point)
+        return dequantize_s8(Affine(value.q.scale, value.q.zero_point), y)
 
 
 def _check(value: Value, array: Array) -> Array:
@@ -183,7 +206,7 @@ def _check(value: Value, array: Array) -> Array:
 def _stored(value: Value, array: Array) -> Array:
     """The array as the model stores it: floats quantised with the model's own parameters."""
     if value.q is not None and array.dtype.kind == "f":
-        return quantize(array, np.float32(value.q.scale), value.q.zero_point, value.dtype.numpy)
+        return quantize_array(array, np.float32(value.q.scale), value.q.zero_point)
     return array
 
 

@@ -44,6 +44,10 @@ class ArenaPlan:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
         return self.offsets.get(scratch_name(index), 0)
 
+    def alive_bytes(self, step: int) -> int:
+        """Bytes that must be kept while node ``step`` runs."""
+        return sum(b.nbytes for b in self.buffers if b.first <= step <= b.last)
+
 
 def plan_memory(graph: Graph) -> ArenaPlan:
     """Place every activation of the graph; deterministic, checked, not copied anywhere.

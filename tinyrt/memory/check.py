@@ -75,4 +75,3 @@ def _is_view(node: BoundNode, offsets: Mapping[str, int]) -> bool:
         and not source.is_constant
         and offsets[source.name] == offsets[node.output.name]
     )
-

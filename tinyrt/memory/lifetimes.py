@@ -54,8 +54,8 @@ def buffers(graph: Graph) -> list[Buffer]:
     """Every buffer of the arena: activations, model inputs and outputs, and scratch memory."""
     roots = view_roots(graph)
     end = len(graph.nodes)
-    first = {name: -1 for name in graph.inputs}
-    last = {name: -1 for name in graph.inputs}
+    first = dict.fromkeys(graph.inputs, -1)
+    last = dict.fromkeys(graph.inputs, -1)
     members: dict[str, list[str]] = {name: [name] for name in graph.inputs}
     for i, node in enumerate(graph.nodes):
         for name in node.outputs:

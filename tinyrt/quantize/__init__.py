@@ -7,9 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tinyrt.interpreter.model import Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
-from tinyrt.quantize.calibrate import Progress, calibrate
+from tinyrt.quantize.calibrate import calibrate
 from tinyrt.quantize.plan import QuantConfig, QuantPlan, make_plan
 
 

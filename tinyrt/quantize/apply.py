@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import quantize
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
-from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import quantize_bias, quantize_weights
@@ -48,9 +47,7 @@ class _Applier:
             inputs = self._weighted(node) if weighted else self._data(node)
             self._add(_activation(node.output, self.plan.activations[node.output.name]))
             self.nodes.append(replace(node.node, inputs=inputs))
-        return verify(
-            replace(self.graph, values=self.values, nodes=tuple(self.nodes)), Stage.INT8
-        )
+        return verify(replace(self.graph, values=self.values, nodes=tuple(self.nodes)), Stage.INT8)
 
     def _add(self, value: Value) -> str:
         self.values[value.name] = value
@@ -93,8 +90,7 @@ class _Applier:
             q = self.plan.activations[value.name]
             if value.data is not None:
                 q = target if same else q
-                scale = np.float32(q.scale)
-                data = quantize(value.data, scale, q.zero_point, np.dtype(np.int8))
+                data = quantize_array(value.data, np.float32(q.scale), q.zero_point)
                 names.append(self._constant(value, data, q))
             elif same and q != target:
                 names.append(self._rescale(value, target))

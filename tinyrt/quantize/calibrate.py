@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
 
-from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.quantize.ranges import Range
-
-Progress = Callable[[int, int], None]
 
 
 def calibrate(
@@ -45,10 +43,5 @@ def calibrate(
     feeds = model.check_inputs(data)
     for name, array in feeds.items():
         record(name, array)
-    total = len(next(iter(feeds.values())))
-    done = 0
-    for outputs in model.run_chunks(feeds):
-        done += len(next(iter(outputs.values())))
-        if progress is not None:
-            progress(min(done, total), total)
+    model.run_raw(feeds, progress)
     return ranges

@@ -101,9 +101,7 @@ def _range(value: Value, ranges: Mapping[str, Range]) -> Range:
     return Range.of(value.data) if value.data is not None else ranges[value.name]
 
 
-def _weights(
-    node: BoundNode, activations: Mapping[str, QParams], config: QuantConfig
-) -> QParams:
+def _weights(node: BoundNode, activations: Mapping[str, QParams], config: QuantConfig) -> QParams:
     weights, bias = node.input(1), node.optional(2)
     if weights.data is None or (bias is not None and bias.data is None):
         raise UnsupportedError(

@@ -1,0 +1,5 @@
+"""``python -m tinyrt``."""
+
+from tinyrt.cli import main
+
+main()

@@ -1,0 +1,380 @@
+"""The Python interface: each function mirrors a command."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert.tflite_reader import map_file, parse_tflite
+from tinyrt.convert.tflite_schema import IDENTIFIER
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.data import LABELS, load_inputs, load_npz
+from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
+from tinyrt.interpreter.model import Model, Progress
+from tinyrt.ir import DType, Graph, Shape
+from tinyrt.memory import ArenaPlan, plan_memory
+from tinyrt.metrics import Evaluation, evaluate_graph
+from tinyrt.ops import OPS
+
+if TYPE_CHECKING:
+    from tinyrt.emulate import EmulationReport
+    from tinyrt.quantize import QuantConfig
+
+Array = NDArray[Any]
+Data = str | Path | Array | Mapping[str, Array]
+
+
+def open_model(
+    path: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    keep_layout: bool = False,
+    optimise: bool = True,
+) -> Graph:
+    """Read a .tflite or .onnx model; a float model comes back optimised.
+
+    Args:
+        path: the model file.
+        shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
+        keep_layout: keep an ONNX model's NCHW inputs and outputs.
+        optimise: run the graph passes on a float model.
+
+    Raises:
+        ModelFormatError: the file is neither, or is corrupt.
+        UnsupportedError: it uses something that tinyrt does not have.
+        ShapeError: a dimension is open.
+
+    """
+    path = Path(path)
+    data = map_file(path)
+    with error_context(file=str(path)):
+        if bytes(data[4:8]) == IDENTIFIER:
+            graph = parse_tflite(data, name=path.stem)
+        elif path.suffix == ".onnx":
+            # onnx is only imported where an ONNX file is read.
+            from tinyrt.convert.onnx_reader import read_onnx
+
+            graph = read_onnx(path, shapes=shapes or {})
+        else:
+            raise ModelFormatError(
+                "this is neither a .tflite nor an .onnx model",
+                expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
+                hint="export the model to one of the two",
+            )
+        if not optimise or is_quantised(graph):
+            return graph
+        from tinyrt.convert.passes import optimise as run_passes
+
+        return run_passes(graph, keep_layout=keep_layout)
+
+
+def is_quantised(graph: Graph) -> bool:
+    """Whether any activation of the model is int8."""
+    return any(v.dtype is DType.INT8 and not v.is_constant for v in graph.values.values())
+
+
+def convert_model(
+    model: str | Path,
+    output: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    keep_layout: bool = False,
+) -> Graph:
+    """Convert a model to an optimised .tflite file of the same precision.
+
+    Args:
+        model: .onnx or .tflite.
+        output: the .tflite file to write.
+        shapes: input name -> shape, for dimensions that the model leaves open.
+        keep_layout: keep NCHW inputs and outputs instead of NHWC.
+
+    Returns:
+        The graph that was written.
+
+    Raises:
+        TinyrtError: the model cannot be read or the file cannot be written.
+
+    """
+    graph = open_model(model, shapes=shapes, keep_layout=keep_layout)
+    with error_context(file=str(model)):
+        save_tflite(graph, output)
+    return graph
+
+
+def quantize_model(
+    model: str | Path,
+    calibration: Data,
+    output: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Quantise a float model to int8 and write it as .tflite.
+
+    Args:
+        model: a float .onnx or .tflite model.
+        calibration: an .npz file, an array, or arrays by input name; float, samples first.
+        output: the .tflite file to write.
+        shapes: input name -> shape, for dimensions that the model leaves open.
+        config: choices of the scheme.
+        progress: called with the samples done and their total.
+
+    Returns:
+        The graph that was written.
+
+    Raises:
+        DataError: the calibration data do not fit the model.
+        TinyrtError: the model cannot be read or quantised, or the file cannot be written.
+
+    """
+    from tinyrt.quantize import quantize_graph
+
+    graph = open_model(model, shapes=shapes)
+    with error_context(file=str(model)):
+        if is_quantised(graph):
+            raise UnsupportedError(
+                "the model is quantised already", hint="pass the float model it was made from"
+            )
+    with error_context(file=_file_of(calibration)):
+        inputs = _as_inputs(calibration)
+        _require_float(inputs)
+        quantised = quantize_graph(graph, _layout_as(graph, inputs), config, progress)
+    save_tflite(quantised, output)
+    return quantised
+
+
+def evaluate(
+    model: str | Path,
+    data: Data,
+    *,
+    labels: Array | None = None,
+    against: str | Path | None = None,
+    backend: str = "reference",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Accuracy of a model on data, and its distance from another model.
+
+    Args:
+        model: .tflite or .onnx.
+        data: an .npz file with ``x`` and, where there are labels, ``y``; or arrays.
+        labels: class indices, where ``data`` does not hold them.
+        against: a model to compare with, usually the float one.
+        backend: the interpreter's backend.
+        progress: called with the samples done and their total.
+
+    Raises:
+        DataError: data or labels do not fit the model.
+
+    """
+    graph = open_model(model)
+    other = open_model(against) if against is not None else None
+    with error_context(file=_file_of(data)):
+        if labels is None and isinstance(data, str | Path):
+            labels = load_npz(data).get(LABELS)
+        inputs = _layout_as(graph, _as_inputs(data))
+        return evaluate_graph(graph, inputs, labels, other, backend=backend, progress=progress)
+
+
+def run_model(
+    model: str | Path,
+    inputs: Data,
+    *,
+    backend: str = "reference",
+    progress: Progress | None = None,
+) -> dict[str, Array]:
+    """Outputs of a model by name: real values for float inputs, raw ones for int8 inputs.
+
+    Args:
+        model: .tflite or .onnx.
+        inputs: an .npz file, an array, or arrays by input name; samples first.
+        backend: the interpreter's backend.
+        progress: called with the samples done and their total.
+
+    Raises:
+        DataError: the inputs do not fit the model.
+
+    """
+    graph = open_model(model)
+    with error_context(file=_file_of(inputs)):
+        runner = Model(graph, backend=backend)
+        return runner.run(_layout_as(graph, _as_inputs(inputs)), progress)
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """One op of a model: its multiply-accumulates, output and place in the arena."""
+
+    name: str
+    op: str
+    macs: int
+    output_shape: Shape
+    arena_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a model costs.
+
+    Attributes:
+        ops: one entry per op, in execution order; its ``arena_bytes`` are those alive during it.
+        macs: multiply-accumulates per inference.
+        weight_bytes: bytes of all constants.
+        arena_bytes: size of the arena.
+        graph: the model.
+        plan: the arena plan.
+
+    """
+
+    ops: tuple[OpCost, ...]
+    macs: int
+    weight_bytes: int
+    arena_bytes: int
+    graph: Graph
+    plan: ArenaPlan
+
+
+def inspect_model(model: str | Path, *, shapes: Mapping[str, Shape] | None = None) -> Inspection:
+    """What a model consists of and costs, without running it.
+
+    Raises:
+        TinyrtError: the model cannot be read.
+
+    """
+    graph = open_model(model, shapes=shapes)
+    plan = plan_memory(graph)
+    ops = tuple(
+        OpCost(
+            name=node.name,
+            op=node.op,
+            macs=OPS[node.op].macs(node),
+            output_shape=node.output.shape,
+            arena_bytes=plan.alive_bytes(node.index),
+        )
+        for node in graph.bound()
+    )
+    return Inspection(
+        ops=ops,
+        macs=sum(op.macs for op in ops),
+        weight_bytes=sum(v.nbytes for v in graph.values.values() if v.is_constant),
+        arena_bytes=plan.arena_bytes,
+        graph=graph,
+        plan=plan,
+    )
+
+
+def run_emulated(
+    model: str | Path,
+    *,
+    core: str = "cortex-m4",
+    inputs: Data | None = None,
+    samples: int = 4,
+    build_dir: str | Path | None = None,
+) -> EmulationReport:
+    """Build the model's C code, run it in the emulator, and compare with the host's answers.
+
+    Args:
+        model: a quantised .tflite file.
+        core: the processor core.
+        inputs: what to run, as for ``evaluate``; seeded random inputs by default.
+        samples: how many random inputs to run where none are given.
+        build_dir: where to keep the project and its image; a temporary folder by default.
+
+    Raises:
+        ToolError: the cross-compiler or the emulator is missing or failed.
+        TinyrtError: the model cannot be exported, or the inputs do not fit it.
+
+    """
+    from tinyrt.emulate import run_emulated as run
+
+    graph = open_model(model, optimise=False)
+    host = Model(graph, file=str(model))
+    if inputs is None:
+        feeds = random_inputs(graph, samples)
+    else:
+        with error_context(file=_file_of(inputs)):
+            feeds = host.stored_inputs(_as_inputs(inputs))
+    expected = host.run_raw(feeds)
+    macs = sum(OPS[node.op].macs(node) for node in graph.bound())
+    with tempfile.TemporaryDirectory() as scratch:
+        return run(
+            model,
+            core=core,
+            inputs=feeds,
+            expected=expected,
+            macs=macs,
+            build_dir=build_dir or scratch,
+        )
+
+
+def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]:
+    """Seeded random inputs over the whole range of each input's dtype, samples first."""
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, Array] = {}
+    for value in graph.input_values:
+        shape = (samples, *value.shape[1:])
+        if value.dtype is DType.INT8:
+            feeds[value.name] = rng.integers(-128, 128, shape, np.int8)
+        else:
+            feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
+    return feeds
+
+
+def _as_inputs(data: Data) -> dict[str, Array]:
+    if isinstance(data, str | Path):
+        return load_inputs(data)
+    return dict(data) if isinstance(data, Mapping) else {"x": data}
+
+
+def _file_of(data: Data) -> str | None:
+    return str(data) if isinstance(data, str | Path) else None
+
+
+def _require_float(inputs: Mapping[str, Array]) -> None:
+    for name, array in inputs.items():
+        if array.dtype.kind != "f":
+            raise DataError(
+                f"calibration input '{name}' has dtype {array.dtype}",
+                expected="float values as the float model takes them",
+                hint="dequantise the data: (x - zero_point) * scale",
+            )
+
+
+def _layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs as the converted model takes them: NCHW arrays become NHWC where only that fits."""
+    if len(inputs) == 1 and len(graph.inputs) == 1:
+        inputs = {graph.inputs[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
+    return {
+        name: _to_nhwc(array, graph.values[name].shape) if name in graph.inputs else array
+        for name, array in inputs.items()
+    }
+
+
+def _to_nhwc(array: Array, shape: Shape) -> Array:
+    fits = array.shape[1:] == shape[1:]
+    if not fits and array.ndim == len(shape) == 4:
+        turned = array.transpose(0, 2, 3, 1)
+        if turned.shape[1:] == shape[1:]:
+            return np.ascontiguousarray(turned)
+    return array
+
+
+__all__ = [
+    "Evaluation",
+    "Inspection",
+    "OpCost",
+    "convert_model",
+    "evaluate",
+    "inspect_model",
+    "is_quantised",
+    "open_model",
+    "quantize_model",
+    "random_inputs",
+    "run_emulated",
+]

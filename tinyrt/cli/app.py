@@ -1,0 +1,318 @@
+"""The commands. Each reads its arguments, calls ``tinyrt.api``, and reports."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinyrt import __version__
+from tinyrt.cli import tables
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import Shape
+
+app = typer.Typer(
+    name="tinyrt",
+    help="From a trained model to a microcontroller program that answers what the host answers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Scheme(str, Enum):
+    """Quantisation schemes."""
+
+    INT8 = "int8"
+
+
+class Calibrator(str, Enum):
+    """How calibration turns values into a range."""
+
+    MINMAX = "minmax"
+
+
+Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+TfliteOut = Annotated[
+    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="NAME=N,...",
+        help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
+    ),
+]
+Core = Annotated[str, typer.Option("--core", help="The processor core.")]
+Backend = Annotated[str, typer.Option("--backend", help="What computes on the host.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tinyrt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options that come before a command."""
+    del version
+
+
+@app.command()
+def convert(
+    model: Model,
+    output: TfliteOut,
+    shape: Shapes = None,
+    keep_layout: Annotated[
+        bool, typer.Option("--keep-layout", help="Keep NCHW inputs and outputs.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Convert a model to an optimised .tflite file."""
+    from tinyrt import api
+
+    with reporting(json) as report:
+        shapes = parse_shapes(shape)
+        graph = api.convert_model(model, output, shapes=shapes, keep_layout=keep_layout)
+        data = {
+            "output": str(output),
+            "bytes": output.stat().st_size,
+            "ops": len(graph.nodes),
+            "inputs": {v.name: list(v.shape) for v in graph.input_values},
+            "outputs": {v.name: list(v.shape) for v in graph.output_values},
+        }
+        report(data, tables.facts(data))
+
+
+@app.command()
+def quantize(
+    model: Model,
+    calibration: Annotated[
+        Path,
+        typer.Option("-c", "--calibration", help="Float inputs: .npz with x.", show_default=False),
+    ],
+    output: TfliteOut,
+    scheme: Annotated[Scheme, typer.Option(help="Integer types.")] = Scheme.INT8,
+    calibrator: Annotated[Calibrator, typer.Option(help="Range finder.")] = Calibrator.MINMAX,
+    per_channel_dense: Annotated[
+        bool,
+        typer.Option("--per-channel-dense", help="A scale per output of fully connected layers."),
+    ] = False,
+    shape: Shapes = None,
+    json: Json = False,
+) -> None:
+    """Quantise a float model after training."""
+    from tinyrt import api
+    from tinyrt.quantize import QuantConfig
+
+    del calibrator  # one choice so far, named so that scripts can state it
+    with reporting(json) as report:
+        config = QuantConfig(per_channel_dense=per_channel_dense)
+        with progress_bar("calibrating") as progress:
+            graph = api.quantize_model(
+                model,
+                calibration,
+                output,
+                shapes=parse_shapes(shape),
+                config=config,
+                progress=progress,
+            )
+        data = {
+            "output": str(output),
+            "scheme": scheme.value,
+            "bytes": output.stat().st_size,
+            "ops": len(graph.nodes),
+        }
+        report(data, tables.facts(data))
+
+
+@app.command()
+def run(
+    model: Model,
+    inputs: Annotated[
+        Path, typer.Option("-i", "--input", help=".npz with the inputs.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
+    ],
+    backend: Backend = "reference",
+    json: Json = False,
+) -> None:
+    """Run a model: float inputs give float outputs, int8 inputs raw int8 outputs."""
+    from tinyrt import api
+    from tinyrt.data import save_npz
+
+    with reporting(json) as report:
+        with progress_bar("running") as progress:
+            outputs = api.run_model(model, inputs, backend=backend, progress=progress)
+        save_npz(output, outputs)
+        shapes = {name: list(array.shape) for name, array in outputs.items()}
+        data = {"output": str(output), "outputs": shapes}
+        report(data, tables.facts(data))
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    data: Annotated[
+        Path, typer.Option("-d", "--data", help=".npz with x and y.", show_default=False)
+    ],
+    against: Annotated[
+        Path | None, typer.Option("--against", help="A model to compare with.", show_default=False)
+    ] = None,
+    backend: Backend = "reference",
+    json: Json = False,
+) -> None:
+    """Accuracy on labelled data, and the distance from another model."""
+    from tinyrt import api
+
+    with reporting(json) as report:
+        with progress_bar("evaluating") as progress:
+            found = api.evaluate(model, data, against=against, backend=backend, progress=progress)
+        shown = {
+            "samples": found.samples,
+            "correct": found.correct,
+            "top-1": tables.percent(found.top1),
+            "agreement": tables.percent(found.agreement),
+            "SQNR, dB": found.sqnr_db,
+            "samples per second": found.samples_per_second,
+        }
+        report(asdict(found), tables.facts(shown))
+
+
+@app.command()
+def inspect(
+    model: Model,
+    shape: Shapes = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the report as a page.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ops, shapes, quantisation, cost, and the arena over time."""
+    from tinyrt import api
+
+    with reporting(json) as report:
+        found = api.inspect_model(model, shapes=parse_shapes(shape))
+        if html is not None:
+            from tinyrt.report import write_page
+
+            write_page(found, html)
+        data = {
+            "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in found.ops],
+            "macs": found.macs,
+            "weight_bytes": found.weight_bytes,
+            "arena_bytes": found.arena_bytes,
+        }
+        report(data, tables.inspection(found))
+
+
+@app.command()
+def export(
+    model: Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
+    ],
+    core: Core = "cortex-m4",
+    json: Json = False,
+) -> None:
+    """Write the model as a C project that builds by itself."""
+    from tinyrt.export import export_c
+
+    with reporting(json) as report:
+        project = export_c(model, output, core=core)
+        data = project.as_dict()
+        report(data, tables.facts(data))
+
+
+@app.command()
+def emulate(
+    model: Model,
+    core: Core = "cortex-m4",
+    inputs: Annotated[
+        Path | None,
+        typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Random inputs to run.", min=1)] = 4,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Keep the build in this folder.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Build the C code, boot it in QEMU, compare every output byte with the host's."""
+    from tinyrt import api
+
+    with reporting(json) as report:
+        found = api.run_emulated(model, core=core, inputs=inputs, samples=samples, build_dir=keep)
+        report(found.as_dict(), tables.facts(found.summary()))
+    if not found.bit_exact:
+        raise typer.Exit(1)
+
+
+@app.command()
+def ops(json: Json = False) -> None:
+    """Which op runs where, and for which dtypes."""
+    from tinyrt.ops.support import support_rows
+
+    with reporting(json) as report:
+        rows = support_rows()
+        report({"ops": rows}, tables.op_table(rows))
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the artifacts go.")] = Path(
+        "build/demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of data split and training.")] = 0,
+    json: Json = False,
+) -> None:
+    """The whole way on handwritten digits: train, quantise, export, run in QEMU."""
+    from tinyrt.cli.demo import run_demo
+
+    with reporting(json) as report:
+        found = run_demo(output, seed=seed)
+        report(found.as_dict(), found.shown())
+
+
+def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
+    """``["x=1,3,32,32"]`` -> ``{"x": (1, 3, 32, 32)}``.
+
+    Raises:
+        TinyrtError: an option is not of that form.
+
+    """
+    shapes: dict[str, Shape] = {}
+    for option in options or []:
+        name, _, sizes = option.rpartition("=")
+        try:
+            shape = tuple(int(n) for n in sizes.split(","))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            raise TinyrtError(
+                f"--shape {option}: not a shape",
+                expected="an input's name and positive sizes",
+                hint="--shape x=1,49,10,1",
+            )
+        shapes[name] = shape
+    return shapes
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,61 @@
+"""What every command shares: output, errors, progress, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from tinyrt.errors import TinyrtError
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+Report = Callable[[dict[str, Any], RenderableType], None]
+Advance = Callable[[int, int], None]
+
+
+@contextmanager
+def reporting(as_json: bool) -> Iterator[Report]:
+    """Give the command a function that prints its result, and turn ``TinyrtError`` into exit 1.
+
+    With ``--json``, stdout gets one object and nothing else: the result, or ``{"error": ...}``.
+    """
+
+    def report(data: dict[str, Any], shown: RenderableType) -> None:
+        if as_json:
+            sys.stdout.write(json.dumps(data, indent=1) + "\n")
+        else:
+            OUT.print(shown)
+
+    try:
+        yield report
+    except TinyrtError as error:
+        if as_json:
+            sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
+        ERR.print(Text.assemble(("error: ", "bold red"), str(error)))
+        raise typer.Exit(1) from error
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Advance]:
+    """A bar on stderr where that is a terminal; the function takes (done, total)."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=ERR,
+        transient=True,
+        disable=not ERR.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,83 @@
+"""Results as tables for people; the JSON of ``--json`` is built beside the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinyrt.api import Inspection
+
+BAR_WIDTH = 32
+
+
+def facts(rows: Mapping[str, object], title: str | None = None) -> Table:
+    """Two columns: what, and how much."""
+    table = Table(title=title, box=box.SIMPLE, show_header=False, title_justify="left")
+    table.add_column(style="cyan")
+    table.add_column(justify="right")
+    for name, value in rows.items():
+        table.add_row(name, number(value))
+    return table
+
+
+def number(value: object) -> str:
+    """A value as people read it: thousands separated, fractions short."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "NO", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
+    return str(value)
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction in percent."""
+    return "-" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def inspection(found: Inspection) -> RenderableType:
+    """Ops with their cost, and the arena's use at each."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("#", "op", "output", "MACs", "arena", "arena use"):
+        right = column in ("#", "MACs", "arena")
+        table.add_column(column, justify="right" if right else "left", no_wrap=column == "output")
+    for i, op in enumerate(found.ops):
+        output = found.graph.bind(i).output
+        bar = Text("█" * _share(op.arena_bytes, found.arena_bytes), style="green")
+        shown = (str(i), op.op, str(output.type), number(op.macs), number(op.arena_bytes), bar)
+        table.add_row(*shown)
+    ports = {
+        **{f"input  {v.name}": f"{v.type}{_quant(v.q)}" for v in found.graph.input_values},
+        **{f"output {v.name}": f"{v.type}{_quant(v.q)}" for v in found.graph.output_values},
+    }
+    totals = {
+        "MACs": found.macs,
+        "weight bytes": found.weight_bytes,
+        "arena bytes": found.arena_bytes,
+        "of these alive at the fullest op": found.plan.lower_bound,
+    }
+    return Group(facts(ports), table, facts(totals))
+
+
+def _share(part: int, whole: int) -> int:
+    return max(1, round(BAR_WIDTH * part / whole)) if whole else 0
+
+
+def _quant(q: object) -> str:
+    scale, zero_point = getattr(q, "scales", None), getattr(q, "zero_point", None)
+    return f"  scale {scale[0]:.6g}, zero point {zero_point}" if scale else ""
+
+
+def op_table(rows: Sequence[Mapping[str, str]]) -> Table:
+    """Which backend has which op, and for which dtypes."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in rows[0]:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*row.values())
+    return table
