@@ -53,16 +53,14 @@ def wrap_int32(x: ArrayLike) -> Int64s:
 
 
 def rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int64s:
-    """``round(a * b / 2**31)`` for int32 operands; halves round up in magnitude towards +inf.
+    """``round(a * b / 2**31)`` for int32 operands; halves round up, towards +inf.
 
-    The one product that does not fit, ``INT32_MIN * INT32_MIN``, saturates.
+    gemmlowp adds ``2**30`` or ``1 - 2**30``, by the product's sign, and truncates: the same as
+    adding ``2**30`` and flooring. The one product that does not fit, ``INT32_MIN * INT32_MIN``,
+    saturates.
     """
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    total = product + nudge
-    # C's division truncates towards zero; NumPy's shift floors.
-    high = np.where(total >= 0, total >> 31, -((-total) >> 31))
-    return np.asarray(np.minimum(high, INT32_MAX))
+    return np.asarray(np.minimum((product + (1 << 30)) >> 31, INT32_MAX))
 
 
 def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int64s:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -26,13 +26,13 @@ app = typer.Typer(
 )
 
 
-class Scheme(str, Enum):
+class Scheme(StrEnum):
     """Quantisation schemes."""
 
     INT8 = "int8"
 
 
-class Calibrator(str, Enum):
+class Calibrator(StrEnum):
     """How calibration turns values into a range."""
 
     MINMAX = "minmax"
