@@ -11,8 +11,8 @@ from tests.ops.peers import run_litert, run_tflm
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 
-INT8_CASES = 36
-FLOAT_CASES = 6
+INT8_CASES = 60
+FLOAT_CASES = 8
 TRANSCENDENTAL = {"logistic", "softmax", "tanh"}
 NOT_IN_TFLM = {"relu_n1_to_1"}
 INT8_OPS = sorted(name for name, spec in OPS.items() if spec.ref_s8 is not None)

@@ -65,7 +65,7 @@ def depthwise_conv2d(rng: Rng) -> Case:
 
 def fully_connected(rng: Rng) -> Case:
     """Inputs of rank 1 to 4, flattened or not."""
-    k, c_out = int(rng.integers(1, 60)), int(rng.integers(1, 9))
+    k, c_out = int(rng.integers(1, 200)), int(rng.integers(1, 20))
     keep = bool(rng.random() < 0.4)
     leading = ints(rng, 1, 3, int(rng.integers(1, 4)))
     attrs = FullyConnectedAttrs(keep_num_dims=keep, activation=activation(rng))

@@ -1,0 +1,52 @@
+"""Every vector-Jacobian product against central differences in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.ops.cases import CASES, rng_of
+from tinyrt.ops import OPS
+
+STEP = 1e-6
+CASES_PER_OP = 8
+DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
+
+
+def test_every_float_op_has_a_gradient():
+    assert sorted(name for name, spec in OPS.items() if spec.ref_f32 is not None) == DIFFERENTIABLE
+
+
+@pytest.mark.parametrize("seed", range(CASES_PER_OP))
+@pytest.mark.parametrize("op", DIFFERENTIABLE)
+def test_gradient_equals_finite_differences(op, seed):
+    """Along a random direction of each input, for a random weighting of the outputs."""
+    rng = rng_of(op, seed)
+    spec, case = OPS[op], CASES[op](rng)
+    inputs = [rng.normal(size=s) for s in case.shapes]
+    if op == "batch_norm":
+        inputs[4] = np.abs(inputs[4]) + 0.1  # a variance
+    output = spec.ref_f32(case.attrs, *inputs)
+    weighting = rng.normal(size=output.shape)
+    gradients = spec.vjp(case.attrs, inputs, output, weighting)
+    assert len(gradients) == len(inputs)
+    for i, gradient in enumerate(gradients):
+        direction = rng.normal(size=inputs[i].shape)
+
+        def weighted(step, i=i, direction=direction):
+            moved = [x + step * direction if j == i else x for j, x in enumerate(inputs)]
+            return float((spec.ref_f32(case.attrs, *moved) * weighting).sum())
+
+        slope = (weighted(STEP) - weighted(-STEP)) / (2 * STEP)
+        assert gradient.shape == inputs[i].shape
+        assert float((gradient * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE)
+def test_gradient_stays_float32(op):
+    rng = rng_of(op, 0)
+    spec, case = OPS[op], CASES[op](rng)
+    inputs = [np.abs(rng.normal(size=s)).astype(np.float32) for s in case.shapes]
+    output = spec.ref_f32(case.attrs, *inputs)
+    gradients = spec.vjp(case.attrs, inputs, output, np.ones_like(output))
+    assert {output.dtype, *(g.dtype for g in gradients)} == {np.dtype(np.float32)}
