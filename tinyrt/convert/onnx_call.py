@@ -1,0 +1,221 @@
+"""What an ONNX op's importer works with: its operands, and the graph being built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinyrt.convert.onnx_proto import Array, OnnxNode
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import Node, Shape, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import NoAttrs
+
+Operand = Value | Array
+"""An activation of the graph, or an array that is known on import."""
+
+
+@dataclass(slots=True)
+class Builder:
+    """The graph being built: values by name, nodes in order.
+
+    Attributes:
+        values: inputs, constants and results so far.
+        nodes: in execution order.
+        tensors: ONNX tensor name -> what it is.
+
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    tensors: dict[str, Operand] = field(default_factory=dict)
+
+    def add_value(self, value: Value) -> Value:
+        """Enter a value whose name is free."""
+        self.values[value.name] = value
+        return value
+
+    def unique_name(self, wish: str) -> str:
+        """``wish``, with a number where the name is taken."""
+        name, i = wish, 0
+        while name in self.values:
+            i += 1
+            name = f"{wish}_{i}"
+        return name
+
+    def constant(self, wish: str, data: Array) -> Value:
+        """A constant of that name; equal data under the same wish is entered once."""
+        data = np.ascontiguousarray(data)
+        known = self.values.get(wish)
+        if (
+            known is not None
+            and known.data is not None
+            and known.dtype.numpy == data.dtype
+            and np.array_equal(known.data, data)
+        ):
+            return known
+        return self.add_value(Value.constant(self.unique_name(wish), data))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One ONNX node with its operands looked up, and a way to emit ops."""
+
+    node: OnnxNode
+    builder: Builder
+
+    @property
+    def opset(self) -> int:
+        """The operator set version that the model imports."""
+        return self.node.opset
+
+    @property
+    def result(self) -> str:
+        """The name of the first output."""
+        return self.node.outputs[0]
+
+    def has(self, i: int) -> bool:
+        """Whether input ``i`` is present."""
+        return i < len(self.node.inputs) and self.node.inputs[i] != ""
+
+    def operand(self, i: int) -> Operand:
+        """Input ``i``, whichever it is.
+
+        Raises:
+            ModelFormatError: it is absent, or not computed by any node before.
+
+        """
+        if not self.has(i):
+            raise ModelFormatError(f"input {i} is missing")
+        name = self.node.inputs[i]
+        if name not in self.builder.tensors:
+            raise ModelFormatError(
+                f"input '{name}' is not defined",
+                expected="an input, an initialiser or the output of an earlier node",
+                hint="the file is damaged: export the model again",
+            )
+        return self.builder.tensors[name]
+
+    def operands(self) -> list[Operand]:
+        """All inputs, of which there must be one at least."""
+        return [self.operand(i) for i in range(max(len(self.node.inputs), 1))]
+
+    def is_known(self, i: int) -> bool:
+        """Whether input ``i`` is present and known on import."""
+        return self.has(i) and not isinstance(self.operand(i), Value)
+
+    def all_known(self) -> bool:
+        """Whether every input that is present is known on import."""
+        present = (i for i in range(len(self.node.inputs)) if self.has(i))
+        return all(self.is_known(i) for i in present)
+
+    def shape(self, i: int) -> Shape:
+        """The shape of input ``i``."""
+        return tuple(self.operand(i).shape)
+
+    def array(self, i: int, what: str = "") -> Array:
+        """Input ``i``, which must be known on import.
+
+        Raises:
+            UnsupportedError: it depends on the model's input.
+
+        """
+        found = self.operand(i)
+        if isinstance(found, Value):
+            raise UnsupportedError(
+                f"{what or f'input {i}'} depends on the model's input",
+                tensor=found.describe(),
+                expected="a constant",
+                hint="export the model with fixed shapes and weights, or rewrite this part",
+            )
+        return found
+
+    def optional_array(self, i: int, what: str = "") -> Array | None:
+        """Input ``i`` as ``array`` gives it, or None where it is absent."""
+        return self.array(i, what) if self.has(i) else None
+
+    def ints(self, i: int, what: str = "") -> tuple[int, ...]:
+        """Input ``i`` as a list of integers.
+
+        Raises:
+            ModelFormatError: it is not a vector of integers.
+
+        """
+        found = self.array(i, what)
+        if found.dtype.kind not in "iu" or found.ndim > 1:
+            raise ModelFormatError(
+                f"{what or f'input {i}'} is {found.dtype}{list(found.shape)}",
+                expected="a vector of integers",
+            )
+        return tuple(int(v) for v in found.reshape(-1))
+
+    def axes(self, input_since: int) -> tuple[int, ...] | None:
+        """The op's ``axes``: an attribute before opset ``input_since``, then input 1."""
+        if self.opset < input_since:
+            return self.node.get_ints("axes")
+        return self.ints(1, "axes") if self.has(1) else None
+
+    def value(self, i: int) -> Value:
+        """Input ``i`` as a float value of the graph; known arrays become constants.
+
+        Raises:
+            UnsupportedError: its element type is not float32.
+
+        """
+        found = self.operand(i)
+        if isinstance(found, Value):
+            return found
+        return self.constant(self.node.inputs[i], found)
+
+    def constant(self, name: str, data: Array) -> Value:
+        """A float constant of the graph; scalars get one dimension.
+
+        Raises:
+            UnsupportedError: its element type is not float32.
+
+        """
+        if data.dtype != np.float32:
+            raise UnsupportedError(
+                f"'{name}' has element type {data.dtype}",
+                expected="float32",
+                hint="export the model in float32; tinyrt quantises it itself",
+            )
+        return self.builder.constant(name, np.atleast_1d(data))
+
+    def emit(self, op: str, *inputs: Value | None, name: str = "", **attrs: Any) -> Value:
+        """Append an op and return its output.
+
+        Args:
+            op: the op's name in ``OPS``.
+            inputs: its inputs.
+            name: what the output is called; the ONNX node's first output by default.
+            attrs: the fields of the op's attribute record.
+
+        Raises:
+            ShapeError: the inputs do not fit.
+
+        """
+        spec = OPS[op]
+        record = spec.attrs(**attrs) if attrs or spec.attrs is not NoAttrs else NoAttrs()
+        (kind,) = spec.infer(record, [v.type if v else None for v in inputs])
+        output = self.builder.add_value(
+            Value(self.builder.unique_name(name or self.result), kind.dtype, kind.shape)
+        )
+        names = tuple(v.name if v else "" for v in inputs)
+        self.builder.nodes.append(Node(op, name or self.node.name, names, (output.name,), record))
+        return output
+
+    def reshape(self, x: Value, shape: Sequence[int], name: str = "") -> Value:
+        """``x`` in another shape, or ``x`` itself where it has that shape."""
+        if tuple(shape) == x.shape:
+            return x
+        return self.emit("reshape", x, name=name, new_shape=tuple(shape))
+
+    def transpose(self, x: Value, perm: Sequence[int], name: str = "") -> Value:
+        """``x`` with permuted dimensions, or ``x`` itself where the order stays."""
+        if tuple(perm) == tuple(range(len(x.shape))):
+            return x
+        return self.emit("transpose", x, name=name, perm=tuple(perm))

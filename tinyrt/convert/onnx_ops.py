@@ -1,0 +1,298 @@
+"""ONNX ops that compute on activations: one small function each, and the table ``IMPORTERS``.
+
+An importer takes a call and returns the value of the op's first output. Ops with weights are in
+``onnx_dense``, ops with windows in ``onnx_window``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_dense import batch_normalization, gemm, matmul
+from tinyrt.convert.onnx_proto import element_type
+from tinyrt.convert.onnx_static import (
+    flattened,
+    normal_axes,
+    permutation,
+    reduced_axes,
+    reshaped,
+    squeezed,
+    unsqueezed,
+)
+from tinyrt.convert.onnx_window import (
+    average_pool,
+    conv,
+    global_average_pool,
+    global_max_pool,
+    max_pool,
+)
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import Value
+
+Importer = Callable[[Call], Value]
+
+CLIP_OPS = {(0.0, np.inf): "relu", (0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1"}
+"""Bounds that an op of their own stands for."""
+
+
+def _unary(op: str) -> Importer:
+    def convert(call: Call) -> Value:
+        return call.emit(op, call.value(0))
+
+    return convert
+
+
+def _ranks_aligned(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
+    """Both operands; an activation of lower rank gets leading dimensions of 1."""
+    rank = max(len(a.shape), len(b.shape))
+
+    def aligned(x: Value) -> Value:
+        if x.is_constant:
+            return x
+        return call.reshape(x, (1,) * (rank - len(x.shape)) + x.shape, f"{call.result}.aligned")
+
+    return aligned(a), aligned(b)
+
+
+def _binary(op: str) -> Importer:
+    def convert(call: Call) -> Value:
+        return call.emit(op, *_ranks_aligned(call, call.value(0), call.value(1)))
+
+    return convert
+
+
+def _variadic(op: str) -> Importer:
+    """``op`` over any number of operands, from the left."""
+
+    def convert(call: Call) -> Value:
+        result = call.value(0)
+        count = len(call.node.inputs)
+        for i in range(1, count):
+            name = "" if i == count - 1 else f"{call.result}.partial"
+            result = call.emit(op, *_ranks_aligned(call, result, call.value(i)), name=name)
+        return result
+
+    return convert
+
+
+def sub(call: Call) -> Value:
+    """``x - c = x + (-c)`` where c is constant: additions fold into biases."""
+    if not call.is_known(1):
+        return _binary("sub")(call)
+    negated = call.constant(f"{call.node.inputs[1]}.negated", -call.array(1))
+    return call.emit("add", call.value(0), negated)
+
+
+def div(call: Call) -> Value:
+    """``x / c = x * (1 / c)``, c constant."""
+    divisor = call.array(1, "the divisor")
+    if divisor.dtype == np.float32 and not np.all(divisor):
+        raise UnsupportedError(
+            "the divisor has zeros", expected="a constant without zeros", hint="correct the model"
+        )
+    reciprocal = call.constant(f"{call.node.inputs[1]}.reciprocal", np.reciprocal(divisor))
+    return call.emit("mul", call.value(0), reciprocal)
+
+
+def neg(call: Call) -> Value:
+    """``-x = x * -1``."""
+    minus_one = call.constant(f"{call.result}.minus_one", np.full(1, -1, np.float32))
+    return call.emit("mul", call.value(0), minus_one)
+
+
+def _bound(call: Call, i: int, name: str, default: float) -> float:
+    """A limit of Clip: an attribute before opset 11, then an input."""
+    if call.opset < 11:
+        found = call.node.get_float(name, default)
+    else:
+        limit = call.optional_array(i, f"the limit '{name}'")
+        if limit is None:
+            return default
+        if limit.size != 1:
+            raise ModelFormatError(f"'{name}' has shape {list(limit.shape)}", expected="a scalar")
+        found = float(limit.reshape(-1)[0])
+    # Exporters write "no limit" as the greatest float.
+    return default if abs(found) >= np.finfo(np.float32).max else found
+
+
+def clip(call: Call) -> Value:
+    """``min(max(x, low), high)``, as an op of the relu family where the bounds are one's."""
+    x = call.value(0)
+    low, high = _bound(call, 1, "min", -np.inf), _bound(call, 2, "max", np.inf)
+    if (low, high) in CLIP_OPS:
+        return call.emit(CLIP_OPS[low, high], x)
+    limits: list[tuple[str, float | None]] = []
+    if low == 0:
+        limits.append(("relu", None))
+    elif low > -np.inf:
+        limits.append(("maximum", low))
+    if high < np.inf:
+        limits.append(("minimum", high))
+    for i, (op, limit) in enumerate(limits):
+        name = "" if i == len(limits) - 1 else f"{call.result}.{op}"
+        if limit is None:
+            x = call.emit(op, x, name=name)
+        else:
+            constant = call.constant(f"{call.result}.{op}_limit", np.full(1, limit, np.float32))
+            x = call.emit(op, x, constant, name=name)
+    return x
+
+
+def identity(call: Call) -> Value:
+    """The operand itself."""
+    return call.value(0)
+
+
+def dropout(call: Call) -> Value:
+    """The operand itself: nothing is dropped in inference."""
+    if call.has(2) and bool(call.array(2, "training_mode").any()):
+        raise UnsupportedError(
+            "Dropout is in training mode",
+            expected="training_mode false",
+            hint="export the model for inference (in PyTorch: model.eval())",
+        )
+    return call.value(0)
+
+
+def cast(call: Call) -> Value:
+    """The operand itself; activations are float32."""
+    to = element_type(call.node.get_int("to", 0))
+    if to != "FLOAT":
+        raise UnsupportedError(
+            f"an activation is cast to {to}",
+            expected="FLOAT",
+            hint="export the model in float32 without conversions",
+        )
+    return call.value(0)
+
+
+def reshape(call: Call) -> Value:
+    """Another shape."""
+    return call.reshape(call.value(0), reshaped(call))
+
+
+def flatten(call: Call) -> Value:
+    """Two dimensions."""
+    return call.reshape(call.value(0), flattened(call))
+
+
+def squeeze(call: Call) -> Value:
+    """Without dimensions of 1."""
+    return call.reshape(call.value(0), squeezed(call))
+
+
+def unsqueeze(call: Call) -> Value:
+    """With more dimensions of 1."""
+    return call.reshape(call.value(0), unsqueezed(call))
+
+
+def transpose(call: Call) -> Value:
+    """Dimensions in another order."""
+    return call.transpose(call.value(0), permutation(call))
+
+
+def concat(call: Call) -> Value:
+    """All operands along an axis."""
+    values = [call.value(i) for i in range(max(len(call.node.inputs), 1))]
+    (axis,) = normal_axes([call.node.get_int("axis", 1)], len(values[0].shape))
+    return values[0] if len(values) == 1 else call.emit("concatenation", *values, axis=axis)
+
+
+def reduce_mean(call: Call) -> Value:
+    """The mean along axes."""
+    axes = reduced_axes(call, input_since=18)
+    if not axes:
+        return call.value(0)
+    keep = call.node.get_int("keepdims", 1) != 0
+    return call.emit("mean", call.value(0), axes=axes, keep_dims=keep)
+
+
+def pad(call: Call) -> Value:
+    """A constant border; widths are an attribute before opset 11, then an input."""
+    mode = call.node.get_string("mode", "constant")
+    if mode != "constant":
+        raise UnsupportedError(
+            f"Pad in mode '{mode}'",
+            expected="mode 'constant'",
+            hint="retrain with zero padding, or pad the input outside the model",
+        )
+    x = call.value(0)
+    rank = len(x.shape)
+    if call.opset < 11:
+        widths = call.node.get_ints("pads") or ()
+        value = call.node.get_float("value", 0.0)
+    else:
+        widths = call.ints(1, "the pads")
+        fill = call.optional_array(2, "the pad value")
+        value = 0.0 if fill is None or fill.size == 0 else float(fill.reshape(-1)[0])
+    axes = call.ints(3, "the axes") if call.has(3) else tuple(range(rank))
+    if len(widths) != 2 * len(axes):
+        raise ModelFormatError(f"{len(widths)} pads for {len(axes)} axes", expected="two each")
+    if any(w < 0 for w in widths):
+        raise UnsupportedError(
+            f"Pad by {list(widths)} cuts elements off",
+            expected="pads of 0 and more",
+            hint="remove the cropping from the model",
+        )
+    paddings = [(0, 0)] * rank
+    for i, axis in enumerate(normal_axes(axes, rank)):
+        paddings[axis] = (widths[i], widths[i + len(axes)])
+    return call.emit("pad", x, paddings=tuple(paddings), value=value)
+
+
+def softmax(call: Call) -> Value:
+    """Along one axis; before opset 13, over all dimensions from the axis on, as one row."""
+    x = call.value(0)
+    rank = len(x.shape)
+    coerces = call.opset < 13
+    (axis,) = normal_axes([call.node.get_int("axis", 1 if coerces else -1)], rank)
+    if axis == rank - 1:
+        return call.emit("softmax", x)
+    if coerces:
+        rows = int(np.prod(x.shape[:axis], dtype=np.int64))
+        flat = call.reshape(x, (rows, x.size // rows), f"{call.result}.rows")
+        return call.reshape(call.emit("softmax", flat, name=f"{call.result}.softmax"), x.shape)
+    order = (*(i for i in range(rank) if i != axis), axis)
+    last = call.transpose(x, order, f"{call.result}.axis_last")
+    result = call.emit("softmax", last, name=f"{call.result}.softmax")
+    return call.transpose(result, tuple(int(i) for i in np.argsort(order)))
+
+
+IMPORTERS: dict[str, Importer] = {
+    "Add": _binary("add"),
+    "AveragePool": average_pool,
+    "BatchNormalization": batch_normalization,
+    "Cast": cast,
+    "Clip": clip,
+    "Concat": concat,
+    "Conv": conv,
+    "Div": div,
+    "Dropout": dropout,
+    "Flatten": flatten,
+    "Gemm": gemm,
+    "GlobalAveragePool": global_average_pool,
+    "GlobalMaxPool": global_max_pool,
+    "Identity": identity,
+    "MatMul": matmul,
+    "Max": _variadic("maximum"),
+    "MaxPool": max_pool,
+    "Min": _variadic("minimum"),
+    "Mul": _binary("mul"),
+    "Neg": neg,
+    "Pad": pad,
+    "ReduceMean": reduce_mean,
+    "Relu": _unary("relu"),
+    "Reshape": reshape,
+    "Sigmoid": _unary("logistic"),
+    "Softmax": softmax,
+    "Squeeze": squeeze,
+    "Sub": sub,
+    "Sum": _variadic("add"),
+    "Tanh": _unary("tanh"),
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+}
+"""ONNX op type -> its importer; ops on constants alone are in ``onnx_static.STATIC``."""
