@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-
-import jinja2
 
 from tinyrt import kernels_c
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_writer import ModelWriter
+from tinyrt.export.rendering import TEMPLATES, render
 from tinyrt.export.target import Core
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
@@ -166,18 +164,3 @@ def model_files(
 def _weight_array(name: str, value: Value) -> str:
     assert value.data is not None, "weights are constants"
     return c_text.array("const", c_text.c_type(value.dtype), name, value.data)
-
-
-TEMPLATES = Path(__file__).parent / "templates"
-
-
-def render(folder: Path, template: str, context: Mapping[str, object]) -> str:
-    """A Jinja2 template of that folder, filled in; a name that is missing is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(context)

@@ -67,6 +67,15 @@ def comment(text: str) -> str:
     return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "?")
 
 
+def block_comment(title: str, text: str) -> str:
+    """An indented comment behind an empty line: on one line, or with the text on the second."""
+    title, text = comment(title), comment(text)
+    one_line = f"{INDENT}/* {title}: {text} */"
+    if len(one_line) <= LINE:
+        return f"\n{one_line}"
+    return f"\n{INDENT}/* {title}:\n{INDENT} * {text} */"
+
+
 def literal(value: object) -> str:
     """A number, text taken as a C expression, a sequence or a mapping, as an initialiser."""
     if isinstance(value, str):
@@ -93,8 +102,30 @@ def float_literal(value: float) -> str:
 def struct(ctype: str, name: str, fields: Mapping[str, object]) -> str:
     """A ``static const`` struct with one designated initialiser on a line."""
     lines = [f"static const {ctype} {name} = {{"]
-    lines += [f"{INDENT}.{field} = {literal(value)}," for field, value in fields.items()]
+    lines += [_field(field, value) for field, value in fields.items()]
     return "\n".join([*lines, "};"])
+
+
+def _field(field: str, value: object) -> str:
+    """``.field = value,``, a nested struct broken after commas where it is longer than a line."""
+    line = f"{INDENT}.{field} = {literal(value)},"
+    if len(line) <= LINE or not isinstance(value, Mapping):
+        return line
+    start = f"{INDENT}.{field} = {{"
+    items = [f".{k} = {literal(v)}" for k, v in value.items()]
+    return fill(start, [f"{item}," for item in items[:-1]] + [f"{items[-1]}}},"])
+
+
+def fill(start: str, words: Sequence[str]) -> str:
+    """Words put behind ``start``, as many as fit into a line, and below the first of them."""
+    lines, line = [], start
+    for i, word in enumerate(words):
+        gap = "" if i == 0 else " "
+        if i > 0 and len(line) + len(gap) + len(word) > LINE:
+            lines.append(line)
+            line, gap = " " * len(start), ""
+        line += gap + word
+    return "\n".join([*lines, line])
 
 
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
@@ -116,18 +147,7 @@ def wrap(items: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def call(function: str, arguments: Sequence[str], indent: str = INDENT) -> str:
-    """A call statement, broken after commas where it is longer than a line."""
-    one_line = f"{indent}{function}({', '.join(arguments)});"
-    if len(one_line) <= LINE:
-        return one_line
-    hanging = " " * (len(indent) + len(function) + 1)
-    lines, line = [], f"{indent}{function}("
-    for i, argument in enumerate(arguments):
-        text = argument + (");" if i == len(arguments) - 1 else ",")
-        if len(line) + len(text) + 1 > LINE and line.strip() and not line.endswith("("):
-            lines.append(line)
-            line = hanging + text
-        else:
-            line += text if line.endswith("(") else f" {text}"
-    return "\n".join([*lines, line])
+def call(function: str, arguments: Sequence[str]) -> str:
+    """An indented call statement."""
+    *first, last = arguments
+    return fill(f"{INDENT}{function}(", [*(f"{a}," for a in first), f"{last});"])

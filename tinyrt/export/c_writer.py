@@ -14,6 +14,9 @@ from tinyrt.memory.lifetimes import view_roots
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Array, Quant
 
+MOST_NAME = 48
+"""Characters of a node's name that a comment shows."""
+
 
 class ModelWriter:
     """The C exporter as ops see it (``tinyrt.ops.spec.CWriter``).
@@ -44,25 +47,19 @@ class ModelWriter:
         sources = [v for v in node.inputs if v is not None and not v.is_constant]
         types = ", ".join(str(v.type) for v in sources)
         places = ", ".join(self._place(v) for v in sources)
-        self.comment(
-            f"{node.describe()}: {types} -> {node.output.type}; "
-            f"{places} -> {self._place(node.output)}"
+        where = (
+            "the same bytes" if self.is_view(node) else f"{places} -> {self._place(node.output)}"
+        )
+        self.statements.append(
+            c_text.block_comment(
+                f"{node.index}: {node.op} '{short_name(node.name)}'",
+                f"{types} -> {node.output.type}; {where}",
+            )
         )
 
     def is_view(self, node: BoundNode) -> bool:
         """Whether the node's output shares its input's memory, so that there is nothing to do."""
         return node.output.name in self._roots
-
-    def comment(self, text: str) -> None:
-        """Write a comment, preceded by an empty line."""
-        words = f"{c_text.comment(text)} */".split(" ")
-        lines, line = [], f"{c_text.INDENT}/*"
-        for word in words:
-            if len(line) + len(word) + 1 > c_text.LINE:
-                lines.append(line)
-                line = f"{c_text.INDENT} *"
-            line += f" {word}"
-        self.statements.append("\n".join(["", *lines, line]))
 
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
@@ -137,3 +134,9 @@ class ModelWriter:
 
     def _place(self, value: Value) -> str:
         return self._port(value) or f"arena {self._plan.offsets[value.name]}"
+
+
+def short_name(name: str) -> str:
+    """A node's name as a reader wants it: converters join the names of all ops they have fused."""
+    first = name.split(";")[0]
+    return first if len(first) <= MOST_NAME else f"...{first[-MOST_NAME:]}"

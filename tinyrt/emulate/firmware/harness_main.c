@@ -1,0 +1,204 @@
+/** Runs every sample of inputs.bin through the model and measures it.
+ *
+ *  Reads inputs.bin (the samples one after the other, each with all inputs), writes outputs.bin
+ *  likewise and report.txt (one "name hexadecimal" to a line). The model works in an arena with a
+ *  canary on both sides, checked after every inference. */
+#include <stdint.h>
+
+#include "harness_clock.h"
+#include "harness_model.h"
+#include "semihosting.h"
+
+#define CANARY_BYTES 32
+#define ARENA_FILL 0xA5U
+#define CANARY_FILL 0x3CU
+#define STACK_FILL 0xC5C5C5C5U
+#define PHASES HARNESS_POLL_INSTRUCTIONS
+
+extern uint32_t image_stack_limit;
+
+static uint8_t guarded[CANARY_BYTES + HARNESS_ARENA_BYTES + CANARY_BYTES]
+    __attribute__((aligned(16)));
+static uint8_t *const arena = guarded + CANARY_BYTES;
+static int32_t report_file;
+static int32_t invoke_status;
+
+void harness_print_hex(const char *label, uint32_t value);
+
+static uint32_t length_of(const char *text) {
+    uint32_t length = 0;
+    while (text[length] != '\0') {
+        ++length;
+    }
+    return length;
+}
+
+static void fail(const char *message) {
+    semihosting_print("error: ");
+    semihosting_print(message);
+    semihosting_print("\n");
+    semihosting_exit(SEMIHOSTING_FAILED);
+}
+
+static int32_t open_file(const char *name, uint32_t mode) {
+    const int32_t file = semihosting_open(name, length_of(name), mode);
+    if (file < 0) {
+        semihosting_print(name);
+        fail(" cannot be opened");
+    }
+    return file;
+}
+
+/** Writes " 89abcdef\n". */
+static void format_hex(uint32_t value, char *text) {
+    *text++ = ' ';
+    for (int32_t shift = 28; shift >= 0; shift -= 4) {
+        const uint32_t digit = (value >> shift) & 0xFU;
+        *text++ = (char)(digit < 10 ? '0' + digit : 'a' + digit - 10);
+    }
+    *text++ = '\n';
+    *text = '\0';
+}
+
+void harness_print_hex(const char *label, uint32_t value) {
+    char text[11];
+    format_hex(value, text);
+    semihosting_print(label);
+    semihosting_print(text);
+}
+
+static void report(const char *label, uint32_t value) {
+    char text[11];
+    format_hex(value, text);
+    if (semihosting_write(report_file, label, length_of(label)) != 0 ||
+        semihosting_write(report_file, text, length_of(text)) != 0) {
+        fail("report.txt cannot be written");
+    }
+}
+
+static void fill(uint8_t *bytes, uint32_t count, uint8_t value) {
+    for (uint32_t i = 0; i < count; ++i) {
+        bytes[i] = value;
+    }
+}
+
+/** Ends the emulation if the model wrote outside its arena. */
+static void check_canaries(void) {
+    for (uint32_t i = 0; i < CANARY_BYTES; ++i) {
+        if (arena[-1 - (int32_t)i] != CANARY_FILL) {
+            harness_print_hex("bytes_before_arena", i + 1);
+            fail("the model wrote before the start of its arena");
+        }
+        if (arena[HARNESS_ARENA_BYTES + i] != CANARY_FILL) {
+            harness_print_hex("bytes_behind_arena", i + 1);
+            fail("the model wrote behind the end of its arena");
+        }
+    }
+}
+
+static void read_inputs(int32_t file) {
+    for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
+        const harness_place *place = &harness_inputs[i];
+        if (semihosting_read(file, arena + place->offset, place->bytes) != 0) {
+            fail("inputs.bin is too short");
+        }
+    }
+}
+
+static void write_outputs(int32_t file) {
+    for (uint32_t i = 0; i < HARNESS_OUTPUTS; ++i) {
+        const harness_place *place = &harness_outputs[i];
+        if (semihosting_write(file, arena + place->offset, place->bytes) != 0) {
+            fail("outputs.bin cannot be written");
+        }
+    }
+}
+
+static uint32_t sample_bytes(void) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
+        bytes += harness_inputs[i].bytes;
+    }
+    return bytes;
+}
+
+static void invoke(void) {
+    invoke_status = harness_invoke(arena);
+}
+
+static void do_nothing(void) {
+}
+
+static void check_run(void) {
+    if (invoke_status != 0) {
+        harness_print_hex("status", (uint32_t)invoke_status);
+        fail("the model's invoke function returned an error");
+    }
+    check_canaries();
+}
+
+/** Invokes the model once; returns the stack bytes used below this function. */
+__attribute__((noinline)) static uint32_t invoke_measuring_stack(void) {
+    uint32_t *stack_pointer;
+    uint32_t *const limit = &image_stack_limit;
+    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
+    for (uint32_t *word = limit; word < stack_pointer; ++word) {
+        *word = STACK_FILL;
+    }
+    invoke();
+    const uint32_t *deepest = limit;
+    while (deepest < stack_pointer && *deepest == STACK_FILL) {
+        ++deepest;
+    }
+    if (deepest == limit) {
+        fail("the stack is full");
+    }
+    return (uint32_t)((const uint8_t *)stack_pointer - (const uint8_t *)deepest);
+}
+
+static void report_time(const char *ticks_label, const char *polls_label, harness_time time) {
+    report(ticks_label, time.ticks);
+    report(polls_label, time.polls);
+}
+
+static void measure_time(int32_t inputs) {
+    const harness_time calibration = harness_time_call(harness_calibration_loop, 0);
+    report("calibration_instructions", HARNESS_CALIBRATION_INSTRUCTIONS);
+    report_time("calibration_ticks", "calibration_polls", calibration);
+    for (uint32_t phase = 0; phase < PHASES; ++phase) {
+        report_time("empty_ticks", "empty_polls", harness_time_call(do_nothing, phase));
+        if (semihosting_seek(inputs, 0) != 0) {
+            fail("inputs.bin cannot be read again");
+        }
+        read_inputs(inputs);
+        report_time("invoke_ticks", "invoke_polls", harness_time_call(invoke, phase));
+        check_run();
+    }
+}
+
+/** Runs all samples; returns the most stack that any of them used. */
+static uint32_t run_samples(int32_t inputs, int32_t outputs) {
+    const uint32_t end = (uint32_t)semihosting_length(inputs);
+    uint32_t most_stack = 0;
+    for (uint32_t position = 0; position < end; position += sample_bytes()) {
+        read_inputs(inputs);
+        const uint32_t used = invoke_measuring_stack();
+        check_run();
+        most_stack = used > most_stack ? used : most_stack;
+        write_outputs(outputs);
+    }
+    return most_stack;
+}
+
+int main(void) {
+    const int32_t inputs = open_file("inputs.bin", SEMIHOSTING_OPEN_READ);
+    const int32_t outputs = open_file("outputs.bin", SEMIHOSTING_OPEN_WRITE);
+    report_file = open_file("report.txt", SEMIHOSTING_OPEN_WRITE);
+
+    fill(guarded, sizeof guarded, CANARY_FILL);
+    fill(arena, HARNESS_ARENA_BYTES, ARENA_FILL);
+    report("arena_bytes", HARNESS_ARENA_BYTES);
+    report("stack_bytes", run_samples(inputs, outputs));
+    measure_time(inputs);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/** Vector table, reset and faults. A fault ends the emulation with a message. */
+#include <stdint.h>
+
+#include "semihosting.h"
+
+extern uint32_t image_stack_top;
+extern uint32_t image_data_load;
+extern uint32_t image_data_begin;
+extern uint32_t image_data_end;
+extern uint32_t image_bss_begin;
+extern uint32_t image_bss_end;
+
+int main(void);
+void harness_print_hex(const char *label, uint32_t value);
+void harness_count_wrap(void);
+void reset(void);
+void fault(void);
+void report_fault(const uint32_t *frame);
+
+static void copy_data(void) {
+    const uint32_t *from = &image_data_load;
+    for (uint32_t *to = &image_data_begin; to < &image_data_end;) {
+        *to++ = *from++;
+    }
+}
+
+static void clear_bss(void) {
+    for (uint32_t *to = &image_bss_begin; to < &image_bss_end;) {
+        *to++ = 0;
+    }
+}
+
+static void enable_fpu(void) {
+#ifdef __ARM_FP
+    volatile uint32_t *const coprocessor_access = (volatile uint32_t *)0xE000ED88U;
+    *coprocessor_access |= 0xFU << 20;
+    __asm volatile("dsb\n isb" ::: "memory");
+#endif
+}
+
+void reset(void) {
+    enable_fpu();
+    copy_data();
+    clear_bss();
+    main();
+    semihosting_exit(SEMIHOSTING_FINISHED);
+}
+
+/** frame: what the core pushed: r0-r3, r12, lr, pc, xpsr. */
+__attribute__((used)) void report_fault(const uint32_t *frame) {
+    semihosting_print("error: the processor faulted\n");
+    harness_print_hex("fault_pc", frame[6]);
+    harness_print_hex("fault_lr", frame[5]);
+    harness_print_hex("fault_status", *(volatile uint32_t *)0xE000ED28U);
+    semihosting_exit(SEMIHOSTING_FAILED);
+}
+
+__attribute__((naked)) void fault(void) {
+    __asm volatile("mrs r0, msp\n"
+                   "ldr r1, =report_fault\n"
+                   "bx r1\n");
+}
+
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[] = {
+    (uintptr_t)&image_stack_top,
+    (uintptr_t)reset,
+    (uintptr_t)fault, /* NMI */
+    (uintptr_t)fault, /* hard fault */
+    (uintptr_t)fault, /* memory management */
+    (uintptr_t)fault, /* bus */
+    (uintptr_t)fault, /* usage */
+    (uintptr_t)fault, /* secure */
+    0,
+    0,
+    0,
+    (uintptr_t)fault, /* supervisor call */
+    (uintptr_t)fault, /* debug */
+    0,
+    (uintptr_t)fault, /* pendable service */
+    (uintptr_t)harness_count_wrap,
+};

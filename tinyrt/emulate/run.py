@@ -1,0 +1,141 @@
+"""Export, build, boot, compare: one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.emulate.image import build_image
+from tinyrt.emulate.qemu import run_image
+from tinyrt.emulate.report import EmulationReport, Flash, Ram
+from tinyrt.errors import DataError, OutputError
+from tinyrt.export import ExportedProject, Port, export_c
+from tinyrt.ir import Shape
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def run_emulated(
+    model_path: str | Path,
+    *,
+    inputs: Arrays,
+    build_dir: str | Path,
+    core: str = "cortex-m4",
+    expected: Arrays | None = None,
+    macs: int | None = None,
+    timeout_s: float = 300.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> EmulationReport:
+    """Run a model's C code in the emulator.
+
+    Args:
+        model_path: an int8 .tflite file.
+        inputs: input name -> int8 array, samples first.
+        build_dir: folder for the exported project, the image and the files they exchange.
+        core: a name in ``tinyrt.export.CORES``.
+        expected: output name -> what the host answers, samples first.
+        macs: multiply-accumulates per inference; counted if not given.
+        timeout_s: when to give up on the emulator, in seconds.
+        progress: called now and then with samples done and samples in all.
+
+    Raises:
+        UnsupportedError: the model cannot be exported, or there is no such core.
+        DataError: an input is missing or has the wrong shape or dtype.
+        OutputError: the build folder cannot be written.
+        ToolError: compiler or emulator are missing or failed.
+
+    """
+    build = _folder(Path(build_dir))
+    project = export_c(model_path, build / "model", core=core)
+    packed, samples = pack_inputs(project.inputs, inputs)
+    image = build_image(project, build)
+    output_bytes = sum(port.nbytes for port in project.outputs)
+    run = run_image(
+        image,
+        packed,
+        build,
+        timeout_s=timeout_s,
+        progress=progress and (lambda done: progress(done // output_bytes, samples)),
+    )
+    outputs = unpack_outputs(project.outputs, run.outputs, samples)
+    macs = project.macs if macs is None else macs
+    return EmulationReport(
+        core=core,
+        board=image.board.name,
+        samples=samples,
+        instructions=run.instructions,
+        instructions_per_mac=run.instructions / macs if macs else None,
+        flash=Flash(image.code_bytes, image.weight_bytes),
+        ram=Ram(run.arena_bytes, run.stack_bytes, image.static_bytes),
+        bit_exact=None if expected is None else _equal(project, outputs, expected),
+        outputs=outputs,
+    )
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot create the build folder: {error.strerror or error}",
+            file=str(path),
+            hint="choose another folder",
+        ) from error
+    return path
+
+
+def pack_inputs(ports: Sequence[Port], inputs: Arrays) -> tuple[bytes, int]:
+    """All samples one after the other, each with all inputs in order; and their number.
+
+    Raises:
+        DataError: an input is missing, has the wrong shape or dtype, or another number of samples.
+
+    """
+    columns: list[NDArray[np.uint8]] = []
+    for port in ports:
+        if port.name not in inputs:
+            raise DataError(
+                f"there is no data for input '{port.name}'", expected=f"'{port.name}' in the data"
+            )
+        array = np.ascontiguousarray(inputs[port.name])
+        wanted = sample_shape(port)
+        if array.dtype != port.dtype.numpy or array.shape[1:] != wanted or not len(array):
+            raise DataError(
+                f"input '{port.name}' is {array.dtype}{list(array.shape)}",
+                expected=f"{port.dtype.value}[samples, {', '.join(map(str, wanted))}]",
+            )
+        columns.append(array.reshape(len(array), -1).view(np.uint8))
+    counts = {len(column) for column in columns}
+    if len(counts) > 1:
+        raise DataError(f"inputs have {sorted(counts)} samples", expected="the same number each")
+    return np.hstack(columns).tobytes(), counts.pop()
+
+
+def unpack_outputs(ports: Sequence[Port], data: bytes, samples: int) -> dict[str, NDArray[Any]]:
+    """Output name -> (samples, ...), from the bytes that the harness wrote."""
+    rows = np.frombuffer(data, np.uint8).reshape(samples, -1)
+    ends = np.cumsum([port.nbytes for port in ports])
+    columns = np.split(rows, ends[:-1], axis=1)
+    return {
+        port.name: np.frombuffer(column.tobytes(), port.dtype.numpy).reshape(
+            samples, *sample_shape(port)
+        )
+        for port, column in zip(ports, columns, strict=True)
+    }
+
+
+def sample_shape(port: Port) -> Shape:
+    """The shape of one sample: a leading batch dimension of 1 is left out."""
+    return port.shape[1:] if port.shape[:1] == (1,) else port.shape
+
+
+def _equal(project: ExportedProject, outputs: Arrays, expected: Arrays) -> bool:
+    return all(
+        expected[port.name].dtype == outputs[port.name].dtype
+        and np.array_equal(outputs[port.name], expected[port.name])
+        for port in project.outputs
+    )
