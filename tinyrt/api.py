@@ -276,6 +276,7 @@ def run_emulated(
     inputs: Data | None = None,
     samples: int = 4,
     build_dir: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> EmulationReport:
     """Build the model's C code, run it in the emulator, and compare with the host's answers.
 
@@ -285,6 +286,7 @@ def run_emulated(
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
         build_dir: where to keep the project and its image; a temporary folder by default.
+        progress: called with the samples done and their total.
 
     Raises:
         ToolError: the cross-compiler or the emulator is missing or failed.
@@ -301,15 +303,14 @@ def run_emulated(
         with error_context(file=_file_of(inputs)):
             feeds = host.stored_inputs(_as_inputs(inputs))
     expected = host.run_raw(feeds)
-    macs = sum(OPS[node.op].macs(node) for node in graph.bound())
     with tempfile.TemporaryDirectory() as scratch:
         return run(
             model,
             core=core,
             inputs=feeds,
             expected=expected,
-            macs=macs,
             build_dir=build_dir or scratch,
+            progress=progress,
         )
 
 

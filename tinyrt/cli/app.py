@@ -235,8 +235,14 @@ def export(
 
     with reporting(json) as report:
         project = export_c(model, output, core=core)
-        data = project.as_dict()
-        report(data, tables.facts(data))
+        data = {
+            "output": str(project.directory),
+            "name": project.name,
+            "core": project.core.name,
+            "arena_bytes": project.arena_bytes,
+            "kernels": list(project.kernels),
+        }
+        report(data, tables.facts(data | {"kernels": ", ".join(project.kernels)}))
 
 
 @app.command()
@@ -257,8 +263,11 @@ def emulate(
     from tinyrt import api
 
     with reporting(json) as report:
-        found = api.run_emulated(model, core=core, inputs=inputs, samples=samples, build_dir=keep)
-        report(found.as_dict(), tables.facts(found.summary()))
+        with progress_bar("emulating") as progress:
+            found = api.run_emulated(
+                model, core=core, inputs=inputs, samples=samples, build_dir=keep, progress=progress
+            )
+        report(found.as_dict(), tables.emulation(found))
     if not found.bit_exact:
         raise typer.Exit(1)
 

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyrt.api import Inspection
+from tinyrt.emulate import EmulationReport
 
-BAR_WIDTH = 32
+BAR_WIDTH = 16
 
 
 def facts(rows: Mapping[str, object], title: str | None = None) -> Table:
@@ -71,6 +72,24 @@ def _share(part: int, whole: int) -> int:
 def _quant(q: object) -> str:
     scale, zero_point = getattr(q, "scales", None), getattr(q, "zero_point", None)
     return f"  scale {scale[0]:.6g}, zero point {zero_point}" if scale else ""
+
+
+def emulation(found: EmulationReport) -> RenderableType:
+    """What a model costs on an emulated core, and whether it answered what the host answers."""
+    return facts(
+        {
+            "core": f"{found.core} ({found.board})",
+            "samples": found.samples,
+            "bit-exact with the host": found.bit_exact,
+            "instructions per inference": found.instructions,
+            "instructions per MAC": found.instructions_per_mac,
+            "flash, code bytes": found.flash.code,
+            "flash, weight bytes": found.flash.weights,
+            "RAM, arena bytes": found.ram.arena,
+            "RAM, stack bytes": found.ram.stack,
+            "RAM, static bytes": found.ram.static,
+        }
+    )
 
 
 def op_table(rows: Sequence[Mapping[str, str]]) -> Table:

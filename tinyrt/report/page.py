@@ -1,0 +1,91 @@
+"""``tinyrt inspect --html``: a model's ops, costs, and arena over time on one page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from tinyrt import __version__
+from tinyrt.api import Inspection
+from tinyrt.files import write_atomic
+from tinyrt.ir import Value
+from tinyrt.memory import Buffer
+
+MAP_WIDTH = 960
+MAP_HEIGHT = 360
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One buffer in the arena map, in the drawing's units."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    hue: int
+    label: str
+    title: str
+
+
+def write_page(found: Inspection, path: str | Path) -> Path:
+    """Write the page, whole or not at all.
+
+    Raises:
+        OutputError: the file cannot be written.
+
+    """
+    data = render_page(found).encode()
+    return write_atomic(path, lambda file: file.write(data))
+
+
+def render_page(found: Inspection) -> str:
+    """The page as HTML without outside references."""
+    environment = Environment(
+        loader=PackageLoader("tinyrt.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("inspect.html.j2").render(
+        found=found,
+        boxes=arena_boxes(found),
+        ports=[("input", v, quant_text(v)) for v in found.graph.input_values]
+        + [("output", v, quant_text(v)) for v in found.graph.output_values],
+        width=MAP_WIDTH,
+        height=MAP_HEIGHT,
+        version=__version__,
+    )
+
+
+def arena_boxes(found: Inspection) -> list[Box]:
+    """The arena map: time to the right, one column per op; bytes upwards from offset 0."""
+    steps = max(len(found.ops), 1)
+    column = MAP_WIDTH / steps
+    scale = MAP_HEIGHT / max(found.arena_bytes, 1)
+
+    def box(index: int, buffer: Buffer) -> Box:
+        offset = found.plan.offsets[buffer.names[0]]
+        first, last = max(buffer.first, 0), min(buffer.last, steps - 1)
+        return Box(
+            x=first * column,
+            y=MAP_HEIGHT - (offset + buffer.nbytes) * scale,
+            width=(last - first + 1) * column,
+            height=buffer.nbytes * scale,
+            hue=index * 47 % 360,
+            label=f"{buffer.nbytes:,}",
+            title=f"{', '.join(buffer.names)}: {buffer.nbytes:,} bytes at {offset:,}, "
+            f"ops {first} to {last}",
+        )
+
+    return [box(i, buffer) for i, buffer in enumerate(found.plan.buffers)]
+
+
+def quant_text(value: Value) -> str:
+    """A tensor's quantisation in words; empty for floats."""
+    if value.q is None:
+        return ""
+    return f"scale {value.q.scales[0]:.6g}, zero point {value.q.zero_point}"
