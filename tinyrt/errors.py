@@ -80,6 +80,10 @@ class ToolError(TinyrtError):
     """A tool that the step needs (compiler, emulator, optional package) is missing or failed."""
 
 
+class GradientError(TinyrtError):
+    """A gradient was asked for where there is none: nothing requires it, or the tape is gone."""
+
+
 class VerifyError(TinyrtError):
     """A graph breaks an invariant of its stage: a defect in a pass, or a hostile file."""
 

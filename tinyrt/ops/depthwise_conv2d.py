@@ -58,12 +58,18 @@ def infer(
     return (TensorType(x.dtype, (x.shape[0], *out, w.shape[3])),)
 
 
-def _convolve(window: Window, padded: Array, w: Array) -> Array:
-    """Sum over taps; output channel ``c * m + j`` reads input channel ``c``."""
+def _spread(padded: Array, w: Array) -> Array:
+    """One channel per output channel: output channel ``c * m + j`` reads input channel ``c``."""
     per_channel = w.shape[3] // padded.shape[3]
+    return padded if per_channel == 1 else np.repeat(padded, per_channel, axis=3)
+
+
+def _convolve(window: Window, padded: Array, w: Array) -> Array:
+    """Sum over taps."""
+    spread = _spread(padded, w)
     acc = np.zeros((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
     for i, j, where in window.taps():
-        acc += np.repeat(padded[where], per_channel, axis=3) * w[0, i, j]
+        acc += spread[where] * w[0, i, j]
     return acc
 
 
@@ -81,16 +87,15 @@ def vjp(
     x, w, *bias = inputs
     window = window_of(attrs, x.shape, w.shape)
     grad = activation_grad(output, grad, attrs.activation)
-    padded = window.pad(x)
-    dx, dw = np.zeros_like(padded), np.zeros_like(w)
-    per_channel = w.shape[3] // x.shape[3]
-    split = (*grad.shape[:3], x.shape[3], per_channel)
+    spread = _spread(window.pad(x), w)
+    d_spread, dw = np.zeros_like(spread), np.zeros_like(w)
     for i, j, where in window.taps():
-        dx[where] += (grad * w[0, i, j]).reshape(split).sum(axis=4)
-        repeated = np.repeat(padded[where], per_channel, axis=3)
-        dw[0, i, j] = np.einsum("nhwc,nhwc->c", repeated, grad)
+        d_spread[where] += grad * w[0, i, j]
+        dw[0, i, j] = np.einsum("nhwc,nhwc->c", spread[where], grad)
+    per_channel = w.shape[3] // x.shape[3]
+    dx = window.crop(d_spread, x.shape).reshape(*x.shape, per_channel).sum(axis=4)
     db = (grad.sum(axis=(0, 1, 2)),) if bias else ()
-    return (window.crop(dx, x.shape), dw, *db)
+    return (dx, dw, *db)
 
 
 def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:

@@ -1,0 +1,79 @@
+"""Splitting, shuffling and augmenting arrays; all randomness comes from the generator given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import DataError
+from tinyrt.ops.spec import Array
+
+Labels = NDArray[np.int64]
+
+
+def stratified_split(
+    labels: Labels, test_fraction: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of a training and a test part that hold every class in the same proportion.
+
+    Args:
+        labels: (n,), the class of each sample.
+        test_fraction: share of each class that is kept for the test, rounded to whole samples.
+        rng: draws which.
+
+    Returns:
+        Training and test indices, each in ascending order.
+
+    """
+    test = []
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        test.append(members[: round(len(members) * test_fraction)])
+    chosen = np.sort(np.concatenate(test))
+    return np.setdiff1d(np.arange(len(labels)), chosen), chosen
+
+
+def batches(
+    x: Array, y: Array, size: int, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """One pass over the data in random order, in batches of ``size``; the last may be smaller.
+
+    Args:
+        x: samples, (n, ...).
+        y: labels, (n, ...).
+        size: samples per batch.
+        rng: draws the order.
+
+    Raises:
+        DataError: there are not as many labels as samples.
+
+    """
+    if len(x) != len(y):
+        raise DataError(f"{len(x)} samples, but {len(y)} labels")
+    order = rng.permutation(len(x))
+    for start in range(0, len(x), size):
+        chosen = order[start : start + size]
+        yield x[chosen], y[chosen]
+
+
+def shift_images(
+    x: Array, rng: np.random.Generator, *, pixels: int = 1, share: float = 1.0
+) -> Array:
+    """Move a random share of the images by up to ``pixels`` rows and columns.
+
+    Args:
+        x: images, (n, h, w, c); what moves in from the border is 0.
+        rng: draws which images, and how far each goes.
+        pixels: greatest distance, either way.
+        share: how many of the images are moved, on average, as a fraction.
+
+    """
+    n, h, w, _ = x.shape
+    padded = np.pad(x, ((0, 0), (pixels, pixels), (pixels, pixels), (0, 0)))
+    by = rng.integers(-pixels, pixels + 1, (2, n)) * (rng.random(n) < share)
+    top, left = by + pixels
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (h, w), axis=(1, 2))
+    moved = windows[np.arange(n), top, left]  # (n, c, h, w)
+    return np.ascontiguousarray(moved.transpose(0, 2, 3, 1))

@@ -1,0 +1,171 @@
+"""Functions that only training needs, each with its own vector-Jacobian product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ops.spec import Array
+from tinyrt.train.function import Function
+from tinyrt.train.tensor import Tensor, apply
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchStatistics:
+    """What batch normalisation knows of the batch, per channel.
+
+    Attributes:
+        mean: (c,).
+        variance: (c,), over n elements, not n - 1.
+        epsilon: added to the variance before the root.
+
+    """
+
+    mean: Array
+    variance: Array
+    epsilon: float
+
+    @classmethod
+    def of(cls, x: Array, epsilon: float) -> BatchStatistics:
+        """Statistics over all dimensions but the last."""
+        rows = x.reshape(-1, x.shape[-1])
+        mean = _column_mean(rows)
+        return cls(mean, _column_mean(np.square(rows - mean)), epsilon)
+
+    @property
+    def inverse_std(self) -> Array:
+        """``1 / sqrt(variance + epsilon)``, (c,)."""
+        return 1 / np.sqrt(self.variance + self.epsilon)
+
+
+def _column_mean(rows: Array) -> Array:
+    """Mean over the first of two dimensions, as a matrix product: the fastest form of it."""
+    return np.asarray(np.full(len(rows), 1 / len(rows), rows.dtype) @ rows)
+
+
+def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
+    scale = gamma * stats.inverse_std
+    return x * scale + (beta - stats.mean * scale)
+
+
+def _normalise_vjp(
+    stats: BatchStatistics, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array, ...]:
+    """Gradients of x, gamma and beta; mean and variance depend on x as well.
+
+    With ``n`` the normalised x and averages over the batch, ``dx = gamma / std * (grad -
+    mean(grad) - n * mean(grad * n))`` (Ioffe & Szegedy 2015, section 3, collected).
+    """
+    del output
+    x, gamma, _ = inputs
+    channels = x.shape[-1]
+    rows = grad.reshape(-1, channels)
+    normal = (x.reshape(-1, channels) - stats.mean) * stats.inverse_std
+    mean_grad, mean_grad_normal = _column_mean(rows), _column_mean(rows * normal)
+    dx = rows - mean_grad
+    dx -= normal * mean_grad_normal
+    dx *= gamma * stats.inverse_std
+    return dx.reshape(x.shape), mean_grad_normal * len(rows), mean_grad * len(rows)
+
+
+NORMALISE_BATCH = Function("normalise_batch", _normalise, _normalise_vjp)
+
+
+def normalise_batch(
+    x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
+) -> tuple[Tensor, BatchStatistics]:
+    """Batch normalisation with the batch's own mean and variance.
+
+    Args:
+        x: (..., c).
+        gamma: scale, (c,).
+        beta: shift, (c,).
+        epsilon: added to the variance.
+
+    Returns:
+        The normalised tensor, shape of x, and the statistics, for running averages.
+
+    Raises:
+        ShapeError: scale or shift do not have one element per channel.
+
+    """
+    for parameter in (gamma, beta):
+        if parameter.shape != x.shape[-1:]:
+            raise ShapeError(
+                f"batch norm over {x.shape} with parameters of shape {parameter.shape}",
+                op=NORMALISE_BATCH.name,
+                expected=f"one element per channel: {x.shape[-1:]}",
+            )
+    stats = BatchStatistics.of(x.data, epsilon)
+    return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassTargets:
+    """The true classes, (n,), and how much of the probability goes to all classes alike."""
+
+    labels: NDArray[np.intp]
+    smoothing: float
+
+
+def _log_softmax(logits: Array) -> Array:
+    """``x - log(sum(exp(x)))`` along the last dimension; the maximum is taken out first."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def _target_distribution(targets: ClassTargets, like: Array) -> Array:
+    """(n, classes): ``1 - smoothing`` on the true class, ``smoothing`` spread over all."""
+    n, classes = like.shape
+    wanted = np.full(like.shape, targets.smoothing / classes, like.dtype)
+    wanted[np.arange(n), targets.labels] += 1 - targets.smoothing
+    return wanted
+
+
+def _cross_entropy(targets: ClassTargets, logits: Array) -> Array:
+    wanted = _target_distribution(targets, logits)
+    return np.asarray(-(wanted * _log_softmax(logits)).sum(axis=-1).mean())
+
+
+def _cross_entropy_vjp(
+    targets: ClassTargets, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array, ...]:
+    """``(softmax(logits) - wanted) / n``."""
+    del output
+    (logits,) = inputs
+    excess = np.exp(_log_softmax(logits)) - _target_distribution(targets, logits)
+    return (excess * grad / len(logits),)
+
+
+CROSS_ENTROPY = Function("cross_entropy", _cross_entropy, _cross_entropy_vjp)
+
+
+def cross_entropy(logits: Tensor, labels: ArrayLike, *, smoothing: float = 0.0) -> Tensor:
+    """Mean over the batch of ``-log(softmax(logits)[label])``.
+
+    Args:
+        logits: (n, classes), before any softmax.
+        labels: (n,), integers in [0, classes).
+        smoothing: share of the target that is spread evenly over all classes (Szegedy et al.
+            2016, section 7).
+
+    Raises:
+        ShapeError: shapes do not match, or a label is not a class.
+
+    """
+    classes = np.asarray(labels)
+    if logits.ndim != 2 or classes.shape != logits.shape[:1]:
+        raise ShapeError(
+            f"cross entropy of logits {logits.shape} with labels {classes.shape}",
+            expected="logits (n, classes) and labels (n,)",
+        )
+    if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= logits.shape[1])):
+        raise ShapeError(
+            f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
+            expected=f"integers from 0 to {logits.shape[1] - 1}",
+        )
+    return apply(CROSS_ENTROPY, ClassTargets(classes.astype(np.intp), smoothing), logits)

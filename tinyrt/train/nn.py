@@ -1,0 +1,383 @@
+"""Layers: modules that own parameters and apply ops. Images are (n, h, w, c)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from tinyrt.errors import DataError, ShapeError
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import Array, NoAttrs
+from tinyrt.ops.window import Pair
+from tinyrt.train.functional import normalise_batch
+from tinyrt.train.tensor import Tensor, apply
+
+
+class Parameter(Tensor):
+    """A tensor that training changes by its gradient."""
+
+    __slots__ = ()
+
+    def __init__(self, data: Array) -> None:
+        super().__init__(data, requires_grad=True)
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to the model's state but is not trained by gradient."""
+
+    __slots__ = ()
+
+
+class Module:
+    """A part of a model: parameters, buffers and other modules are its attributes.
+
+    Parameters are named by the path of attributes that leads to them: ``stem.conv.weight``.
+
+    Attributes:
+        training: whether the module behaves as in training (batch statistics) or as deployed.
+
+    """
+
+    training: bool = True
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The module's output for ``x``."""
+        return self.forward(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the output; every module says what shapes it takes and gives."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """Modules that this one holds directly, by name, in the order of definition."""
+        return ((k, v) for k, v in vars(self).items() if isinstance(v, Module))
+
+    def modules(self) -> Iterator[Module]:
+        """All modules of the tree, beginning with this one."""
+        yield self
+        for _, child in self.children():
+            yield from child.modules()
+
+    def named_tensors(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers of this module and of all below it, by path."""
+        for name, value in vars(self).items():
+            if isinstance(value, Parameter | Buffer):
+                yield prefix + name, value
+        for name, child in self.children():
+            yield from child.named_tensors(f"{prefix}{name}.")
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Parameters of this module and of all below it, by path."""
+        return ((k, t) for k, t in self.named_tensors() if isinstance(t, Parameter))
+
+    def parameters(self) -> list[Parameter]:
+        """What an optimiser takes."""
+        return [p for _, p in self.named_parameters()]
+
+    def train(self, mode: bool = True) -> None:
+        """Set ``training`` here and in all modules below."""
+        for module in self.modules():
+            module.training = mode
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Behave as deployed within a ``with`` block, then as before."""
+        before = [(m, m.training) for m in self.modules()]
+        self.train(False)
+        try:
+            yield
+        finally:
+            for module, mode in before:
+                module.training = mode
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of all parameters and buffers by path."""
+        return {name: tensor.data.copy() for name, tensor in self.named_tensors()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Set all parameters and buffers; nothing changes unless all fit.
+
+        Raises:
+            DataError: a name is missing or unknown.
+            ShapeError: an array does not have its tensor's shape.
+
+        """
+        own = dict(self.named_tensors())
+        missing, unknown = own.keys() - state.keys(), state.keys() - own.keys()
+        if missing or unknown:
+            raise DataError(
+                "the state does not belong to this module: "
+                f"missing {sorted(missing)}, unknown {sorted(unknown)}",
+                expected=", ".join(own),
+            )
+        for name, tensor in own.items():
+            if state[name].shape != tensor.shape:
+                raise ShapeError(
+                    f"'{name}' has shape {state[name].shape} in the state",
+                    expected=f"{tensor.shape}",
+                )
+        for name, tensor in own.items():
+            tensor.data = state[name].astype(tensor.dtype)
+
+
+class Sequential(Module):
+    """Modules applied one after the other, named by position, or by keyword.
+
+    ``Sequential(Linear(...), ReLU())`` names its parameters ``0.weight``, ...;
+    ``Sequential(hidden=Linear(...), relu=ReLU())`` names them ``hidden.weight``, ...
+    """
+
+    def __init__(self, *modules: Module, **named: Module) -> None:
+        self.layers = {str(i): m for i, m in enumerate(modules)} | named
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """The layers in order."""
+        return iter(self.layers.items())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape that the first layer takes."""
+        for layer in self.layers.values():
+            x = layer(x)
+        return x
+
+
+def he_normal(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int) -> Parameter:
+    """Weights that keep a ReLU network's variance: normal, deviation ``sqrt(2 / fan_in)``.
+
+    He, Zhang, Ren & Sun 2015, "Delving Deep into Rectifiers", equation 10.
+
+    Args:
+        rng: draws the values.
+        shape: of the weights.
+        fan_in: products that are summed into one output.
+
+    """
+    return Parameter(rng.normal(0.0, math.sqrt(2 / fan_in), shape).astype(np.float32))
+
+
+def _zeros(count: int) -> Array:
+    return np.zeros(count, np.float32)
+
+
+def _ones(count: int) -> Array:
+    return np.ones(count, np.float32)
+
+
+def _pair(value: int | Pair) -> Pair:
+    return (value, value) if isinstance(value, int) else value
+
+
+class Conv2d(Module):
+    """Convolution of (n, h, w, c_in) to (n, h', w', c_out).
+
+    Args:
+        c_in: input channels.
+        c_out: output channels.
+        kernel: taps (height, width), or one number for both.
+        stride: step between outputs.
+        padding: SAME or VALID, as TFLite has it.
+        dilation: step between taps.
+        groups: the channels are split into so many parts that do not see each other.
+        bias: whether to add one number per output channel; pointless before a batch norm.
+        rng: draws the weights, (c_out, kh, kw, c_in / groups).
+
+    Raises:
+        ShapeError: the groups do not divide the channels.
+
+    """
+
+    def __init__(
+        self,
+        c_in: int,
+        c_out: int,
+        kernel: int | Pair,
+        *,
+        rng: np.random.Generator,
+        stride: int | Pair = 1,
+        padding: str = "SAME",
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        if c_in % groups or c_out % groups:
+            raise ShapeError(
+                f"{groups} groups do not divide {c_in} input and {c_out} output channels"
+            )
+        kh, kw = _pair(kernel)
+        per_group = c_in // groups
+        self.attrs = Conv2dAttrs(_pair(stride), padding, _pair(dilation))
+        self.weight = he_normal(rng, (c_out, kh, kw, per_group), kh * kw * per_group)
+        self.bias = Parameter(_zeros(c_out)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c_in) -> (n, h', w', c_out)."""
+        return apply("conv2d", self.attrs, x, self.weight, self.bias)
+
+
+class DepthwiseConv2d(Module):
+    """One filter per output channel: (n, h, w, c) to (n, h', w', c * multiplier).
+
+    Args:
+        channels: input channels.
+        kernel: taps (height, width), or one number for both.
+        multiplier: output channels per input channel.
+        stride: step between outputs.
+        padding: SAME or VALID, as TFLite has it.
+        dilation: step between taps.
+        bias: whether to add one number per output channel.
+        rng: draws the weights, (1, kh, kw, c * multiplier).
+
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        kernel: int | Pair,
+        *,
+        rng: np.random.Generator,
+        multiplier: int = 1,
+        stride: int | Pair = 1,
+        padding: str = "SAME",
+        dilation: int | Pair = 1,
+        bias: bool = True,
+    ) -> None:
+        kh, kw = _pair(kernel)
+        c_out = channels * multiplier
+        self.attrs = DepthwiseConv2dAttrs(_pair(stride), padding, _pair(dilation))
+        self.weight = he_normal(rng, (1, kh, kw, c_out), kh * kw)
+        self.bias = Parameter(_zeros(c_out)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c) -> (n, h', w', c * multiplier)."""
+        return apply("depthwise_conv2d", self.attrs, x, self.weight, self.bias)
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``: (n, k) to (n, c_out).
+
+    Args:
+        k: inputs.
+        c_out: outputs.
+        bias: whether to add one number per output.
+        rng: draws the weights, (c_out, k).
+
+    """
+
+    def __init__(self, k: int, c_out: int, *, rng: np.random.Generator, bias: bool = True) -> None:
+        self.weight = he_normal(rng, (c_out, k), k)
+        self.bias = Parameter(_zeros(c_out)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, k) -> (n, c_out)."""
+        return apply("fully_connected", FullyConnectedAttrs(), x, self.weight, self.bias)
+
+
+class BatchNorm(Module):
+    """Per channel, subtract the mean, divide by the deviation, then scale and shift.
+
+    In training, mean and variance are the batch's; running averages of them serve the deployed
+    model (Ioffe & Szegedy 2015).
+
+    Args:
+        channels: size of the last dimension.
+        momentum: share of each batch in the running averages.
+        epsilon: added to the variance.
+
+    """
+
+    def __init__(self, channels: int, *, momentum: float = 0.1, epsilon: float = 1e-3) -> None:
+        self.momentum, self.attrs = momentum, BatchNormAttrs(epsilon)
+        self.gamma, self.beta = Parameter(_ones(channels)), Parameter(_zeros(channels))
+        self.mean, self.variance = Buffer(_zeros(channels)), Buffer(_ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., channels) -> the same shape."""
+        if not self.training:
+            return apply(
+                "batch_norm", self.attrs, x, self.gamma, self.beta, self.mean, self.variance
+            )
+        y, stats = normalise_batch(x, self.gamma, self.beta, self.attrs.epsilon)
+        count = x.data.size // x.shape[-1]
+        unbiased = stats.variance * (count / max(1, count - 1))
+        self._follow(self.mean, stats.mean)
+        self._follow(self.variance, unbiased)
+        return y
+
+    def _follow(self, average: Buffer, value: Array) -> None:
+        average.data = average.data + self.momentum * (value - average.data)
+
+
+class _Pool2d(Module):
+    """A window that slides over height and width, each channel for itself."""
+
+    op: str
+
+    def __init__(
+        self, kernel: int | Pair, *, stride: int | Pair | None = None, padding: str = "VALID"
+    ) -> None:
+        step = kernel if stride is None else stride
+        self.attrs = Pool2dAttrs(_pair(kernel), _pair(step), padding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c) -> (n, h', w', c)."""
+        return apply(self.op, self.attrs, x)
+
+
+class MaxPool2d(_Pool2d):
+    """The greatest element of each window; the stride is the kernel's size unless given."""
+
+    op = "max_pool2d"
+
+
+class AvgPool2d(_Pool2d):
+    """The mean of each window; the stride is the kernel's size unless given."""
+
+    op = "average_pool2d"
+
+
+class GlobalAvgPool2d(Module):
+    """The mean over height and width."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c) -> (n, c)."""
+        return x.mean(1, 2)
+
+
+class Flatten(Module):
+    """All dimensions but the first as one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, ...) -> (n, k)."""
+        return x.reshape(x.shape[0], -1)
+
+
+class ReLU(Module):
+    """``max(x, 0)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        return apply("relu", NoAttrs(), x)
+
+
+class ReLU6(Module):
+    """``min(max(x, 0), 6)``: bounded, so that int8 steps stay fine."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        return apply("relu6", NoAttrs(), x)
+
+
+class Softmax(Module):
+    """Probabilities from logits, along the last dimension."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, classes) -> the same shape."""
+        return apply("softmax", SoftmaxAttrs(), x)

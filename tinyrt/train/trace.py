@@ -1,0 +1,88 @@
+"""From a trained module to a graph: run it once as deployed, and write down every op applied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
+from tinyrt.ops import verify
+from tinyrt.train.function import Function
+from tinyrt.train.nn import Module
+from tinyrt.train.tensor import Tensor, listening, no_grad
+
+
+def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
+    """The float graph that computes what the module computes when it is not training.
+
+    Parameters and buffers become constants under their path in the module; an op that uses one
+    is named by the path up to it (``stem.conv``), any other by its type (``relu``, ``relu_1``).
+
+    Args:
+        module: any composition of table ops; control flow is followed as for this input.
+        input_shape: of one sample, without the batch dimension.
+        name: the graph's name; its input is called ``input``.
+
+    Returns:
+        A verified graph for batch 1.
+
+    Raises:
+        UnsupportedError: the module applies a function that the op table does not have.
+        ShapeError: the module does not take this input.
+
+    """
+    x = Tensor(np.zeros((1, *input_shape), np.float32))
+    recorder = _Recorder(name, x, module)
+    with module.evaluating(), no_grad(), listening(recorder.record):
+        y = module(x)
+    return verify(recorder.graph(y), Stage.FLOAT)
+
+
+class _Recorder:
+    """The graph of the ops applied so far."""
+
+    def __init__(self, name: str, x: Tensor, module: Module) -> None:
+        self._paths = {id(t): path for path, t in module.named_tensors()}
+        # Tensors are kept beside their names: an id is unique only while its tensor lives.
+        self._names: dict[int, tuple[Tensor, str]] = {id(x): (x, "input")}
+        inputs = {"input": Value("input", DType.FLOAT32, x.shape)}
+        self._graph = Graph(name, tuple(inputs), (), inputs, ())
+
+    def record(
+        self, function: Function, attrs: Any, inputs: tuple[Tensor, ...], output: Tensor
+    ) -> None:
+        """Add one op."""
+        if not function.deployable:
+            raise UnsupportedError(
+                f"{function.name} exists in training only, so no graph can hold it",
+                tensor=f"shape {output.shape}",
+                hint="build the module's forward from layers and table ops",
+            )
+        names = tuple(self._name_of(t) for t in inputs)
+        name = self._graph.unique_name(self._owner(inputs) or function.name)
+        self._names[id(output)] = (output, name)
+        node = Node(function.name, name, names, (name,), attrs)
+        value = Value(name, DType.FLOAT32, output.shape)
+        self._graph = self._graph.with_nodes((*self._graph.nodes, node), [value])
+
+    def graph(self, y: Tensor) -> Graph:
+        """What was recorded, with ``y`` as the output."""
+        return replace(self._graph, outputs=(self._name_of(y),))
+
+    def _owner(self, inputs: tuple[Tensor, ...]) -> str:
+        """Path of the module that the first parameter among the inputs belongs to, or ''."""
+        path = next((self._paths[id(t)] for t in inputs if id(t) in self._paths), "")
+        return path.rpartition(".")[0]
+
+    def _name_of(self, tensor: Tensor) -> str:
+        """The tensor's name; one that was not computed here becomes a constant."""
+        if id(tensor) not in self._names:
+            name = self._graph.unique_name(self._paths.get(id(tensor), "constant"))
+            self._names[id(tensor)] = (tensor, name)
+            # A copy: an optimiser may go on to change the parameter in place.
+            constant = Value.constant(name, np.array(tensor.data, np.float32))
+            self._graph = self._graph.with_nodes(self._graph.nodes, [constant])
+        return self._names[id(tensor)][1]
