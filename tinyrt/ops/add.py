@@ -126,7 +126,7 @@ def _rescaled(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> tuple[Array
 
 def _requantised(p: AddS8, total: Array) -> NDArray[np.int8]:
     scaled = multiply_by_quantized_multiplier(total, p.y_mult, p.y_shift)
-    return np.clip(scaled + p.y_zp, p.act_min, p.act_max).astype(np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), np.int8)
 
 
 def add_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:

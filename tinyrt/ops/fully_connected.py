@@ -12,7 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.emit import Fields, emit_weighted
-from tinyrt.ops.requant import Requant, channel_multipliers, multiplier, weight_scales
+from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
@@ -80,21 +80,10 @@ def vjp(
 
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
-    """Multipliers and clamp of one node.
-
-    With one scale for all weights, the product of the input's and the weights' scale is rounded
-    to float32 before it is divided by the output's, as TFLite does; per channel it is not.
-    """
+    """Multipliers and clamp of one node."""
     x, w, y = node.input(0), node.input(1), node.output
     require_s8(x, y)
-    c_out = w.shape[0]
-    scales = weight_scales(w, axis=0, channels=c_out)
-    if w.q is not None and len(w.q.scales) > 1:
-        mult, shift = channel_multipliers(x, scales, y)
-    else:
-        product = float(qparams(x)[0] * scales[0])
-        m, s = multiplier(product / float(qparams(y)[0]))
-        mult, shift = np.full(c_out, m, np.int32), np.full(c_out, s, np.int32)
+    mult, shift = channel_multipliers(x, weight_scales(w, axis=0, channels=w.shape[0]), y)
     act_min, act_max = act_range_s8(node.attrs.activation, y)
     requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
     return FullyConnectedS8(qparams(x)[1], requant, node.attrs.keep_num_dims)

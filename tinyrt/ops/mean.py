@@ -34,8 +34,6 @@ class MeanS8:
         count: elements per mean.
         x_zp: the input's zero point.
         y_zp: the output's zero point.
-        same_q: input and output share scale and zero point: the raw sum is divided, and the
-            multiplier unused.
         mult: mantissa of ``x_scale / y_scale / count``.
         shift: its exponent.
 
@@ -46,7 +44,6 @@ class MeanS8:
     count: int
     x_zp: int
     y_zp: int
-    same_q: bool
     mult: int
     shift: int
 
@@ -100,22 +97,16 @@ def prepare_s8(node: BoundNode) -> MeanS8:
         count,
         x_zp,
         y_zp,
-        (x_scale, x_zp) == (y_scale, y_zp),
         (mult << spare) // count,
         shift - spare,
     )
 
 
 def ref_s8(p: MeanS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
-    """``clamp(requant(sum(x - x_zp)) + y_zp)``; with equal parameters ``sum(x) / count``.
-
-    That division truncates towards zero, as TFLite's does.
-    """
+    """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
     total = x.sum(axis=p.axes, keepdims=p.keep_dims, dtype=np.int64)
-    if p.same_q:
-        return np.asarray(np.sign(total) * (np.abs(total) // p.count)).astype(np.int8)
     scaled = multiply_by_quantized_multiplier(total - p.x_zp * p.count, p.mult, p.shift)
-    return np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX).astype(np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:

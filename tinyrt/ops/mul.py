@@ -80,7 +80,7 @@ def ref_s8(p: MulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
     """``clamp(requant((a - a_zp) * (b - b_zp)) + y_zp)``."""
     product = (a.astype(np.int64) - p.a_zp) * (b.astype(np.int64) - p.b_zp)
     scaled = multiply_by_quantized_multiplier(product, p.mult, p.shift)
-    return np.clip(scaled + p.y_zp, p.act_min, p.act_max).astype(np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), np.int8)
 
 
 def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:

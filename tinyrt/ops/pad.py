@@ -44,10 +44,10 @@ def infer(attrs: PadAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorT
     """Each dimension grows by what is put before and after it."""
     x = operand(inputs, 0, "input")
     fits = all(len(pair) == 2 and min(pair) >= 0 for pair in attrs.paddings)
-    if not fits or len(attrs.paddings) != len(x.shape):
+    if not fits or not x.shape or len(attrs.paddings) != len(x.shape):
         raise ShapeError(
             f"paddings {list(attrs.paddings)} of {x}",
-            expected=f"{len(x.shape)} pairs of sizes that are not negative",
+            expected="for each of at least one dimension, two sizes that are not negative",
         )
     grown = (d + sum(pair) for d, pair in zip(x.shape, attrs.paddings, strict=True))
     return (TensorType(x.dtype, tuple(grown)),)

@@ -152,8 +152,9 @@ def qparams(value: Value) -> tuple[np.float32, int]:
             tensor=value.describe(),
             expected="one scale and one zero point",
         )
-    tiny, huge = np.finfo(np.float32).smallest_subnormal, np.finfo(np.float32).max
-    if not tiny <= q.scale <= huge or not INT8_MIN <= q.zero_point <= INT8_MAX:
+    limits = np.finfo(np.float32)
+    fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
+    if not fits or not INT8_MIN <= q.zero_point <= INT8_MAX:
         raise VerifyError(
             f"scale {q.scale}, zero point {q.zero_point}",
             tensor=value.describe(),

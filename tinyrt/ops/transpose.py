@@ -42,7 +42,7 @@ def infer(attrs: TransposeAttrs, inputs: Sequence[TensorType | None]) -> tuple[T
 
 def ref_f32(attrs: TransposeAttrs, x: Array) -> Array:
     """The same elements in another order; any dtype."""
-    return np.ascontiguousarray(x.transpose(attrs.perm))
+    return x.transpose(attrs.perm).copy()
 
 
 def vjp(
@@ -62,7 +62,7 @@ def prepare_s8(node: BoundNode) -> TransposeS8:
 
 def ref_s8(p: TransposeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     """The same raw values in another order."""
-    return np.ascontiguousarray(x.transpose(p.perm))
+    return x.transpose(p.perm).copy()
 
 
 def emit_c(node: BoundNode, p: TransposeS8, c: CWriter) -> None:

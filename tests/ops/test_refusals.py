@@ -1,0 +1,141 @@
+"""Shape rules: what does not fit is refused by name, whatever a file may claim."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import DType, TensorType
+from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.transpose import TransposeAttrs
+
+LARGEST = 20_000
+
+
+def f32(*shape):
+    return TensorType(DType.FLOAT32, shape)
+
+
+def s8(*shape):
+    return TensorType(DType.INT8, shape)
+
+
+IMAGE = f32(1, 8, 8, 4)
+
+REFUSED = [
+    ("add", AddAttrs(), [f32(2, 3), f32(2, 4)], "do not broadcast"),
+    ("add", AddAttrs(), [f32(2), s8(2)], "inputs are"),
+    ("average_pool2d", Pool2dAttrs(kernel=(9, 9)), [IMAGE], "does not fit"),
+    ("batch_norm", BatchNormAttrs(), [IMAGE, f32(4), f32(4), f32(3), f32(4)], "mean is"),
+    ("concatenation", ConcatenationAttrs(0), [f32(1, 2), f32(1, 3)], "input 1 is"),
+    ("concatenation", ConcatenationAttrs(2), [f32(1, 2)], "axis 2"),
+    ("conv2d", Conv2dAttrs(), [IMAGE, f32(8, 3, 3, 3)], "input channels"),
+    ("conv2d", Conv2dAttrs(), [IMAGE, f32(8, 3, 3, 4), f32(9)], "bias is"),
+    ("conv2d", Conv2dAttrs(stride=(0, 1)), [IMAGE, f32(8, 3, 3, 4)], "stride is"),
+    ("conv2d", Conv2dAttrs(padding="FULL"), [IMAGE, f32(8, 3, 3, 4)], "padding is"),
+    ("conv2d", Conv2dAttrs(activation="GELU"), [IMAGE, f32(8, 3, 3, 4)], "fused activation"),
+    ("conv2d", Conv2dAttrs(), [IMAGE, s8(8, 3, 3, 4)], "weights"),
+    ("depthwise_conv2d", DepthwiseConv2dAttrs(), [IMAGE, f32(1, 3, 3, 6)], "input channels"),
+    ("dequantize", NoAttrs(), [f32(2)], "input is"),
+    ("fully_connected", FullyConnectedAttrs(), [f32(2, 5), f32(3, 4)], "input f32"),
+    ("fully_connected", FullyConnectedAttrs(True), [f32(4, 2), f32(3, 4)], "input f32"),
+    ("logistic", NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32"),
+    ("max_pool2d", Pool2dAttrs(kernel=(2, 2)), [f32(8, 8, 4)], "input is"),
+    ("maximum", NoAttrs(), [f32(2)], "missing"),
+    ("mean", MeanAttrs((4,)), [IMAGE], "axis 4"),
+    ("minimum", NoAttrs(), [f32(0), f32(1)], "the first input is"),
+    ("mul", MulAttrs("SIGN_BIT"), [f32(2), f32(2)], "fused activation"),
+    ("pad", PadAttrs(((0, 1),)), [f32(2, 2)], "paddings"),
+    ("pad", PadAttrs(((0, -1), (0, 0))), [f32(2, 2)], "paddings"),
+    ("quantize", QuantizeAttrs(DType.UINT8), [f32(2)], "uint8"),
+    ("relu", NoAttrs(), [None], "missing"),
+    ("relu6", NoAttrs(), [TensorType(DType.INT64, (2,))], "input is s64"),
+    ("relu_n1_to_1", NoAttrs(), [f32(-1, 3)], "input is"),
+    ("reshape", ReshapeAttrs((2, -1, -1)), [f32(8)], "new shape"),
+    ("reshape", ReshapeAttrs((3, -1)), [f32(8)], "input f32"),
+    ("softmax", SoftmaxAttrs(), [f32()], "input is"),
+    ("softmax", SoftmaxAttrs(float("nan")), [f32(2)], "beta"),
+    ("sub", AddAttrs(), [f32(2), f32(3)], "do not broadcast"),
+    ("tanh", NoAttrs(), [None], "missing"),
+    ("transpose", TransposeAttrs((0, 0)), [f32(2, 2)], "permutation"),
+]
+
+
+@pytest.mark.parametrize(("op", "attrs", "types", "says"), REFUSED)
+def test_what_does_not_fit_is_refused(op, attrs, types, says):
+    with pytest.raises(ShapeError) as caught:
+        OPS[op].infer(attrs, types)
+    assert says in caught.value.problem
+    assert caught.value.expected
+
+
+def test_every_op_refuses_something():
+    assert {op for op, *_ in REFUSED} == set(OPS)
+
+
+small = st.integers(-2, 5)
+pairs = st.tuples(small, small) | st.lists(small, max_size=3).map(tuple)
+lists = st.lists(small, max_size=5).map(tuple)
+FIELDS = {
+    "activation": st.sampled_from(["NONE", "RELU", "RELU6", "GELU", ""]),
+    "axes": lists,
+    "axis": small,
+    "beta": st.floats(),
+    "dilation": pairs,
+    "dtype": st.sampled_from(DType),
+    "epsilon": st.floats(1e-5, 1.0),
+    "keep_dims": st.booleans(),
+    "keep_num_dims": st.booleans(),
+    "kernel": pairs,
+    "new_shape": lists,
+    "padding": st.sampled_from(["SAME", "VALID", "FULL"]),
+    "paddings": st.lists(pairs, max_size=5).map(tuple),
+    "perm": st.permutations(range(4)).map(tuple) | lists,
+    "stride": pairs,
+    "value": st.floats(-10, 10),
+}
+shapes = st.lists(st.integers(1, 6), min_size=4, max_size=4) | st.lists(
+    st.integers(-1, 6), max_size=5
+)
+dtypes = st.sampled_from([DType.FLOAT32] * 6 + [DType.INT8, DType.INT32])
+operands = st.none() | st.builds(TensorType, dtypes, shapes.map(tuple))
+
+
+@pytest.mark.parametrize("op", sorted(OPS))
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_hostile_records_are_refused_or_right(op, data):
+    """Any attributes on any inputs: a ``ShapeError``, or the shape that the float kernel gives."""
+    spec = OPS[op]
+    drawn = {f.name: data.draw(FIELDS[f.name], label=f.name) for f in fields(spec.attrs)}
+    attrs = spec.attrs(**drawn)
+    count = data.draw(st.integers(0, min(spec.arity[1], 5)), label="inputs")
+    types = [data.draw(operands, label=f"input {i}") for i in range(count)]
+    try:
+        (output,) = spec.infer(attrs, types)
+    except ShapeError:
+        return
+    assert all(d >= 1 for d in output.shape)
+    floats = all(t is not None and t.dtype is DType.FLOAT32 for t in types)
+    if spec.ref_f32 is not None and floats and np.prod(output.shape) <= LARGEST:
+        found = spec.ref_f32(attrs, *(np.ones(t.shape, np.float32) for t in types))
+        assert (found.shape, found.dtype) == (output.shape, output.dtype.numpy)
