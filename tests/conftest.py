@@ -12,7 +12,7 @@ def zoo() -> Path:
     folder = os.environ.get("TINYRT_ZOO")
     if not folder:
         pytest.skip("TINYRT_ZOO is not set: it names the folder with models/, data/ and golden/")
-    path = Path(folder)
+    path = Path(folder).resolve()
     if not (path / "models").is_dir():
         pytest.fail(f"TINYRT_ZOO is {folder}, which has no folder models/")
     return path

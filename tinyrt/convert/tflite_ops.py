@@ -238,8 +238,9 @@ def _encode_concatenation(node: BoundNode) -> Encoded:
 
 
 def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Decoded:
-    axis = options.Axis() + (len(output.shape) if options.Axis() < 0 else 0)
-    return Decoded(ConcatenationAttrs(axis=axis, activation=_activation(options)), len(inputs))
+    del output
+    attrs = ConcatenationAttrs(axis=options.Axis(), activation=_activation(options))
+    return Decoded(attrs, len(inputs))
 
 
 def _encode_mean(node: BoundNode) -> Encoded:
@@ -248,9 +249,8 @@ def _encode_mean(node: BoundNode) -> Encoded:
 
 def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    rank = len(inputs[0].shape) if inputs and inputs[0] else 0
-    axes = sorted(a + rank if a < 0 else a for a in _ints(inputs, 1, "axes"))
-    return Decoded(MeanAttrs(axes=tuple(axes), keep_dims=bool(options.KeepDims())), 1)
+    axes = _ints(inputs, 1, "axes")
+    return Decoded(MeanAttrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
 
 
 def _encode_pad(node: BoundNode) -> Encoded:
@@ -272,12 +272,14 @@ def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_reshape(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("shape", _i32(node.output.shape)),))
+    return Encoded(extra=(("shape", _i32(node.attrs.new_shape)),))
 
 
 def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del options, inputs
-    return Decoded(ReshapeAttrs(output.shape), 1)
+    del options
+    # Old files keep the shape in the options, and some compute it: the output's own shape counts.
+    constant = len(inputs) > 1 and inputs[1] is not None and inputs[1].is_constant
+    return Decoded(ReshapeAttrs(_ints(inputs, 1, "shape") if constant else output.shape), 1)
 
 
 def _encode_transpose(node: BoundNode) -> Encoded:

@@ -1,0 +1,121 @@
+"""The .tflite format: every op's codec, other runtimes' readers, and hostile files."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import small_cnn
+from tests.ops.build import build_f32, build_s8
+from tests.ops.cases import CASES, rng_of
+from tinyrt.convert import tflite_reader
+from tinyrt.convert.tflite_ops import CODECS
+from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite_schema import ALIGNMENT
+from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.errors import ModelFormatError, OutputError, TinyrtError, UnsupportedError
+from tinyrt.ir import dump
+from tinyrt.ops import OPS
+
+NOT_IN_THE_FORMAT = {"batch_norm"}
+
+
+def _same(a, b):
+    assert dump(a).replace(a.name, "") == dump(b).replace(b.name, "")
+    for name, value in a.values.items():
+        if value.is_constant:
+            np.testing.assert_array_equal(value.data, b.values[name].data)
+            assert value.q == b.values[name].q
+
+
+def test_every_op_has_a_codec_or_is_known_to_have_none():
+    assert set(CODECS) == set(OPS) - NOT_IN_THE_FORMAT
+
+
+@pytest.mark.parametrize("op", sorted(CODECS))
+def test_each_op_comes_back_as_it_was_written(op):
+    build = build_s8 if OPS[op].ref_f32 is None else build_f32
+    for seed in range(10):
+        rng = rng_of(op, seed)
+        graph = build(CASES[op](rng), rng).graph
+        _same(graph, parse_tflite(write_tflite(graph), graph.name))
+
+
+def test_zoo_models_come_back_as_they_were(zoo):
+    paths = sorted((zoo / "models").glob("*.tflite"))
+    assert len(paths) == 10
+    for path in paths:
+        graph = read_tflite(path)
+        _same(graph, parse_tflite(write_tflite(graph), graph.name))
+
+
+def test_the_same_graph_gives_the_same_bytes():
+    assert write_tflite(small_cnn()) == write_tflite(small_cnn())
+
+
+def test_weights_are_views_into_the_file(tmp_path):
+    path = save_tflite(small_cnn(), tmp_path / "net.tflite")
+    for value in read_tflite(path).values.values():
+        if value.data is not None:
+            assert not value.data.flags.owndata
+            assert not value.data.flags.writeable
+
+
+def test_weights_are_aligned_in_the_file(tmp_path):
+    path = save_tflite(small_cnn(), tmp_path / "net.tflite")
+    for value in read_tflite(path).values.values():
+        if value.data is not None:
+            # The map starts at a page, so the address tells the position in the file.
+            assert value.data.ctypes.data % ALIGNMENT == 0
+
+
+def test_an_op_without_a_form_in_the_format_is_named():
+    rng = rng_of("batch_norm", 0)
+    graph = build_f32(CASES["batch_norm"](rng), rng).graph
+    with pytest.raises(UnsupportedError, match="batch_norm"):
+        write_tflite(graph)
+
+
+def test_unknown_ops_are_all_named(monkeypatch):
+    data = write_tflite(small_cnn())
+    for builtin in ("ADD", "SOFTMAX"):
+        monkeypatch.delitem(tflite_reader.DECODERS, builtin)
+    with pytest.raises(UnsupportedError, match="ADD, SOFTMAX"):
+        parse_tflite(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "not a .tflite"),
+        (b"\x00" * 64, "not a .tflite"),
+        (b"\x10\x00\x00\x00TFL3" + b"\xff" * 64, "corrupt"),
+    ],
+)
+def test_what_is_no_model_is_refused(data, says):
+    with pytest.raises(ModelFormatError, match=says):
+        parse_tflite(data)
+
+
+def test_truncated_and_mutated_files_give_our_errors_only():
+    data = write_tflite(small_cnn())
+    rng = np.random.default_rng(7)
+    for cut in range(0, len(data), max(1, len(data) // 150)):
+        with pytest.raises(TinyrtError):
+            parse_tflite(data[:cut])
+    refused = 0
+    for _ in range(400):
+        mutated = bytearray(data)
+        for at in rng.integers(0, len(data), rng.integers(1, 8)):
+            mutated[at] = rng.integers(256)
+        try:
+            parse_tflite(bytes(mutated))
+        except TinyrtError:
+            refused += 1
+    assert refused > 50
+
+
+def test_a_missing_file_and_an_unwritable_folder_are_named(tmp_path):
+    with pytest.raises(ModelFormatError, match=r"nowhere\.tflite"):
+        read_tflite(tmp_path / "nowhere.tflite")
+    with pytest.raises(OutputError, match="mkdir"):
+        save_tflite(small_cnn(), tmp_path / "missing" / "net.tflite")
+    assert list(tmp_path.iterdir()) == []

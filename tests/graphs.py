@@ -1,0 +1,69 @@
+"""Small graphs that several tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.ir import DType, Graph, Node, Shape, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+
+
+class Builder:
+    """Builds a float graph op by op; values are named after their op and number."""
+
+    def __init__(self, *inputs: Shape, name: str = "net") -> None:
+        self.name = name
+        self.values: dict[str, Value] = {}
+        self.nodes: list[Node] = []
+        self.inputs = tuple(f"x{i}" if i else "x" for i in range(len(inputs)))
+        for wish, shape in zip(self.inputs, inputs, strict=True):
+            self.values[wish] = Value(wish, DType.FLOAT32, shape)
+
+    def constant(self, data: np.ndarray) -> str:
+        """A constant's name."""
+        name = f"const{len(self.values)}"
+        self.values[name] = Value.constant(name, data)
+        return name
+
+    def op(self, op: str, inputs: Sequence[str], attrs: object = None) -> str:
+        """Append an op; its output's name."""
+        attrs = NoAttrs() if attrs is None else attrs
+        name = f"{op}_{len(self.nodes)}"
+        (type_,) = OPS[op].infer(attrs, [self.values[n].type for n in inputs])
+        self.values[name] = Value(name, type_.dtype, type_.shape)
+        self.nodes.append(Node(op, name, tuple(inputs), (name,), attrs))
+        return name
+
+    def graph(self, *outputs: str) -> Graph:
+        """The verified graph."""
+        return verify(Graph(self.name, self.inputs, outputs, self.values, tuple(self.nodes)))
+
+
+def small_cnn(seed: int = 0) -> Graph:
+    """A residual CNN: (1, 8, 8, 3) -> softmax over 5 classes."""
+    rng = np.random.default_rng(seed)
+    b = Builder((1, 8, 8, 3))
+
+    def conv(x: str, c_in: int, c_out: int, size: int, **attrs: object) -> str:
+        w = b.constant(rng.normal(size=(c_out, size, size, c_in)).astype(np.float32) / size)
+        bias = b.constant(rng.normal(size=c_out).astype(np.float32) * 0.1)
+        return b.op("conv2d", (x, w, bias), Conv2dAttrs(**attrs))
+
+    stem = conv("x", 3, 8, 3, activation="RELU")
+    branch = conv(stem, 8, 8, 3)
+    joined = b.op("add", (stem, branch), AddAttrs(activation="RELU"))
+    narrow = conv(joined, 8, 6, 1, stride=(2, 2), activation="RELU6")
+    pooled = b.op("mean", (narrow,), MeanAttrs((1, 2), keep_dims=True))
+    flat = b.op("reshape", (pooled,), ReshapeAttrs((1, 6)))
+    w = b.constant(rng.normal(size=(5, 6)).astype(np.float32))
+    dense = b.op("fully_connected", (flat, w), FullyConnectedAttrs())
+    return b.graph(b.op("softmax", (dense,), SoftmaxAttrs()))

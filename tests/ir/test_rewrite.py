@@ -1,0 +1,55 @@
+"""The rewrite driver: patches in place, refusals kept, broken rules named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.errors import VerifyError
+from tinyrt.ir import Patch, Refusal, RewriteLog, Rule, rewrite
+from tinyrt.ops import verify
+from tinyrt.ops.evaluate import evaluate
+
+
+def _chain():
+    b = Builder((1, 4))
+    return b.graph(b.op("relu", (b.op("relu", (b.op("tanh", ("x",)),)),)))
+
+
+def _drop_second(graph, node):
+    """relu(relu(x)) = relu(x)."""
+    producer = graph.producer(node.inputs[0])
+    if producer is None or producer.op != "relu":
+        return Refusal(node.name, "its input is not a relu")
+    return Patch(remove=(node,), rename={node.outputs[0]: producer.outputs[0]})
+
+
+def test_a_patch_renames_reads_and_outputs_and_drops_values():
+    graph, log = _chain(), RewriteLog()
+    rule = Rule("merge relus", ("relu",), _drop_second)
+    after = rewrite(graph, [rule], verify, log)
+    assert [n.op for n in after.nodes] == ["tanh", "relu"]
+    assert after.outputs == ("relu_1",)
+    assert "relu_2" not in after.values
+    assert log.applied == [("merge relus", "relu_2")]
+    assert log.refused == {("merge relus", "relu_1"): "its input is not a relu"}
+    x = np.linspace(-1, 1, 4, dtype=np.float32)[None]
+    (before_y,), (after_y,) = (evaluate(g, {"x": x}).values() for g in (graph, after))
+    np.testing.assert_array_equal(before_y, after_y)
+
+
+def test_a_rule_that_breaks_an_invariant_is_named():
+    def bad(graph, node):
+        return Patch(values=(replace(graph.value(node.outputs[0]), shape=(9, 9)),))
+
+    with pytest.raises(VerifyError, match="after rule 'bad'"):
+        rewrite(_chain(), [Rule("bad", ("tanh",), bad)], verify)
+
+
+def test_rules_that_never_settle_are_stopped():
+    def again(graph, node):
+        return Patch(remove=(node,), add=(node,))
+
+    with pytest.raises(VerifyError, match="did not settle"):
+        rewrite(_chain(), [Rule("again", ("tanh",), again)], verify, limit=5)

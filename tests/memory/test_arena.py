@@ -1,0 +1,109 @@
+"""The arena plan: nothing overlaps, the checker sees what does, budgets hold."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.graphs import Builder, small_cnn
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.errors import VerifyError
+from tinyrt.memory import Buffer, check_plan, plan_memory
+from tinyrt.memory.arena import ALIGNMENT, _ORDERS, arena_size, lower_bound, place
+
+ARENA_BYTES = {
+    "resnet8": 49_152,
+    "dscnn_kws": 16_000,
+    "mobilenet_vww": 55_296,
+    "autoencoder_ad": 768,
+    "streaming_wakeword": 6_656,
+}
+
+
+@st.composite
+def buffer_lists(draw):
+    count = draw(st.integers(1, 24))
+    found = []
+    for i in range(count):
+        first = draw(st.integers(-1, 20))
+        last = draw(st.integers(first, 22))
+        found.append(Buffer((f"b{i}",), draw(st.integers(1, 4000)), first, last))
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(buffer_lists())
+def test_live_buffers_never_overlap(found):
+    for order in _ORDERS:
+        at = place(found, order)
+        for (i, a), (j, b) in combinations(enumerate(found), 2):
+            if a.alive_with(b):
+                assert at[i] + a.nbytes <= at[j] or at[j] + b.nbytes <= at[i]
+        assert all(offset % ALIGNMENT == 0 for offset in at)
+        assert arena_size(found, at) >= lower_bound(found)
+
+
+def test_the_plan_places_every_activation_and_nothing_else():
+    graph = small_cnn()
+    plan = plan_memory(graph)
+    activations = {n for n, v in graph.values.items() if not v.is_constant}
+    assert set(plan.offsets) == activations
+    assert plan.lower_bound <= plan.arena_bytes
+
+
+def test_a_reshape_shares_its_input_bytes():
+    graph = small_cnn()
+    plan = plan_memory(graph)
+    reshape = next(n for n in graph.nodes if n.op == "reshape")
+    assert plan.offsets[reshape.inputs[0]] == plan.offsets[reshape.outputs[0]]
+
+
+def test_a_reshape_to_a_model_output_has_bytes_of_its_own():
+    b = Builder((1, 6))
+    from tinyrt.ops.reshape import ReshapeAttrs
+
+    flat = b.op("reshape", ("x",), ReshapeAttrs((6, 1)))
+    plan = plan_memory(b.graph(flat))
+    assert plan.offsets["x"] != plan.offsets[flat]
+
+
+def test_the_checker_finds_an_overwritten_tensor():
+    graph = small_cnn()
+    plan = plan_memory(graph)
+    add = next(n for n in graph.nodes if n.op == "add")
+    # The skip branch moved onto the convolution that runs while it waits.
+    offsets = plan.offsets | {add.inputs[0]: plan.offsets[add.inputs[1]]}
+    with pytest.raises(VerifyError, match="overwritten"):
+        check_plan(graph, offsets, 2 * plan.arena_bytes)
+
+
+def test_the_checker_finds_a_tensor_outside_the_arena():
+    graph = small_cnn()
+    plan = plan_memory(graph)
+    with pytest.raises(VerifyError, match="takes bytes"):
+        check_plan(graph, plan.offsets, plan.arena_bytes - 1)
+
+
+def test_model_outputs_survive_to_the_end():
+    b = Builder((1, 8))
+    early = b.op("tanh", ("x",))
+    late = b.op("relu", (b.op("logistic", ("x",)),))
+    graph = b.graph(early, late)
+    plan = plan_memory(graph)
+    assert plan.offsets[early] != plan.offsets[late]
+    with pytest.raises(VerifyError, match="overwritten"):
+        check_plan(graph, plan.offsets | {late: plan.offsets[early]}, plan.arena_bytes)
+
+
+@pytest.mark.parametrize(("name", "limit"), ARENA_BYTES.items())
+def test_arena_budget(zoo, name, limit):
+    plan = plan_memory(read_tflite(zoo / "models" / f"{name}_int8.tflite"))
+    assert plan.arena_bytes <= limit
+
+
+def test_planning_is_deterministic():
+    graph = small_cnn()
+    shuffled = replace(graph, values=dict(reversed(graph.values.items())))
+    assert plan_memory(graph).offsets == plan_memory(shuffled).offsets
