@@ -71,6 +71,8 @@ def make_plan(
 
     """
     config = config or QuantConfig()
+    for node in graph.bound():
+        _check_quantisable(node)
     groups = _Groups(graph)
     fixed = {
         node.output.name: QParams((spec.fixed_output[0],), spec.fixed_output[1])
@@ -97,25 +99,40 @@ def make_plan(
     return QuantPlan(activations, weights)
 
 
+def _check_quantisable(node: BoundNode) -> None:
+    quant = OPS[node.op].quant
+    if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY):
+        raise UnsupportedError(
+            f"{node.op} has no integer form",
+            op=node.describe(),
+            tensor=node.output.describe(),
+            hint="pass the float model through the graph passes, which fold it",
+        )
+    if quant is not Quant.WEIGHTED:
+        return
+    for value in node.inputs[1:]:
+        if value is not None and not value.is_constant:
+            raise UnsupportedError(
+                "the weights are computed at run time",
+                op=node.describe(),
+                tensor=value.describe(),
+                expected="constant weights and bias",
+                hint="export the model with its weights frozen",
+            )
+
+
 def _range(value: Value, ranges: Mapping[str, Range]) -> Range:
     return Range.of(value.data) if value.data is not None else ranges[value.name]
 
 
 def _weights(node: BoundNode, activations: Mapping[str, QParams], config: QuantConfig) -> QParams:
-    weights, bias = node.input(1), node.optional(2)
-    if weights.data is None or (bias is not None and bias.data is None):
-        raise UnsupportedError(
-            "the weights are computed at run time",
-            op=node.describe(),
-            tensor=weights.describe(),
-            expected="constant weights and bias",
-            hint="export the model with its weights frozen",
-        )
+    weights, bias = (v.data if v is not None else None for v in (node.input(1), node.optional(2)))
+    assert weights is not None, "checked before"
     axis: int | None = OPS[node.op].weight_axis
     if node.op == "fully_connected" and not config.per_channel_dense:
         axis = None
     x_scale = activations[node.input(0).name].scale
-    return weight_params(weights.data, None if bias is None else bias.data, x_scale, axis)
+    return weight_params(weights, bias, x_scale, axis)
 
 
 class _Groups:
@@ -124,16 +141,9 @@ class _Groups:
     def __init__(self, graph: Graph) -> None:
         self.parent: dict[str, str] = {name: name for name in graph.inputs}
         for node in graph.bound():
-            quant = OPS[node.op].quant
-            if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY):
-                raise UnsupportedError(
-                    f"{node.op} has no integer form",
-                    op=node.describe(),
-                    tensor=node.output.describe(),
-                    hint="pass the float model through the graph passes, which fold it",
-                )
+            weighted = OPS[node.op].quant is Quant.WEIGHTED
             self.parent.setdefault(node.output.name, node.output.name)
-            data = node.inputs[:1] if quant is Quant.WEIGHTED else node.inputs
+            data = node.inputs[:1] if weighted else node.inputs
             for value in data:
                 if value is not None:
                     self.parent.setdefault(value.name, value.name)

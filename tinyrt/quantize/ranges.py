@@ -72,7 +72,7 @@ def weight_params(
 
 def _peaks(magnitudes: NDArray[Any], axis: int | None) -> NDArray[np.float64]:
     if axis is None:
-        return magnitudes.max(keepdims=True).reshape(1).astype(np.float64)
+        return np.asarray([magnitudes.max()], np.float64)
     others = tuple(i for i in range(magnitudes.ndim) if i != axis)
     return np.asarray(magnitudes.max(axis=others), np.float64)
 

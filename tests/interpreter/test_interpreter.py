@@ -1,0 +1,137 @@
+"""The interpreter's interface: TFLite's method names, its moments of error, one arena."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder, small_cnn
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.errors import DataError, ShapeError, TinyrtError, UnsupportedError
+from tinyrt.interpreter import Interpreter, Model
+from tinyrt.interpreter.batch import rebatch
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.transpose import TransposeAttrs
+
+
+@pytest.fixture
+def interpreter():
+    return Interpreter(model_content=write_tflite(small_cnn()))
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(0).normal(size=(1, 8, 8, 3)).astype(np.float32)
+
+
+def test_it_answers_what_the_reference_answers(interpreter, x):
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    (expected,) = evaluate(small_cnn(), {"x": x}).values()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_details_before_allocation(interpreter):
+    (detail,) = interpreter.get_input_details()
+    assert detail["name"] == "x"
+    assert detail["dtype"] is np.float32
+    assert detail["shape"].tolist() == [1, 8, 8, 3]
+    assert detail["quantization"] == (0.0, 0)
+    names = [d["name"] for d in interpreter.get_tensor_details()]
+    assert names[detail["index"]] == "x"
+
+
+def test_activations_lie_in_one_arena_of_the_planned_size(interpreter):
+    interpreter.allocate_tensors()
+    arenas = set()
+    for detail in interpreter.get_tensor_details():
+        value = interpreter.graph.value(detail["name"])
+        if not value.is_constant:
+            base = interpreter.tensor(detail["index"])()
+            while base.base is not None:
+                base = base.base
+            arenas.add(id(base))
+            assert base.nbytes == interpreter.plan.arena_bytes
+    assert len(arenas) == 1
+
+
+def test_tensor_is_a_view_and_get_tensor_a_copy(interpreter, x):
+    interpreter.allocate_tensors()
+    index = interpreter.get_input_details()[0]["index"]
+    interpreter.tensor(index)()[...] = x
+    copied = interpreter.get_tensor(index)
+    np.testing.assert_array_equal(copied, x)
+    copied[...] = 0
+    np.testing.assert_array_equal(interpreter.get_tensor(index), x)
+
+
+@pytest.mark.parametrize("method", ["invoke", "get"])
+def test_nothing_runs_before_allocation(interpreter, method):
+    with pytest.raises(TinyrtError, match="allocate_tensors"):
+        interpreter.invoke() if method == "invoke" else interpreter.get_tensor(0)
+
+
+def test_wrong_inputs_are_refused_with_what_was_expected(interpreter, x):
+    interpreter.allocate_tensors()
+    index = interpreter.get_input_details()[0]["index"]
+    with pytest.raises(
+        DataError, match=r"float64.*\n.*'x' f32\[1,8,8,3\]\n.*float32\[1, 8, 8, 3\]"
+    ):
+        interpreter.set_tensor(index, x.astype(np.float64))
+    with pytest.raises(DataError, match=r"\[1, 8, 8, 2\]"):
+        interpreter.set_tensor(index, x[..., :2])
+    with pytest.raises(DataError, match="there is no tensor 999"):
+        interpreter.get_tensor(999)
+
+
+def test_resizing_changes_the_batch_and_back(interpreter, x):
+    index = interpreter.get_input_details()[0]["index"]
+    single = Model(small_cnn())(x)
+    for batch in (3, 2, 1):
+        interpreter.resize_tensor_input(index, (batch, 8, 8, 3))
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(index, np.repeat(x, batch, axis=0))
+        interpreter.invoke()
+        found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        np.testing.assert_allclose(found, np.repeat(single, batch, axis=0), rtol=1e-5)
+    with pytest.raises(DataError, match="batch size only"):
+        interpreter.resize_tensor_input(index, (1, 9, 8, 3))
+
+
+def test_unknown_backends_are_refused():
+    with pytest.raises(UnsupportedError, match="reference"):
+        Interpreter(model_content=write_tflite(small_cnn()), backend="magic")
+
+
+def _mixing_graph():
+    """Samples would mix: the first axis is moved and joined."""
+    b = Builder((1, 2, 3))
+    turned = b.op("transpose", ("x",), TransposeAttrs((1, 0, 2)))
+    back = b.op("transpose", (turned,), TransposeAttrs((1, 0, 2)))
+    return b.graph(b.op("concatenation", ("x", back), ConcatenationAttrs(axis=0)))
+
+
+def test_a_model_that_mixes_samples_runs_them_one_by_one():
+    graph = _mixing_graph()
+    with pytest.raises(ShapeError, match="keep samples apart"):
+        rebatch(graph, 2)
+    x = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+    found = Model(graph)(x)
+    np.testing.assert_array_equal(found, np.repeat(x, 2, axis=0))
+
+
+def test_the_short_form_checks_names_values_and_shapes():
+    model = Model(small_cnn())
+    good = np.zeros((2, 8, 8, 3), np.float32)
+    np.testing.assert_array_equal(model({"x": good}), model(good))
+    with pytest.raises(DataError, match="'y'"):
+        model({"y": good})
+    with pytest.raises(DataError, match=r"expected:.*\(N, 8, 8, 3\)"):
+        model(good[:, :4])
+    bad = good.copy()
+    bad[1, 2, 3, 0] = np.nan
+    with pytest.raises(DataError, match="first in sample 1"):
+        model(bad)
+    with pytest.raises(DataError, match="int32"):
+        model(good.astype(np.int32))
