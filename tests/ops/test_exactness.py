@@ -45,6 +45,16 @@ def test_every_entry_of_a_table(op, seed):
     )
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+def test_every_pair_of_inputs(op, seed):
+    built = build_s8(Case(op, OPS[op].attrs(), ((256, 1), (1, 256))), rng_of(op, 1000 + seed))
+    feeds = {"in0": EVERY_INT8[:, None], "in1": EVERY_INT8[None, :]}
+    np.testing.assert_array_equal(
+        evaluate(built.graph, feeds)["out"], run_tflm(built.graph, list(feeds.values()))
+    )
+
+
 def test_tables_are_indexed_by_the_unsigned_byte():
     table = LutS8.of(EVERY_INT8).table
     assert (table[0], table[127], table[128], table[255]) == (0, 127, -128, -1)
@@ -83,6 +93,16 @@ def test_quantize_saturates_and_rounds_halves_away_from_zero(zp):
     steps = np.array([1, -1, 2, 1000, -1000, 1000, -1000, 0])
     found = quantize_array(x, np.float32(0.5), zp)
     np.testing.assert_array_equal(found, np.clip(steps + zp, -128, 127))
+
+
+@pytest.mark.parametrize("difference", range(120, 145))
+def test_a_long_tail_counts_as_much_as_on_the_device(difference):
+    """Thousands of shares near the last bit of the sum's format."""
+    x, y = s8("x", (1, 3000), 0.1, 0), s8("y", (1, 3000), 1 / 256, -128)
+    graph = one_op("softmax", OPS["softmax"].attrs(), [x], y)
+    row = np.full((1, 3000), 127 - difference, np.int8)
+    row[0, 5:8] = 127
+    np.testing.assert_array_equal(evaluate(graph, {"x": row})["y"], run_tflm(graph, [row]))
 
 
 def test_uniform_rows_of_a_thousand_classes():
