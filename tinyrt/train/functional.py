@@ -39,7 +39,7 @@ class BatchStatistics:
     @property
     def inverse_std(self) -> Array:
         """``1 / sqrt(variance + epsilon)``, (c,)."""
-        return 1 / np.sqrt(self.variance + self.epsilon)
+        return np.asarray(1 / np.sqrt(self.variance + self.epsilon))
 
 
 def _column_mean(rows: Array) -> Array:
@@ -49,7 +49,7 @@ def _column_mean(rows: Array) -> Array:
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
     scale = gamma * stats.inverse_std
-    return x * scale + (beta - stats.mean * scale)
+    return np.asarray(x * scale + (beta - stats.mean * scale))
 
 
 def _normalise_vjp(

@@ -1,0 +1,56 @@
+"""Splits, batches and augmentation: complete, seeded, and nothing lost."""
+
+import numpy as np
+import pytest
+
+from tinyrt.errors import DataError
+from tinyrt.train.data import batches, shift_images, stratified_split
+
+
+def rng():
+    return np.random.default_rng(11)
+
+
+def test_split_keeps_the_share_of_every_class():
+    labels = np.repeat(np.arange(3), [40, 80, 8])
+    train, test = stratified_split(labels, 0.25, rng())
+    assert np.bincount(labels[test]).tolist() == [10, 20, 2]
+    assert sorted([*train, *test]) == list(range(128))
+    again = stratified_split(labels, 0.25, rng())
+    assert np.array_equal(again[1], test)
+
+
+def test_batches_hold_every_sample_once_with_its_label():
+    x = np.arange(10.0)
+    parts = list(batches(x, x * 2, 4, rng()))
+    assert [len(p) for p, _ in parts] == [4, 4, 2]
+    assert sorted(np.concatenate([p for p, _ in parts])) == x.tolist()
+    assert all(np.array_equal(p * 2, q) for p, q in parts)
+    assert np.concatenate([p for p, _ in parts]).tolist() != x.tolist()
+    with pytest.raises(DataError, match="10 samples, but 9 labels"):
+        next(batches(x, x[:9], 4, rng()))
+
+
+def test_shifted_images_are_those_that_a_shift_can_give():
+    images = rng().random((60, 4, 5, 2))
+    moved = shift_images(images, rng(), pixels=1)
+    assert (moved.shape, moved.dtype) == (images.shape, images.dtype)
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    seen = set()
+    for i, image in enumerate(moved):
+        at = [
+            (r, c)
+            for r in range(3)
+            for c in range(3)
+            if np.array_equal(image, padded[i, r : r + 4, c : c + 5])
+        ]
+        assert len(at) == 1
+        seen.update(at)
+    assert len(seen) == 9
+
+
+def test_only_the_given_share_is_shifted():
+    images = rng().random((400, 4, 4, 1)) + 1
+    assert np.array_equal(shift_images(images, rng(), share=0.0), images)
+    stayed = (shift_images(images, rng(), share=0.5) == images).all(axis=(1, 2, 3)).mean()
+    assert stayed == pytest.approx(0.5 + 0.5 / 9, abs=0.06)

@@ -1,0 +1,164 @@
+"""The tape: values, gradients, their lifetime, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import mutually_broadcastable_shapes
+
+from tests.train.gradcheck import check_gradients, leaf
+from tinyrt.errors import GradientError, ShapeError, UnsupportedError
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train import Tensor, apply, no_grad
+
+EXPRESSIONS = {
+    "polynomial": lambda a, b: a * a * b - 3 * a + b / 2,
+    "quotient": lambda a, b: (1 + a) / (b * b + 1),
+    "power": lambda a, b: (a * a + 0.5) ** 0.5 + (1 - b) ** 3,
+    "log and exp": lambda a, b: ((a * b).exp() + 1).log() - a,
+    "log-sum-exp": lambda a, b: (a + b).exp().sum(-1, keep_dims=True).log() - b,
+    "matmul": lambda a, b: a.transpose(1, 0) @ (b @ a.transpose(1, 0)),
+    "statistics": lambda a, b: (a - a.mean(0)) * (b - b.mean(0, 1)) / (a * a).mean().exp(),
+    "reshape": lambda a, b: a.reshape(2, -1) * b.reshape(2, 6).sum(0),
+    "one tensor on many paths": lambda a, b: a * a + a * b + (a + a) * (a - b),
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_gradients_of_expressions(expression):
+    rng = np.random.default_rng(1)
+    a, b = leaf(rng, 3, 4), leaf(rng, 3, 4)
+    check_gradients(lambda: expression(a, b), [a, b])
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=3),
+    op=st.sampled_from("+-*/"),
+)
+def test_gradients_undo_broadcasting(shapes, op):
+    rng = np.random.default_rng(2)
+    a, b = (leaf(rng, *shape, low=0.5) for shape in shapes.input_shapes)
+    compute = {
+        "+": lambda: a + b,
+        "-": lambda: a - b,
+        "*": lambda: a * b,
+        "/": lambda: a / b,
+    }[op]
+    assert compute().shape == shapes.result_shape
+    check_gradients(compute, [a, b])
+
+
+def test_numbers_and_arrays_mix_with_tensors():
+    x = Tensor([1.0, 2.0])
+    assert (2 * x).data.tolist() == [2, 4]
+    assert (1 - x).data.tolist() == [0, -1]
+    assert (1 / x).data.tolist() == [1, 0.5]
+    assert (np.array([1.0, 3.0]) + x).data.tolist() == [2, 5]
+    assert (-x).data.tolist() == [-1, -2]
+
+
+def test_dtype_is_float32_unless_an_array_says_float64():
+    assert Tensor([1, 2]).dtype == np.float32
+    assert Tensor(1.5).dtype == np.float32
+    assert Tensor(np.arange(3)).dtype == np.float32
+    wide = Tensor(np.zeros(3))
+    assert wide.dtype == np.float64
+    assert (wide * 2 + 1).dtype == np.float64
+    assert (Tensor([1.0]) * 2 + 1).mean().dtype == np.float32
+
+
+def test_arrays_are_shared_not_copied():
+    data = np.zeros((2, 3), np.float32)
+    x = Tensor(data)
+    assert np.shares_memory(x.data, data)
+    assert np.shares_memory(x.reshape(6).data, data)
+    assert np.shares_memory(x.detach().data, data)
+
+
+def test_gradients_add_up_over_backward_passes():
+    x = Tensor(3.0, requires_grad=True)
+    (x * x).backward()
+    (x * 2).backward()
+    assert x.grad == pytest.approx(8.0)
+
+
+def test_gradients_of_leaves_do_not_share_memory():
+    a, b = (Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    (a + b).sum().backward()
+    a.grad *= 0
+    assert b.grad.tolist() == [1, 1]
+
+
+def test_only_leaves_keep_a_gradient():
+    x = Tensor(2.0, requires_grad=True)
+    middle = x * 3
+    (middle * middle).backward()
+    assert middle.grad is None
+    assert x.grad == pytest.approx(36.0)
+
+
+def test_detach_cuts_the_tape():
+    x = Tensor(2.0, requires_grad=True)
+    (x * (x * x).detach()).backward()
+    assert x.grad == pytest.approx(4.0)
+
+
+def test_no_grad_records_nothing_and_ends_with_its_block():
+    x = Tensor(2.0, requires_grad=True)
+    with no_grad():
+        assert not (x * x).requires_grad
+    assert (x * x).requires_grad
+
+
+def test_a_deep_tape_needs_no_deep_stack():
+    x = Tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(3000):
+        y = y + 0.0
+    y.backward()
+    assert x.grad == pytest.approx(1.0)
+
+
+def test_retain_graph_allows_a_second_pass():
+    x = Tensor(2.0, requires_grad=True)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad == pytest.approx(8.0)
+
+
+def test_second_pass_over_a_freed_tape_is_refused_before_anything_changes():
+    x = Tensor(2.0, requires_grad=True)
+    shared = x * x
+    shared.backward()
+    with pytest.raises(GradientError, match=r"freed[\s\S]*op: *mul[\s\S]*retain_graph"):
+        (shared * 3 + x).backward()
+    assert x.grad == pytest.approx(4.0)
+
+
+def test_backward_from_many_elements_needs_their_gradient():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradientError, match=r"2 elements[\s\S]*\.mean\(\)"):
+        (x * x).backward()
+    with pytest.raises(ShapeError, match=r"\(3,\)[\s\S]*\(2,\)"):
+        (x * x).backward([1, 1, 1])
+    (x * x).backward([1, 10])
+    assert x.grad.tolist() == [2, 40]
+
+
+def test_backward_from_a_constant_is_refused():
+    with pytest.raises(GradientError, match="requires a gradient"):
+        Tensor(1.0).backward()
+
+
+@pytest.mark.parametrize("combine", [lambda a, b: a + b, lambda a, b: a / b, lambda a, b: a @ b])
+def test_shapes_that_do_not_fit_are_named_with_the_op(combine):
+    a, b = Tensor(np.zeros((2, 3))), Tensor(np.zeros((2, 4)))
+    with pytest.raises(ShapeError, match=r"2, 3.*2, 4[\s\S]*in training"):
+        combine(a, b)
+
+
+def test_unknown_op_is_refused():
+    with pytest.raises(UnsupportedError, match="no op 'conv9d'"):
+        apply("conv9d", NoAttrs(), Tensor(1.0))

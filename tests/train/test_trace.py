@@ -1,0 +1,94 @@
+"""The traced graph computes what the deployed module computes, under readable names."""
+
+import numpy as np
+import pytest
+
+from tests.train.test_nn import LAYERS, Residual
+from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.ir import Stage
+from tinyrt.ops import verify
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.train import Tensor, no_grad, trace
+from tinyrt.train.nn import BatchNorm, Conv2d, Linear, Module, ReLU, Sequential
+
+
+def assert_same(module, graph, x):
+    with module.evaluating(), no_grad():
+        expected = module(Tensor(x)).data
+    (found,) = evaluate(graph, {"input": x}).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("make", "shape", "out"), LAYERS.values(), ids=LAYERS)
+def test_every_layer_traces_to_what_it_computes(make, shape, out):
+    rng = np.random.default_rng(8)
+    module = make(rng)
+    for _ in range(3):
+        module(Tensor(rng.normal(1, 2, shape).astype(np.float32)))
+    graph = verify(trace(module, shape[1:]), Stage.FLOAT)
+    assert graph.output_values[0].shape == (1, *out[1:])
+    assert_same(module, graph, rng.normal(size=(1, *shape[1:])).astype(np.float32))
+
+
+def test_nodes_and_constants_are_named_by_the_module():
+    module = Sequential(Residual(np.random.default_rng(9)), ReLU(), ReLU())
+    graph = trace(module, (3, 3, 2), name="block")
+    assert graph.name == "block"
+    assert [n.name for n in graph.nodes] == [
+        "0.body.conv",
+        "0.body.norm",
+        "0",
+        "add",
+        "relu",
+        "relu_1",
+    ]
+    constants = {k for k, v in graph.values.items() if v.is_constant}
+    assert constants == set(module.state_dict())
+    assert_same(module, graph, np.ones((1, 3, 3, 2), np.float32))
+
+
+def test_tracing_leaves_the_module_as_it_was():
+    module = Sequential(BatchNorm(2))
+    before = module.state_dict()
+    graph = trace(module, (4, 4, 2))
+    assert module.training
+    assert module.layers["0"].training
+    for name, data in module.state_dict().items():
+        np.testing.assert_array_equal(data, before[name])
+    module.layers["0"].gamma.data += 1
+    assert graph.value("0.gamma").data.tolist() == [1, 1]
+
+
+class Shared(Module):
+    """Weights used twice, a number, and control flow."""
+
+    def __init__(self, rng):
+        self.linear = Linear(3, 3, rng=rng)
+
+    def forward(self, x):
+        for _ in range(2):
+            x = self.linear(x) * 0.5
+        return x
+
+
+def test_shared_weights_are_one_constant_and_numbers_become_constants():
+    module = Shared(np.random.default_rng(10))
+    graph = trace(module, (3,))
+    assert [n.name for n in graph.nodes] == ["linear", "mul", "linear_1", "mul_1"]
+    assert sum(v.is_constant for v in graph.values.values()) == 4
+    assert_same(module, graph, np.ones((1, 3), np.float32))
+
+
+class Exponential(Module):
+    def forward(self, x):
+        return x.exp()
+
+
+def test_what_only_training_has_is_refused_by_name():
+    with pytest.raises(UnsupportedError, match=r"exp exists in training only"):
+        trace(Exponential(), (3,))
+
+
+def test_a_wrong_input_shape_is_refused():
+    with pytest.raises(ShapeError, match="conv2d in training"):
+        trace(Conv2d(3, 4, 3, rng=np.random.default_rng(0)), (8, 8, 1))
