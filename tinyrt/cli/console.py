@@ -40,7 +40,7 @@ def reporting(as_json: bool) -> Iterator[Report]:
     except TinyrtError as error:
         if as_json:
             sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
-        ERR.print(Text.assemble(("error: ", "bold red"), str(error)))
+        ERR.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
         raise typer.Exit(1) from error
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ir import BoundNode, DType, QParams, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -25,7 +25,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
-from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs, qparams
@@ -36,10 +36,18 @@ Operands = Sequence[Value | None]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An op as the file holds it: option fields, and constants that follow its inputs."""
+    """An op as the file holds it.
+
+    Attributes:
+        fields: of its options table.
+        extra: name suffix and data of constants that follow its inputs.
+        fill_q: quantisation of those of them that are int8.
+
+    """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    extra: tuple[tuple[str, NDArray[np.int32]], ...] = ()
+    extra: tuple[tuple[str, NDArray[Any]], ...] = ()
+    fill_q: QParams | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +262,15 @@ def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_pad(node: BoundNode) -> Encoded:
-    if node.attrs.value != 0:
-        raise UnsupportedError(
-            f"pad with {node.attrs.value}", op=node.describe(), expected="pad with 0"
-        )
     return Encoded(extra=(("paddings", _i32(node.attrs.paddings)),))
+
+
+def _encode_padv2(node: BoundNode) -> Encoded:
+    """PADV2 carries the fill as a tensor of the input's dtype and quantisation."""
+    fill = np.asarray([node.attrs.value], np.float32)
+    if _is_s8(node):
+        fill = quantize_array(fill, *qparams(node.output))
+    return Encoded(extra=(*_encode_pad(node).extra, ("fill", fill)), fill_q=node.output.q)
 
 
 def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -268,7 +280,19 @@ def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
         raise ModelFormatError(
             f"{len(flat)} paddings", expected=f"two for each of {len(output.shape)} dimensions"
         )
-    return Decoded(PadAttrs(tuple(zip(flat[::2], flat[1::2], strict=True))), 1)
+    value = _fill(inputs[2]) if len(inputs) > 2 else 0.0
+    return Decoded(PadAttrs(tuple(zip(flat[::2], flat[1::2], strict=True)), value), 1)
+
+
+def _fill(value: Value | None) -> float:
+    if value is None or value.data is None or value.size != 1:
+        raise UnsupportedError(
+            "what to pad with is computed at run time",
+            tensor=value.describe() if value else None,
+            expected="a constant scalar",
+        )
+    (fill,) = value.data.reshape(-1)
+    return float(fill) if value.q is None else value.q.scale * (int(fill) - value.q.zero_point)
 
 
 def _encode_reshape(node: BoundNode) -> Encoded:
@@ -358,6 +382,7 @@ _ALL = (
     Codec("max_pool2d", "MAX_POOL_2D", "Pool2DOptions", _encode_pool, _decode_pool, _since_s8(2)),
     Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, _since_s8(2)),
     Codec("pad", "PAD", None, _encode_pad, _decode_pad, _since_s8(2)),
+    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, _since_s8(2)),
     Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),
     Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, _since_s8(2)),
     Codec(
@@ -380,8 +405,24 @@ _ALL = (
     _plain("dequantize", "DEQUANTIZE", _since_s8(2)),
 )
 
-CODECS: dict[str, Codec] = {codec.op: codec for codec in _ALL}
-"""Op name -> codec, for writing."""
-
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}
 """Builtin op name -> codec, for reading."""
+
+
+def codec_for(node: BoundNode) -> Codec:
+    """The codec that writes the node.
+
+    Raises:
+        UnsupportedError: the format has no op for it.
+
+    """
+    if node.op == "pad" and node.attrs.value != 0:
+        return DECODERS["PADV2"]
+    for codec in _ALL:
+        if codec.op == node.op:
+            return codec
+    raise UnsupportedError(
+        f"the .tflite format has no op for '{node.op}'",
+        op=node.describe(),
+        hint="run the graph passes first: they fold or replace it",
+    )

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
-from tinyrt.convert.tflite_ops import CODECS, Encoded
-from tinyrt.errors import UnsupportedError
+from tinyrt.convert.tflite_ops import Encoded, codec_for
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, Graph, QParams, Value
 from tinyrt.ops import verify
@@ -87,13 +86,7 @@ class _Writer:
         return self.index[value.name]
 
     def _operator(self, node: BoundNode) -> int:
-        if node.op not in CODECS:
-            raise UnsupportedError(
-                f"the .tflite format has no op for '{node.op}'",
-                op=node.describe(),
-                hint="run the graph passes first: they fold or replace it",
-            )
-        codec = CODECS[node.op]
+        codec = codec_for(node)
         encoded = codec.encode(node)
         inputs = [self._tensor(v) if v else -1 for v in node.inputs]
         inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
@@ -112,7 +105,8 @@ class _Writer:
 
     def _extra_inputs(self, node: BoundNode, encoded: Encoded) -> Iterable[Value]:
         for suffix, data in encoded.extra:
-            yield Value.constant(f"{node.output.name}/{suffix}", data)
+            q = encoded.fill_q if data.dtype == np.int8 else None
+            yield Value.constant(f"{node.output.name}/{suffix}", data, q)
 
     def _write_tensor(self, value: Value) -> int:
         b = self.builder

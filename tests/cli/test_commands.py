@@ -1,0 +1,281 @@
+"""Every command, end to end, by its JSON; each kind of bad input, by its message."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from typer.testing import CliRunner
+
+from tests.graphs import small_cnn
+from tinyrt.cli.app import app
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.ops import OPS
+
+RNG = np.random.default_rng(11)
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def call_json(*arguments, code=0):
+    """The one object on stdout: anything else there would not parse."""
+    return json.loads(call(*arguments, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A float model, calibration data and labelled test data."""
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    x = RNG.normal(size=(24, 8, 8, 3)).astype(np.float32)
+    np.savez(tmp_path / "calib.npz", x=x)
+    np.savez(tmp_path / "test.npz", x=x, y=RNG.integers(0, 5, 24))
+    return tmp_path
+
+
+@pytest.fixture
+def quantised(files):
+    call("quantize", files / "net.tflite", "-c", files / "calib.npz", "-o", files / "q.tflite")
+    return files
+
+
+def test_convert(files):
+    found = call_json("convert", files / "net.tflite", "-o", files / "out.tflite")
+    assert found["bytes"] == (files / "out.tflite").stat().st_size
+    assert found["inputs"] == {"x": [1, 8, 8, 3]}
+
+
+def test_quantize_and_eval(quantised):
+    found = call_json(
+        *("eval", quantised / "q.tflite", "-d", quantised / "test.npz"),
+        *("--against", quantised / "net.tflite"),
+    )
+    assert found["samples"] == 24
+    assert found["top1"] == found["correct"] / 24
+    assert found["agreement"] > 0.8
+    assert found["sqnr_db"] > 25
+    assert found["samples_per_second"] > 0
+
+
+def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
+    real = call_json(
+        *("run", quantised / "q.tflite", "-i", quantised / "test.npz"),
+        *("-o", quantised / "real.npz"),
+    )
+    (name,) = real["outputs"]
+    outputs = np.load(quantised / "real.npz")[name]
+    assert outputs.dtype == np.float32
+    np.testing.assert_allclose(outputs.sum(axis=1), 1, atol=0.05)
+    raw = RNG.integers(-128, 128, (3, 8, 8, 3)).astype(np.int8)
+    np.savez(quantised / "raw.npz", x=raw)
+    call("run", quantised / "q.tflite", "-i", quantised / "raw.npz", "-o", quantised / "y.npz")
+    assert np.load(quantised / "y.npz")[name].dtype == np.int8
+
+
+def test_inspect(quantised):
+    found = call_json("inspect", quantised / "q.tflite", "--html", quantised / "page.html")
+    assert [op["op"] for op in found["ops"]][:3] == ["conv2d", "conv2d", "add"]
+    assert {"name", "op", "macs", "output_shape", "arena_bytes"} <= set(found["ops"][0])
+    assert found["ops"][0]["macs"] == 8 * 8 * 8 * 27
+    assert found["macs"] == sum(op["macs"] for op in found["ops"])
+    assert found["arena_bytes"] >= max(op["arena_bytes"] for op in found["ops"])
+    page = (quantised / "page.html").read_text()
+    assert page.count("<rect") == 8  # one per buffer: input and ops, less the reshape's view
+    assert "http" not in page
+    assert "conv2d" in call("inspect", quantised / "q.tflite").stdout
+
+
+def test_export(quantised):
+    found = call_json("export", quantised / "q.tflite", "-o", quantised / "c")
+    assert found["name"] == "q"
+    assert (quantised / "c" / "q.h").is_file()
+
+
+def test_emulate(quantised):
+    found = call_json("emulate", quantised / "q.tflite", "-i", quantised / "test.npz")
+    assert found["bit_exact"] is True
+    assert (found["core"], found["board"]) == ("cortex-m4", "mps2-an386")
+    assert found["samples"] == 24
+    assert found["instructions"] > 0
+    assert found["instructions_per_mac"] > 0
+    assert min(found["flash"]["code"], found["flash"]["weights"]) > 0
+    assert min(found["ram"]["arena"], found["ram"]["stack"]) > 0
+    assert found["ram"]["static"] == 0
+    assert np.shape(next(iter(found["outputs"].values()))) == (24, 5)
+
+
+def test_ops():
+    rows = call_json("ops")["ops"]
+    assert [row["op"] for row in rows] == list(OPS)
+    assert next(r for r in rows if r["op"] == "conv2d")["C"] == "s8"
+
+
+def test_wrong_usage_exits_2():
+    call("convert", code=2)
+    call("nonsense", code=2)
+    call("quantize", "m", "-c", "c", "-o", "o", "--scheme", "int3", code=2)
+
+
+# ---- what can be wrong with the input ------------------------------------------------------
+
+
+def _onnx(folder, op="Relu", shape=(1, 4), **attributes):
+    node = helper.make_node(op, ["x"], ["y"], name="the_node", **attributes)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def _truncated(folder):
+    data = (folder / "net.tflite").read_bytes()
+    (folder / "cut.tflite").write_bytes(data[: len(data) // 2])
+    return folder / "cut.tflite"
+
+
+def _random(folder):
+    (folder / "random.tflite").write_bytes(RNG.bytes(5000))
+    return folder / "random.tflite"
+
+
+def _random_onnx(folder):
+    (folder / "random.onnx").write_bytes(RNG.bytes(5000))
+    return folder / "random.onnx"
+
+
+def _unsupported_op(folder):
+    return _onnx(folder, "Det", (1, 4, 4))
+
+
+def _dynamic_shape(folder):
+    return _onnx(folder, "Relu", (1, "time", 4))
+
+
+def _external_data(folder):
+    weights = helper.make_tensor("w", TensorProto.FLOAT, (4,), np.ones(4, np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4))],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save_model(
+        model,
+        folder / "external.onnx",
+        save_as_external_data=True,
+        location="weights.bin",
+        size_threshold=0,
+    )
+    (folder / "weights.bin").unlink()
+    return folder / "external.onnx"
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (_truncated, ["cut.tflite", "try:"]),
+        (_random, ["random.tflite", "try:"]),
+        (_random_onnx, ["random.onnx", "try:"]),
+        (_unsupported_op, ["model.onnx", "Det", "the_node", "try:"]),
+        (_dynamic_shape, ["model.onnx", "'x'", "time", "--shape x="]),
+        (_external_data, ["external.onnx", "weights.bin", "try:"]),
+        (lambda folder: folder / "nowhere.onnx", ["nowhere.onnx", "check the path"]),
+    ],
+)
+def test_bad_models_are_refused_on_one_screen(files, model, says):
+    path = model(files)
+    before = set(files.iterdir())
+    result = call("convert", path, "-o", files / "out.tflite", code=1)
+    for text in says:
+        assert text in result.stderr
+    assert len(result.stderr.splitlines()) <= 12
+    assert "Traceback" not in result.output
+    assert set(files.iterdir()) == before
+
+
+def test_a_shape_option_resolves_what_the_file_leaves_open(files):
+    path = _dynamic_shape(files)
+    found = call_json("convert", path, "-o", files / "out.tflite", "--shape", "x=1,7,4")
+    assert found["inputs"] == {"x": [1, 7, 4]}
+    result = call("convert", path, "-o", files / "o.tflite", "--shape", "x=1,none", code=1)
+    assert "--shape x=1,49,10,1" in result.stderr
+
+
+def _nan():
+    x = np.zeros((4, 8, 8, 3), np.float32)
+    x[2, 0, 0, 0] = np.nan
+    return {"x": x}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"x": np.zeros((4, 8, 8, 2), np.float32)}, ["(4, 8, 8, 2)", "(N, 8, 8, 3)"]),
+        (_nan(), ["NaN", "sample 2"]),
+        ({"image": np.zeros((4, 8, 8, 3), np.float32)}, ["'image'", "'x'"]),
+        ({"x": np.zeros((4, 8, 8, 3), np.int8)}, ["int8", "float"]),
+        ({"y": np.zeros(4, np.int64)}, ["no inputs", "'x'"]),
+    ],
+)
+def test_bad_calibration_data_are_refused(files, arrays, says):
+    np.savez(files / "bad.npz", **arrays)
+    before = set(files.iterdir())
+    result = call(
+        *("quantize", files / "net.tflite", "-c", files / "bad.npz", "-o", files / "q.tflite"),
+        code=1,
+    )
+    for text in [*says, "bad.npz"]:
+        assert text in result.stderr
+    assert set(files.iterdir()) == before
+
+
+def test_a_calibration_file_that_is_none_is_refused(files):
+    (files / "bad.npz").write_bytes(b"not an archive")
+    result = call(
+        *("quantize", files / "net.tflite", "-c", files / "bad.npz", "-o", files / "q.tflite"),
+        code=1,
+    )
+    assert "numpy.savez" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["convert", "quantize", "export", "run"])
+def test_folders_that_cannot_be_written_are_refused(quantised, command):
+    (quantised / "file").write_text("in the way")
+    blocked = quantised / "file" / "out"
+    before = set(quantised.iterdir())
+    arguments = {
+        "convert": ("net.tflite",),
+        "quantize": ("net.tflite", "-c", quantised / "calib.npz"),
+        "export": ("q.tflite",),
+        "run": ("q.tflite", "-i", quantised / "test.npz"),
+    }[command]
+    result = call(command, quantised / arguments[0], *arguments[1:], "-o", blocked, code=1)
+    assert str(blocked) in result.stderr
+    assert "try:" in result.stderr
+    assert set(quantised.iterdir()) == before
+
+
+def test_errors_are_one_json_object_too(files):
+    found = call_json("convert", _random(files), "-o", files / "out.tflite", code=1)
+    assert found["error"]["file"].endswith("random.tflite")
+    assert "problem" in found["error"]
+
+
+def test_a_quantised_model_is_not_quantised_again(quantised):
+    result = call(
+        *("quantize", quantised / "q.tflite", "-c", quantised / "calib.npz"),
+        *("-o", quantised / "qq.tflite"),
+        code=1,
+    )
+    assert "quantised already" in result.stderr
