@@ -74,7 +74,7 @@ def build_image(project: ExportedProject, build_dir: Path) -> Image:
         path,
         board,
         code_bytes=sizes[".code"] + sizes.get(".ARM.exidx", 0) + sizes.get(".data", 0),
-        weight_bytes=sizes[".weights"],
+        weight_bytes=sizes.get(".weights", 0),
         static_bytes=sizes.get(".data", 0) + sizes.get(".bss", 0),
     )
 

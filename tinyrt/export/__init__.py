@@ -1,6 +1,6 @@
 """From a .tflite file to a C project that builds by itself."""
 
-from tinyrt.export.bundle import ExportedProject, export_c
+from tinyrt.export.bundle import ExportedProject, export_c, export_graph
 from tinyrt.export.c_model import Port
 from tinyrt.export.target import CORES, Core, InstructionSet, find_core
 
@@ -11,5 +11,6 @@ __all__ = [
     "InstructionSet",
     "Port",
     "export_c",
+    "export_graph",
     "find_core",
 ]

@@ -14,6 +14,7 @@ from tinyrt.errors import OutputError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import Port, model_files, port_of, write_ops
 from tinyrt.export.target import Core, find_core
+from tinyrt.ir import Graph
 from tinyrt.memory import plan_memory
 from tinyrt.ops import OPS
 
@@ -65,13 +66,17 @@ def export_c(
         OutputError: the folder cannot be written.
 
     """
-    target = find_core(core)
-    graph = read_tflite(model_path)
-    prefix = c_text.identifier(Path(model_path).stem)
     with error_context(file=str(model_path)):
-        plan = plan_memory(graph)
-        writer = write_ops(prefix, graph, plan)
-        files = dict(model_files(prefix, graph, plan, target, writer))
+        return export_graph(read_tflite(model_path), out_dir, core=core)
+
+
+def export_graph(graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4") -> ExportedProject:
+    """Write the C project of a quantised graph, named after the graph; see ``export_c``."""
+    target = find_core(core)
+    prefix = c_text.identifier(graph.name)
+    plan = plan_memory(graph)
+    writer = write_ops(prefix, graph, plan)
+    files = dict(model_files(prefix, graph, plan, target, writer))
     for path in kernels_c.closure(writer.kernels):
         files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
     directory = Path(out_dir)

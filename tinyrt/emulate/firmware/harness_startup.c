@@ -3,6 +3,8 @@
 
 #include "semihosting.h"
 
+extern uint32_t image_guard;
+extern uint32_t image_stack_limit;
 extern uint32_t image_stack_top;
 extern uint32_t image_data_load;
 extern uint32_t image_data_begin;
@@ -38,8 +40,24 @@ static void enable_fpu(void) {
 #endif
 }
 
+/** Makes running out of stack a fault: the emulated boards ignore writes below their RAM. */
+static void guard_stack(void) {
+#ifdef __ARM_ARCH_8M_MAIN__
+    __asm volatile("msr msplim, %0" ::"r"(&image_stack_limit));
+#else
+    volatile uint32_t *const mpu_control = (volatile uint32_t *)0xE000ED94U;
+    volatile uint32_t *const mpu_region = (volatile uint32_t *)0xE000ED98U;
+    mpu_region[0] = 0;
+    mpu_region[1] = (uint32_t)(uintptr_t)&image_guard;
+    mpu_region[2] = 1U | 11U << 1; /* 4096 bytes without access */
+    *mpu_control = 5U;             /* on, but for faults; the default map elsewhere */
+    __asm volatile("dsb\n isb" ::: "memory");
+#endif
+}
+
 void reset(void) {
     enable_fpu();
+    guard_stack();
     copy_data();
     clear_bss();
     main();
@@ -48,6 +66,10 @@ void reset(void) {
 
 /** frame: what the core pushed: r0-r3, r12, lr, pc, xpsr. */
 __attribute__((used)) void report_fault(const uint32_t *frame) {
+    if (frame <= &image_stack_limit) {
+        semihosting_print("error: the stack is full\n");
+        semihosting_exit(SEMIHOSTING_FAILED);
+    }
     semihosting_print("error: the processor faulted\n");
     harness_print_hex("fault_pc", frame[6]);
     harness_print_hex("fault_lr", frame[5]);
@@ -55,8 +77,11 @@ __attribute__((used)) void report_fault(const uint32_t *frame) {
     semihosting_exit(SEMIHOSTING_FAILED);
 }
 
+/** Reports on a fresh stack: the old one may be full. */
 __attribute__((naked)) void fault(void) {
     __asm volatile("mrs r0, msp\n"
+                   "ldr r1, =image_stack_top\n"
+                   "msr msp, r1\n"
                    "ldr r1, =report_fault\n"
                    "bx r1\n");
 }

@@ -49,12 +49,18 @@ static inline int32_t tinyrt_requant(int32_t value, int32_t mult, int32_t shift)
         tinyrt_rounding_doubling_high_mul(tinyrt_shift_left(value, left), mult), right);
 }
 
+/** clamp(value + zero_point) without overflow: limits are moved instead of the value.
+ *  Requires: INT8_MIN <= low <= high <= INT8_MAX. */
+static inline int8_t tinyrt_to_s8(int32_t value, int32_t zero_point, int32_t low, int32_t high) {
+    return (int8_t)(tinyrt_clamp(value, low - zero_point, high - zero_point) + zero_point);
+}
+
 /** The int8 output of channel c for its accumulator. */
 static inline int8_t tinyrt_requant_channel(const tinyrt_requant_params *p, int32_t c,
                                             int32_t acc) {
     const int32_t i = c * p->step;
-    const int32_t y = tinyrt_requant(acc, p->mult[i], p->shift[i]) + p->y_zp;
-    return (int8_t)tinyrt_clamp(y, p->act_min, p->act_max);
+    const int32_t value = tinyrt_requant(acc, p->mult[i], p->shift[i]);
+    return tinyrt_to_s8(value, p->y_zp, p->act_min, p->act_max);
 }
 
 #endif

@@ -9,7 +9,7 @@ static int8_t add(const void *params, int32_t a, int32_t b) {
     const int32_t b_scaled =
         tinyrt_requant(tinyrt_shift_left(b - p->b_zp, p->left_shift), p->b_mult, p->b_shift);
     const int32_t result = tinyrt_requant(a_scaled + b_scaled, p->y_mult, p->y_shift);
-    return (int8_t)tinyrt_clamp(result + p->y_zp, p->act_min, p->act_max);
+    return tinyrt_to_s8(result, p->y_zp, p->act_min, p->act_max);
 }
 
 void tinyrt_add_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t *b, int8_t *y) {

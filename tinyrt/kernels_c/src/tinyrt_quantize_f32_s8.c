@@ -11,7 +11,6 @@ void tinyrt_quantize_f32_s8(const tinyrt_quantize_f32_s8_params *p, const float 
         /* Any limit beyond 255 steps will do: it keeps the conversion to int32 defined. */
         steps = steps > 512.0F ? 512.0F : steps;
         steps = steps < -512.0F ? -512.0F : steps;
-        const int32_t value = (isnan(steps) ? 0 : (int32_t)steps) + p->y_zp;
-        y[i] = (int8_t)tinyrt_clamp(value, INT8_MIN, INT8_MAX);
+        y[i] = tinyrt_to_s8(isnan(steps) ? 0 : (int32_t)steps, p->y_zp, INT8_MIN, INT8_MAX);
     }
 }

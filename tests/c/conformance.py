@@ -1,0 +1,40 @@
+"""Many random cases of every op with a C kernel, as one graph: one project, one build, one run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES, rng_of
+from tinyrt.ir import Graph, Node
+from tinyrt.ops import OPS, verify
+
+C_OPS = sorted(name for name, spec in OPS.items() if spec.emit_c is not None)
+
+
+def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph whose outputs are ``<op>/<seed>/out``, and data for its inputs."""
+    values, nodes, feeds = {}, [], {}
+    inputs, outputs = [], []
+    for op in C_OPS:
+        for seed in seeds:
+            rng = rng_of(op, seed)
+            built = build_s8(CASES[op](rng), rng)
+            new = {name: f"{op}/{seed}/{name}" for name in built.graph.values}
+            values |= {new[n]: _renamed(v, new[n]) for n, v in built.graph.values.items()}
+            (node,) = built.graph.nodes
+            nodes.append(
+                Node(node.op, f"{op}/{seed}", *_names(node, new), node.attrs),
+            )
+            feeds |= {new[name]: array for name, array in built.feeds.items()}
+            inputs += [new[name] for name in built.graph.inputs]
+            outputs.append(new["out"])
+    return verify(Graph("all_ops", tuple(inputs), tuple(outputs), values, tuple(nodes))), feeds
+
+
+def _renamed(value, name):
+    return type(value)(name, value.dtype, value.shape, value.q, value.data)
+
+
+def _names(node, new):
+    return tuple(new[n] if n else "" for n in node.inputs), tuple(new[n] for n in node.outputs)

@@ -1,0 +1,64 @@
+"""Exported projects built for this machine with sanitizers, and run as a process."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tinyrt.emulate.run import pack_inputs, unpack_outputs
+from tinyrt.export import ExportedProject
+from tinyrt.export.rendering import render
+
+SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+CFLAGS = f"-O0 {SANITIZE} -DTINYRT_ASSERT=assert -include assert.h"
+"""Without optimisation, which would take several times as long as running all cases."""
+
+
+def host_compiler() -> str:
+    """A C compiler for this machine; the test is skipped where there is none."""
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            return name
+    pytest.skip("no C compiler on this machine")
+
+
+def build_program(project: ExportedProject, build_dir: Path) -> Path:
+    """The project, built with its own Makefile, linked with a driver."""
+    cc = host_compiler()
+    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS={CFLAGS}"]
+    _run([*make, f"BUILD={build_dir / 'library'}"])
+    context = {
+        "model": project.name,
+        "MODEL": project.name.upper(),
+        "inputs": len(project.inputs),
+        "outputs": len(project.outputs),
+    }
+    driver = build_dir / "driver.c"
+    driver.write_text(render(Path(__file__).parent, "driver.c.j2", context))
+    program = build_dir / "program"
+    library = build_dir / "library" / f"lib{project.name}.a"
+    options = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
+    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *options])
+    return program
+
+
+def run_program(program: Path, project: ExportedProject, feeds, *mode: str):
+    """Output name -> array, for one sample of every input."""
+    samples = {port.name: feeds[port.name].reshape(1, *_sample(port)) for port in project.inputs}
+    packed, _ = pack_inputs(project.inputs, samples)
+    done = subprocess.run([program, *mode], input=packed, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    outputs = unpack_outputs(project.outputs, done.stdout, 1)
+    return {port.name: outputs[port.name].reshape(port.shape) for port in project.outputs}
+
+
+def _sample(port):
+    return port.shape[1:] if port.shape[:1] == (1,) else port.shape
+
+
+def _run(command) -> None:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command[0]} failed:\n{done.stdout}{done.stderr}"

@@ -1,0 +1,43 @@
+"""Every C kernel on this machine, under sanitizers, against the integer references."""
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import C_OPS, all_ops
+from tests.c.host import build_program, run_program
+from tinyrt import kernels_c
+from tinyrt.export import export_graph
+from tinyrt.ops import OPS
+from tinyrt.ops.evaluate import evaluate
+
+SEEDS = range(25)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Expected outputs, and those of the C program with tensors beside and inside the arena."""
+    folder = tmp_path_factory.mktemp("kernels")
+    graph, feeds = all_ops(SEEDS)
+    project = export_graph(graph, folder / "project")
+    program = build_program(project, folder)
+    beside, inside = (run_program(program, project, feeds, mode) for mode in ("beside", "arena"))
+    return evaluate(graph, feeds), beside, inside
+
+
+@pytest.mark.parametrize("op", C_OPS)
+def test_kernel_equals_reference(answers, op):
+    expected, beside, inside = answers
+    for seed in SEEDS:
+        name = f"{op}/{seed}/out"
+        np.testing.assert_array_equal(beside[name], expected[name], err_msg=name, strict=True)
+        np.testing.assert_array_equal(inside[name], expected[name], err_msg=name, strict=True)
+
+
+def test_every_integer_op_has_a_kernel():
+    assert set(C_OPS) == {name for name, spec in OPS.items() if spec.ref_s8 is not None}
+
+
+def test_file_is_named_after_its_function():
+    for path in sorted(kernels_c.SRC.glob("*.c")):
+        assert f"\nvoid {path.stem}(" in path.read_text()
+        assert (kernels_c.INCLUDE / kernels_c.own_header(path)).is_file()

@@ -1,0 +1,14 @@
+"""What every firmware test needs: the cross-compiler and the emulator."""
+
+import pytest
+
+from tinyrt.emulate import toolchain
+from tinyrt.errors import ToolError
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tools():
+    try:
+        toolchain.require(*toolchain.PACKAGES)
+    except ToolError as error:
+        pytest.skip(str(error))

@@ -1,0 +1,52 @@
+"""Models of the zoo on the emulated Cortex-M4: golden outputs, arena, repeatable counts."""
+
+import numpy as np
+import pytest
+
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.emulate import run_emulated
+from tinyrt.memory import plan_memory
+
+MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
+
+
+def emulate(zoo, name, build_dir, core="cortex-m4"):
+    """A run over the golden inputs, and the graph."""
+    path = zoo / "models" / f"{name}_int8.tflite"
+    graph = read_tflite(path)
+    golden = np.load(zoo / "golden" / f"{name}_int8.npz")
+    (x,), (y,) = graph.input_values, graph.output_values
+    report = run_emulated(
+        path,
+        core=core,
+        inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])},
+        expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])},
+        build_dir=build_dir,
+    )
+    return report, graph
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_device_answers_what_is_golden(zoo, tmp_path, name):
+    report, graph = emulate(zoo, name, tmp_path)
+    assert report.bit_exact
+    assert report.ram.arena == plan_memory(graph).arena_bytes
+    assert report.ram.static == 0
+    assert 0 < report.ram.stack < 512
+    constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+    assert report.flash.weights <= constants + 64 * len(graph.nodes)
+
+
+@pytest.mark.parametrize(
+    "core", ["cortex-m0", "cortex-m3", "cortex-m7", "cortex-m33", "cortex-m55"]
+)
+def test_every_core_gives_the_same_answers(zoo, tmp_path, core):
+    report, _ = emulate(zoo, "autoencoder_ad", tmp_path, core)
+    assert report.bit_exact
+
+
+def test_counts_repeat_to_the_instruction(zoo, tmp_path):
+    first, second = (emulate(zoo, "autoencoder_ad", tmp_path / run)[0] for run in ("a", "b"))
+    assert first.instructions == second.instructions
+    assert first.ram == second.ram
+    assert first.flash == second.flash
