@@ -1,0 +1,62 @@
+"""Every example of README and docs/ runs, in a copy of the folder that the demo leaves."""
+
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tinyrt.cli.demo import run_demo
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MAKE_TARGETS = re.compile(r"^make \w+ +#", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    run_demo(folder)
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_run(page, demo_folder, tmp_path):
+    folder = tmp_path / "work"
+    shutil.copytree(demo_folder, folder)
+    code = []
+    for language, text in FENCE.findall(page.read_text()):
+        if MAKE_TARGETS.search(text):
+            continue  # make demo and make test themselves
+        if language == "sh":
+            _run(["bash", "-euo", "pipefail", "-c", text], folder)
+        else:
+            code.append(text)
+    if code:
+        # A page's Python examples build on each other.
+        _run([sys.executable, "-c", "\n".join(code)], folder)
+
+
+def _run(command, folder):
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    result = subprocess.run(
+        command, cwd=folder, env={"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_op_table_is_up_to_date():
+    script = runpy.run_path(str(ROOT / "tools" / "write_op_table.py"))
+    assert script["page"]() == (ROOT / "docs" / "ops.md").read_text(), (
+        "run python tools/write_op_table.py"
+    )

@@ -1,0 +1,22 @@
+"""Write docs/ops.md from the op records: run it after adding an op or a backend."""
+
+from pathlib import Path
+
+from tinyrt.ops.support import support_markdown
+
+PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
+INTRODUCTION = """# Ops
+
+Which op runs where, and for which dtypes (f32: float32, s8: int8). `tinyrt ops` prints this table.
+"gradient" says that the op can be trained. Written by `tools/write_op_table.py` from the op records.
+
+"""
+
+
+def page() -> str:
+    """The page's text."""
+    return INTRODUCTION + support_markdown() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
