@@ -1,0 +1,166 @@
+"""What several passes ask of a graph, and the patches that several of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import Graph, Node, Patch, Refusal, Shape, Value
+
+Array = NDArray[Any]
+
+CHANNEL_AXIS = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0}
+"""Ops with weights -> the dimension of the weights that counts output channels."""
+
+ACTIVATIONS = {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1"}
+"""Ops that clamp -> the name of the same clamp fused into another op."""
+
+UNARY = frozenset({*ACTIVATIONS, "logistic", "tanh"})
+"""Element-wise ops of one input."""
+
+BINARY = frozenset({"add", "sub", "mul", "minimum", "maximum"})
+"""Element-wise ops of two inputs that broadcast."""
+
+
+class Names:
+    """New value names for one patch, all different."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._taken = set(graph.values)
+
+    def new(self, wish: str) -> str:
+        """``wish``, with a number where the name is taken."""
+        name, i = wish, 0
+        while name in self._taken:
+            i += 1
+            name = f"{wish}_{i}"
+        self._taken.add(name)
+        return name
+
+
+def is_private(graph: Graph, name: str) -> bool:
+    """Whether exactly one node reads the value and it is no output of the model."""
+    return name not in graph.outputs and len(graph.consumers(name)) == 1
+
+
+def producer(graph: Graph, node: Node, i: int = 0, op: str = "") -> Node | None:
+    """The node that computes input ``i``, if it is of that op (any by default)."""
+    found = graph.producer(node.inputs[i]) if i < len(node.inputs) else None
+    return found if found is not None and op in ("", found.op) else None
+
+
+def constant_data(graph: Graph, name: str) -> Array | None:
+    """The elements of a constant; None for anything else."""
+    return graph.value(name).data if name else None
+
+
+def split_constant(graph: Graph, node: Node) -> tuple[int, Array] | None:
+    """Of a binary op with one constant operand: the other's position, and the constant."""
+    first, second = (constant_data(graph, n) for n in node.inputs)
+    if (first is None) == (second is None):
+        return None
+    return (0, second) if second is not None else (1, first)  # type: ignore[return-value]
+
+
+def channel_vector(data: Array, shape: Shape) -> Array | None:
+    """``data``, which broadcasts to ``shape``, as one element per channel (the last dimension).
+
+    None where it differs along other dimensions, or would make ``shape`` larger.
+    """
+    channels = shape[-1] if shape else 1
+    widens = data.ndim > len(shape) or data.size not in (1, channels)
+    if widens or (data.size > 1 and data.shape[-1] != channels):
+        return None
+    return np.broadcast_to(data.reshape(-1), (channels,))
+
+
+def bypass(graph: Graph, node: Node, source: str) -> Patch | Refusal:
+    """Remove a node whose output equals the value ``source``.
+
+    The model's outputs keep their names: where the node computes one, its name moves to the value.
+    """
+    output = node.outputs[0]
+    if output not in graph.outputs:
+        return Patch(remove=(node,), rename={output: source})
+    maker = graph.producer(source)
+    if maker is None or source in graph.outputs:
+        return Refusal(node.name, "its output and its input are both the model's own")
+    renamed = replace(graph.value(source), name=output)
+    nodes = (_swap(n, source, output) for n in graph.nodes if n is not node)
+    return Patch(remove=graph.nodes, add=tuple(nodes), values=(renamed,))
+
+
+def _swap(node: Node, old: str, new: str) -> Node:
+    inputs = tuple(new if n == old else n for n in node.inputs)
+    return replace(node, inputs=inputs, outputs=tuple(new if n == old else n for n in node.outputs))
+
+
+def inverse(perm: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes ``perm``."""
+    return tuple(int(i) for i in np.argsort(perm))
+
+
+def permuted(shape: Sequence[int], perm: Sequence[int]) -> Shape:
+    """The shape of a transpose."""
+    return tuple(shape[i] for i in perm)
+
+
+def moves_only_units(shape: Shape, perm: Sequence[int]) -> bool:
+    """Whether a transpose of that shape leaves all elements where they are."""
+    large = [i for i in perm if shape[i] != 1]
+    return large == sorted(large)
+
+
+def rescaled(
+    graph: Graph, node: Node, factor: Array, shift: Array, last: Node, activation: str = "NONE"
+) -> Patch | Refusal:
+    """Fold ``y * factor + shift`` behind an op with weights into its weights and bias.
+
+    Args:
+        graph: the graph.
+        node: the op with weights, whose output only ``last`` reads.
+        factor: one per output channel.
+        shift: one per output channel.
+        last: the op that is folded; its output becomes the new op's.
+        activation: what ``last`` clamps to.
+
+    """
+    if not is_private(graph, node.outputs[0]):
+        return Refusal(last.name, f"the output of '{node.name}' has other readers")
+    if node.attrs.activation != "NONE":
+        return Refusal(last.name, f"'{node.name}' has a fused {node.attrs.activation}")
+    w, bias = _weights_and_bias(graph, node)
+    if w is None or bias is None:
+        return Refusal(last.name, f"the weights of '{node.name}' are not constant")
+    along = [1] * w.ndim
+    along[CHANNEL_AXIS[node.op]] = -1
+    names = Names(graph)
+    # In float64, so that folding rounds each weight once.
+    new_w = _derived(names, node.inputs[1], w * factor.astype(np.float64).reshape(along))
+    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
+    new_bias = _derived(names, wish, bias * factor.astype(np.float64) + shift)
+    folded = replace(
+        node,
+        inputs=(node.inputs[0], new_w.name, new_bias.name),
+        outputs=last.outputs,
+        attrs=replace(node.attrs, activation=activation),
+    )
+    return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
+
+
+def _weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | None]:
+    w = constant_data(graph, node.inputs[1])
+    if w is None:
+        return None, None
+    if len(node.inputs) < 3 or not node.inputs[2]:
+        return w, np.zeros(w.shape[CHANNEL_AXIS[node.op]], np.float32)
+    return w, constant_data(graph, node.inputs[2])
+
+
+def _derived(names: Names, wish: str, data: Array) -> Value:
+    folded = f"{wish.removesuffix('.folded')}.folded"
+    return Value.constant(names.new(folded), data.astype(np.float32))

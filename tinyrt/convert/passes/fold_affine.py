@@ -1,0 +1,38 @@
+"""Products with and sums of constants per channel into the weights in front of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.convert.passes.common import (
+    CHANNEL_AXIS,
+    channel_vector,
+    producer,
+    rescaled,
+    split_constant,
+)
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+
+
+def fold_affine(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """conv(x, w, b) * c = conv(x, w*c, b*c), conv(x, w, b) + c = conv(x, w, b + c)."""
+    split = split_constant(graph, node)
+    if split is None:
+        return None
+    position, constant = split
+    weighted = producer(graph, node, position)
+    if weighted is None or weighted.op not in CHANNEL_AXIS:
+        return None
+    vector = channel_vector(constant, graph.value(weighted.outputs[0]).shape)
+    if vector is None:
+        return Refusal(node.name, f"its constant {list(constant.shape)} is not one per channel")
+    one, zero = np.ones_like(vector), np.zeros_like(vector)
+    factor, shift = {
+        "mul": (vector, zero),
+        "add": (one, vector),
+        "sub": (one, -vector) if position == 0 else (-one, vector),
+    }[node.op]
+    return rescaled(graph, weighted, factor, shift, node, node.attrs.activation)
+
+
+FOLD_AFFINE = Rule("fold_affine", ("mul", "add", "sub"), fold_affine)

@@ -1,0 +1,144 @@
+"""Regions of a graph whose values share a layout, and what flipping one costs.
+
+A region is a set of values connected by ops that work in any layout (element-wise ops, pad,
+concatenation, mean). Storing all of its values permuted removes the transposes that led into and
+out of it, and needs others where it meets ops that are tied to the old layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tinyrt.convert.passes.common import BINARY, UNARY, inverse, moves_only_units
+from tinyrt.ir import Graph, Node
+
+Perm = tuple[int, ...]
+Cost = tuple[int, int]
+"""Transposes that move elements, and those that only move dimensions of size 1."""
+
+TRANSPARENT = UNARY | BINARY | {"pad", "concatenation", "mean"}
+"""Ops that work in any layout, if their inputs and outputs share it."""
+
+
+def channels_last(rank: int) -> Perm:
+    """(n, c, ...) -> (n, ..., c)."""
+    return (0, *range(2, rank), 1)
+
+
+@dataclass(slots=True)
+class Region:
+    """Values that share a layout, and what leads into and out of them.
+
+    Attributes:
+        perm: what the values would be permuted by.
+        nodes: the ops inside, by identity.
+        members: the values inside that are not constant.
+        entries: members that a transpose with the inverse permutation computes, by name.
+        sources: members that other ops outside compute, or that are inputs of the model.
+        exits: transposes of members with the permutation.
+        outside: members that others outside read, with the number of those nodes; outputs of the
+            model are among them.
+
+    """
+
+    perm: Perm
+    nodes: dict[int, Node] = field(default_factory=dict)
+    members: list[str] = field(default_factory=list)
+    entries: dict[str, Node] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
+    exits: list[Node] = field(default_factory=list)
+    outside: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def leaving(self) -> list[str]:
+        """Members that are read outside in the old layout, in which nothing else computes them."""
+        return [m for m in self.outside if m not in self.sources]
+
+
+def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
+    """The region that contains a value of the same rank as the permutation."""
+    region, pending = Region(perm), [seed]
+    while pending:
+        name = pending.pop()
+        if name in region.members or not name or graph.value(name).is_constant:
+            continue
+        region.members.append(name)
+        maker = graph.producer(name)
+        for node in (*graph.consumers(name), *([maker] if maker is not None else [])):
+            if id(node) not in region.nodes and _is_transparent(graph, node, len(perm)):
+                region.nodes[id(node)] = node
+                pending += [*node.inputs, *node.outputs]
+    for name in region.members:
+        _add_borders(graph, region, name)
+    return region
+
+
+def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
+    if node.op not in TRANSPARENT or (node.op == "mean" and not node.attrs.keep_dims):
+        return False
+    values = [graph.value(n) for n in (*node.inputs, *node.outputs)]
+    return all(
+        len(v.shape) == rank or (v.is_constant and len(v.shape) < rank and node.op in BINARY)
+        for v in values
+    )
+
+
+def _add_borders(graph: Graph, region: Region, name: str) -> None:
+    maker = graph.producer(name)
+    if maker is not None and _permutes(maker, inverse(region.perm)):
+        region.entries[name] = maker
+    elif maker is None or id(maker) not in region.nodes:
+        region.sources.append(name)
+    others = 0
+    for node in graph.consumers(name):
+        if _permutes(node, region.perm):
+            region.exits.append(node)
+        elif id(node) not in region.nodes:
+            others += 1
+    if others or name in graph.outputs:
+        region.outside[name] = others
+
+
+def _permutes(node: Node, perm: Perm) -> bool:
+    return node.op == "transpose" and node.attrs.perm == perm
+
+
+def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
+    """Whether flipping the region leaves fewer transposes, or as many in better places.
+
+    Better is behind the region's ops, or at the model's inputs, where they stay, if that brings
+    the ops into channels-last and so to the convolutions that they may fuse with.
+
+    Args:
+        graph: the graph.
+        region: what would flip.
+        interface: whether inputs and outputs of the model turn channels-last for free.
+
+    """
+    if _meets_itself(region):
+        return False
+    to_last = region.perm == channels_last(len(region.perm))
+    free_sources = [m for m in region.sources if m in graph.inputs and m not in region.outside]
+    free_leaving = [m for m in region.leaving if not region.outside[m]]
+    free = {*free_sources, *free_leaving} if interface and to_last else set()
+    old = _cost(graph, region, [*region.entries, *(n.inputs[0] for n in region.exits)])
+    new = _cost(graph, region, (m for m in (*region.sources, *region.leaving) if m not in free))
+    if new != old:
+        return new < old
+    feeds = {n.inputs[0] for n in region.entries.values()}
+    sinks = not region.sources and not region.exits and not feeds & set(graph.inputs)
+    hoists = not region.leaving and not region.entries and set(region.sources) <= set(graph.inputs)
+    return bool(region.nodes) and to_last and (sinks or hoists)
+
+
+def _meets_itself(region: Region) -> bool:
+    """Whether a transpose leads from the region back into it."""
+    ends = {n.inputs[0] for n in region.entries.values()} | {n.outputs[0] for n in region.exits}
+    return not ends.isdisjoint(region.members)
+
+
+def _cost(graph: Graph, region: Region, members: Iterable[str]) -> Cost:
+    shapes = [graph.value(m).shape for m in members]
+    light = sum(moves_only_units(shape, region.perm) for shape in shapes)
+    return len(shapes) - light, light

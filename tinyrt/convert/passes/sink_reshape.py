@@ -1,0 +1,117 @@
+"""Reshapes move behind element-wise ops, so that these meet the ops in front of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tinyrt.convert.passes.common import (
+    BINARY,
+    UNARY,
+    Names,
+    channel_vector,
+    is_private,
+    producer,
+    split_constant,
+)
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+
+
+def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """f(reshape(x)) = reshape(f(x)) for element-wise f, also with constants per channel."""
+    split = split_constant(graph, node) if node.op in BINARY else (0, None)
+    if split is None:
+        return None
+    position = split[0]
+    reshape = producer(graph, node, position, op="reshape")
+    if reshape is None:
+        return None
+    if not is_private(graph, reshape.outputs[0]):
+        return Refusal(node.name, f"the output of '{reshape.name}' has other readers")
+    source, shaped = graph.value(reshape.inputs[0]), graph.value(reshape.outputs[0])
+    if graph.value(node.outputs[0]).shape != shaped.shape:
+        return Refusal(node.name, "it makes its operand larger")
+    names, inputs, constants = Names(graph), list(node.inputs), []
+    inputs[position] = source.name
+    for i, constant in enumerate(graph.value(n) for n in node.inputs):
+        if i == position or constant.size == 1:
+            continue
+        vector = None if constant.data is None else channel_vector(constant.data, shaped.shape)
+        if vector is None or source.shape[-1:] != shaped.shape[-1:]:
+            return Refusal(node.name, f"'{reshape.name}' changes what its constant applies to")
+        if len(constant.shape) > 1:
+            constants.append(Value.constant(names.new(f"{constant.name}.vector"), vector.copy()))
+            inputs[i] = constants[-1].name
+    moved = replace(node, inputs=tuple(inputs))
+    return _reshaped_behind(graph, names, (reshape, node), moved, source.shape, tuple(constants))
+
+
+def sink_reshapes(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """f(reshape(x), reshape(y)) = reshape(f(x, y)) for x and y of one shape."""
+    first, second = (producer(graph, node, i, op="reshape") for i in (0, 1))
+    if first is None or second is None or first is second:
+        return None
+    x, y = graph.value(first.inputs[0]), graph.value(second.inputs[0])
+    if x.shape != y.shape or {graph.value(n).shape for n in node.inputs} != {
+        graph.value(node.outputs[0]).shape
+    }:
+        return Refusal(node.name, f"its operands come from shapes {x.shape} and {y.shape}")
+    if not all(is_private(graph, r.outputs[0]) for r in (first, second)):
+        return Refusal(node.name, "one of its operands has other readers")
+    moved = replace(node, inputs=(x.name, y.name))
+    return _reshaped_behind(graph, Names(graph), (first, second, node), moved, x.shape)
+
+
+def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """reshape(pad(x)) = pad(reshape(x)), where the reshape only inserts dimensions of 1."""
+    pad = producer(graph, node, op="pad")
+    if pad is None:
+        return None
+    if not is_private(graph, pad.outputs[0]):
+        return Refusal(node.name, f"the output of '{pad.name}' has other readers")
+    source, output = graph.value(pad.inputs[0]), graph.value(node.outputs[0])
+    padded = list(zip(graph.value(pad.outputs[0]).shape, pad.attrs.paddings, strict=True))
+    paddings = []
+    for size in output.shape:
+        is_inserted = not padded or (size == 1 and padded[0][0] != 1)
+        paddings.append((0, 0) if is_inserted else padded.pop(0)[1])
+    sizes = zip(output.shape, paddings, strict=True)
+    shape = tuple(size - before - after for size, (before, after) in sizes)
+    if padded or any(d < 1 for d in shape) or Value("", source.dtype, shape).size != source.size:
+        return Refusal(node.name, "it does more than insert dimensions of 1")
+    name = Names(graph).new(f"{source.name}.reshaped")
+    inner = replace(source, name=name, shape=shape)
+    reshape = replace(node, name=name, inputs=pad.inputs, outputs=(name,))
+    reshape = replace(reshape, attrs=ReshapeAttrs(shape))
+    attrs = PadAttrs(tuple(paddings), pad.attrs.value)
+    moved = replace(pad, inputs=(name,), outputs=node.outputs, attrs=attrs)
+    return Patch(remove=(pad, node), add=(reshape, moved), values=(inner,))
+
+
+def _reshaped_behind(
+    graph: Graph,
+    names: Names,
+    removed: tuple[Node, ...],
+    moved: Node,
+    shape: Shape,
+    constants: tuple[Value, ...] = (),
+) -> Patch:
+    """The op before the reshape; it keeps its output's name, unless that is the model's output."""
+    output = graph.value(moved.outputs[0])
+    is_output = output.name in graph.outputs
+    flat = names.new(f"{output.name}.reshaped")
+    before, after = (flat, output.name) if is_output else (output.name, flat)
+    values = (replace(output, name=before, shape=shape), replace(output, name=after))
+    reshape = Node("reshape", after, (before,), (after,), ReshapeAttrs(output.shape))
+    return Patch(
+        remove=removed,
+        add=(replace(moved, outputs=(before,)), reshape),
+        values=(*values, *constants),
+        rename={} if is_output else {output.name: after},
+    )
+
+
+SINK_RESHAPE = Rule("sink_reshape", (*UNARY, *BINARY, "batch_norm"), sink_reshape)
+SINK_RESHAPES = Rule("sink_reshapes", tuple(BINARY), sink_reshapes)
+SINK_PAD = Rule("sink_pad", ("reshape",), sink_pad)
