@@ -65,7 +65,7 @@ def evaluate_graph(
         inputs: name -> samples; ``x`` stands for the only input.
         labels: (samples,) class indices, or one-hot rows.
         against: a model to compare with, usually the float one; it gets the same inputs (those
-            of an int8 model as real values).
+            of an int8 model as real values), matched by position.
         backend: the interpreter's backend.
         progress: called with the samples done and their total.
 
@@ -81,7 +81,7 @@ def evaluate_graph(
         correct = int((classes == _label_indices(labels, answers.outputs)).sum())
     agreement = sqnr = None
     if against is not None:
-        other = _answers(against, _as_real(graph, inputs), backend, None)
+        other = _answers(against, _inputs_of(against, graph, inputs), backend, None)
         if other.logits.size != answers.logits.size:
             raise DataError(
                 f"the models' outputs differ in shape: {answers.logits.shape}",
@@ -135,13 +135,15 @@ def _answers(
     return _Answers(real[output], real[logits], seconds)
 
 
-def _as_real(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Raw int8 inputs as real values; floats as they are."""
+def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The model's inputs as the other model takes them: as real values, matched by position."""
     model = Model(graph)
-    return {
-        name: model.real(name, a) if a.dtype.kind != "f" else a
-        for name, a in model.check_inputs(inputs).items()
-    }
+    feeds = model.check_inputs(inputs)
+    real = (
+        feeds[name] if feeds[name].dtype.kind == "f" else model.real(name, feeds[name])
+        for name in graph.inputs
+    )
+    return dict(zip(other.inputs, real, strict=False))
 
 
 def _classes(outputs: Array) -> NDArray[np.int64]:

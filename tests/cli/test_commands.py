@@ -5,7 +5,7 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
 from tests.graphs import small_cnn
@@ -161,7 +161,7 @@ def _dynamic_shape(folder):
 
 
 def _external_data(folder):
-    weights = helper.make_tensor("w", TensorProto.FLOAT, (4,), np.ones(4, np.float32))
+    weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])],
         "g",

@@ -15,9 +15,9 @@ from tinyrt.emulate import EmulationReport
 BAR_WIDTH = 16
 
 
-def facts(rows: Mapping[str, object], title: str | None = None) -> Table:
+def facts(rows: Mapping[str, object]) -> Table:
     """Two columns: what, and how much."""
-    table = Table(title=title, box=box.SIMPLE, show_header=False, title_justify="left")
+    table = Table(box=box.SIMPLE, show_header=False)
     table.add_column(style="cyan")
     table.add_column(justify="right")
     for name, value in rows.items():
