@@ -37,10 +37,10 @@ def test_nodes_and_constants_are_named_by_the_module():
     assert [n.name for n in graph.nodes] == [
         "0.body.conv",
         "0.body.norm",
-        "0",
-        "add",
-        "relu",
-        "relu_1",
+        "0.mul",
+        "0.add",
+        "1",
+        "2",
     ]
     constants = {k for k, v in graph.values.items() if v.is_constant}
     assert constants == set(module.state_dict())

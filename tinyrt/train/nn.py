@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -19,6 +20,13 @@ from tinyrt.ops.spec import Array, NoAttrs
 from tinyrt.ops.window import Pair
 from tinyrt.train.functional import normalise_batch
 from tinyrt.train.tensor import Tensor, apply
+
+_active: ContextVar[Module | None] = ContextVar("active", default=None)
+
+
+def active_module() -> Module | None:
+    """The innermost module that is computing its output right now."""
+    return _active.get()
 
 
 class Parameter(Tensor):
@@ -39,7 +47,7 @@ class Buffer(Tensor):
 class Module:
     """A part of a model: parameters, buffers and other modules are its attributes.
 
-    Parameters are named by the path of attributes that leads to them: ``stem.conv.weight``.
+    Parts are named by the path of attributes that leads to them: ``stem.conv.weight``.
 
     Attributes:
         training: whether the module behaves as in training (batch statistics) or as deployed.
@@ -50,7 +58,11 @@ class Module:
 
     def __call__(self, x: Tensor) -> Tensor:
         """The module's output for ``x``."""
-        return self.forward(x)
+        token = _active.set(self)
+        try:
+            return self.forward(x)
+        finally:
+            _active.reset(token)
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute the output; every module says what shapes it takes and gives."""
@@ -60,19 +72,18 @@ class Module:
         """Modules that this one holds directly, by name, in the order of definition."""
         return ((k, v) for k, v in vars(self).items() if isinstance(v, Module))
 
-    def modules(self) -> Iterator[Module]:
-        """All modules of the tree, beginning with this one."""
-        yield self
-        for _, child in self.children():
-            yield from child.modules()
-
-    def named_tensors(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Parameters and buffers of this module and of all below it, by path."""
-        for name, value in vars(self).items():
-            if isinstance(value, Parameter | Buffer):
-                yield prefix + name, value
+    def named_modules(self, path: str = "") -> Iterator[tuple[str, Module]]:
+        """All modules of the tree, this one first, each with its path (``path`` for this one)."""
+        yield path, self
         for name, child in self.children():
-            yield from child.named_tensors(f"{prefix}{name}.")
+            yield from child.named_modules(f"{path}.{name}" if path else name)
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers of this module and of all below it, by path."""
+        for path, module in self.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, Parameter | Buffer):
+                    yield f"{path}.{name}" if path else name, value
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters of this module and of all below it, by path."""
@@ -84,13 +95,13 @@ class Module:
 
     def train(self, mode: bool = True) -> None:
         """Set ``training`` here and in all modules below."""
-        for module in self.modules():
+        for _, module in self.named_modules():
             module.training = mode
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """Behave as deployed within a ``with`` block, then as before."""
-        before = [(m, m.training) for m in self.modules()]
+        before = [(m, m.training) for _, m in self.named_modules()]
         self.train(False)
         try:
             yield

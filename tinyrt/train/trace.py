@@ -11,15 +11,16 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
 from tinyrt.train.function import Function
-from tinyrt.train.nn import Module
+from tinyrt.train.nn import Module, active_module
 from tinyrt.train.tensor import Tensor, listening, no_grad
 
 
 def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
     """The float graph that computes what the module computes when it is not training.
 
-    Parameters and buffers become constants under their path in the module; an op that uses one
-    is named by the path up to it (``stem.conv``), any other by its type (``relu``, ``relu_1``).
+    Parameters and buffers become constants under their path in the module. An op is named by the
+    path of the layer that applied it (``stem.conv``); where a module with parts of its own did,
+    by that path and the op's type (``block.add``).
 
     Args:
         module: any composition of table ops; control flow is followed as for this input.
@@ -45,7 +46,8 @@ class _Recorder:
     """The graph of the ops applied so far."""
 
     def __init__(self, name: str, x: Tensor, module: Module) -> None:
-        self._paths = {id(t): path for path, t in module.named_tensors()}
+        self._modules = {id(m): path for path, m in module.named_modules()}
+        self._tensors = {id(t): path for path, t in module.named_tensors()}
         # Tensors are kept beside their names: an id is unique only while its tensor lives.
         self._names: dict[int, tuple[Tensor, str]] = {id(x): (x, "input")}
         inputs = {"input": Value("input", DType.FLOAT32, x.shape)}
@@ -62,7 +64,7 @@ class _Recorder:
                 hint="build the module's forward from layers and table ops",
             )
         names = tuple(self._name_of(t) for t in inputs)
-        name = self._graph.unique_name(self._owner(inputs) or function.name)
+        name = self._graph.unique_name(self._node_name(function))
         self._names[id(output)] = (output, name)
         node = Node(function.name, name, names, (name,), attrs)
         value = Value(name, DType.FLOAT32, output.shape)
@@ -72,15 +74,18 @@ class _Recorder:
         """What was recorded, with ``y`` as the output."""
         return replace(self._graph, outputs=(self._name_of(y),))
 
-    def _owner(self, inputs: tuple[Tensor, ...]) -> str:
-        """Path of the module that the first parameter among the inputs belongs to, or ''."""
-        path = next((self._paths[id(t)] for t in inputs if id(t) in self._paths), "")
-        return path.rpartition(".")[0]
+    def _node_name(self, function: Function) -> str:
+        module = active_module()
+        path = self._modules.get(id(module), "")
+        if module is None or not path:
+            return function.name
+        is_layer = next(module.children(), None) is None
+        return path if is_layer else f"{path}.{function.name}"
 
     def _name_of(self, tensor: Tensor) -> str:
         """The tensor's name; one that was not computed here becomes a constant."""
         if id(tensor) not in self._names:
-            name = self._graph.unique_name(self._paths.get(id(tensor), "constant"))
+            name = self._graph.unique_name(self._tensors.get(id(tensor), "constant"))
             self._names[id(tensor)] = (tensor, name)
             # A copy: an optimiser may go on to change the parameter in place.
             constant = Value.constant(name, np.array(tensor.data, np.float32))
