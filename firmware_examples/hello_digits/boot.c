@@ -1,0 +1,26 @@
+/** What runs before main on the emulated board: a vector table, and a reset that clears .bss.
+ *  On a real board, the vendor's start-up code takes the place of this file and of board.ld. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char stack_top[], bss_begin[], bss_end[];
+extern void initialise_monitor_handles(void); /* newlib: connects printf to the debugger */
+extern int main(void);
+
+void reset(void);
+
+void reset(void) {
+    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
+    initialise_monitor_handles();
+    exit(main());
+}
+
+static void fault(void) {
+    abort();
+}
+
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[] = {
+    (uintptr_t)stack_top, (uintptr_t)reset, (uintptr_t)fault, (uintptr_t)fault,
+    (uintptr_t)fault,     (uintptr_t)fault, (uintptr_t)fault,
+};
