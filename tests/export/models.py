@@ -1,0 +1,44 @@
+"""Small int8 graphs for the exporter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.spec import NoAttrs
+
+Q = QParams((0.5,), 3)
+
+
+def dense(name: str = "net", node_name: str = "dense", *, bias: int = 7, size: int = 4) -> Graph:
+    """(1, size) -> fully_connected -> (1, 2)."""
+    w = np.arange(2 * size).reshape(2, size).astype(np.int8) % 100
+    values = [
+        Value("x", DType.INT8, (1, size), Q),
+        Value.constant("w", w, QParams((0.25,))),
+        Value.constant("b", np.array([bias, -3], np.int32), QParams((0.125,))),
+        Value("y", DType.INT8, (1, 2), Q),
+    ]
+    node = Node("fully_connected", node_name, ("x", "w", "b"), ("y",), FullyConnectedAttrs())
+    return verify(Graph(name, ("x",), ("y",), {v.name: v for v in values}, (node,)))
+
+
+def views() -> Graph:
+    """relu, reshape and relu again; the input's reshape is an output, too."""
+    values = [
+        Value("x", DType.INT8, (1, 2, 6), Q),
+        Value("relu", DType.INT8, (1, 2, 6), Q),
+        Value("view", DType.INT8, (1, 12), Q),
+        Value("y", DType.INT8, (1, 12), Q),
+        Value("copy", DType.INT8, (3, 4), Q),
+    ]
+    nodes = (
+        Node("relu", "first", ("x",), ("relu",), NoAttrs()),
+        Node("reshape", "flat", ("relu",), ("view",), ReshapeAttrs((1, 12))),
+        Node("relu", "second", ("view",), ("y",), NoAttrs()),
+        Node("reshape", "fold", ("x",), ("copy",), ReshapeAttrs((3, 4))),
+    )
+    return verify(Graph("views", ("x",), ("y", "copy"), {v.name: v for v in values}, nodes))

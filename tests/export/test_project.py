@@ -1,0 +1,111 @@
+"""What an exported folder holds, and that it builds and answers."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from tests.c.host import build_program, host_compiler, run_program
+from tests.export.models import dense, views
+from tinyrt.export import export_c, export_graph
+from tinyrt.memory import plan_memory
+from tinyrt.ops.evaluate import evaluate
+
+
+def files(folder):
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
+    export_graph(dense(), tmp_path / "out")
+    assert files(tmp_path) == {
+        "out/net.c",
+        "out/net.h",
+        "out/net_weights.c",
+        "out/net_weights.h",
+        "out/Makefile",
+        "out/CMakeLists.txt",
+        "out/tinyrt/tinyrt_fully_connected_s8.c",
+        "out/tinyrt/tinyrt_fully_connected.h",
+        "out/tinyrt/tinyrt_fixedpoint.h",
+        "out/tinyrt/tinyrt_types.h",
+    }
+
+
+def test_header_declares_the_plan(tmp_path):
+    plan = plan_memory(dense())
+    project = export_graph(dense(), tmp_path / "out")
+    assert project.arena_bytes == plan.arena_bytes
+    header = (tmp_path / "out" / "net.h").read_text()
+    for line in (
+        f"#define NET_ARENA_BYTES {plan.arena_bytes}",
+        f"#define NET_INPUT_0_OFFSET {plan.offsets['x']}",
+        "#define NET_INPUT_0_BYTES 4",
+        "#define NET_INPUT_0_SHAPE {1, 4}",
+        "#define NET_INPUT_0_SCALE 0.5F",
+        "#define NET_INPUT_0_ZERO_POINT 3",
+        f"#define NET_OUTPUT_0_OFFSET {plan.offsets['y']}",
+    ):
+        assert f"{line}\n" in header
+
+
+@pytest.mark.parametrize("mode", ["beside", "arena"])
+def test_views_and_copies_answer_as_the_reference(tmp_path, mode):
+    x = np.arange(-6, 6, dtype=np.int8).reshape(1, 2, 6)
+    project = export_graph(views(), tmp_path / "out")
+    found = run_program(build_program(project, tmp_path), project, {"x": x}, mode)
+    for name, expected in evaluate(views(), {"x": x}).items():
+        np.testing.assert_array_equal(found[name], expected)
+
+
+def test_nothing_in_the_library_can_be_written(zoo, tmp_path):
+    """No .data and no .bss in any object: no state, no start-up work."""
+    export_c(zoo / "models" / "resnet8_int8.tflite", tmp_path / "out")
+    make = ["make", "-s", "-C", tmp_path / "out", f"CC={host_compiler()}", "CFLAGS=-fno-pie"]
+    subprocess.run(make, check=True, capture_output=True)
+    library = tmp_path / "out" / "build" / "libresnet8_int8.a"
+    listing = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+    kinds = {line.split()[-2] for line in listing.splitlines() if len(line.split()) >= 2}
+    assert kinds <= {"T", "t", "R", "r", "U"}
+
+
+def test_header_is_cpp_too(tmp_path):
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler on this machine")
+    export_graph(dense(), tmp_path / "out")
+    source = tmp_path / "main.cpp"
+    source.write_text('#include "net.h"\nint main() { net_io_t io = {}; (void)io; }\n')
+    options = ["-Wall", "-Wextra", "-Werror", f"-I{tmp_path / 'out'}", "-fsyntax-only"]
+    subprocess.run([compiler, *options, source], check=True)
+
+
+def test_builds_with_cmake(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    export_graph(dense(), tmp_path / "out")
+    build = tmp_path / "build"
+    for arguments in (["-S", tmp_path / "out", "-B", build], ["--build", build]):
+        subprocess.run(["cmake", *arguments], check=True, capture_output=True)
+    assert (build / "libnet.a").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("Größe 2.1/final", "gr_e_2_1_final"),
+        ("8bit", "model_8bit"),
+        ("math", "model_math"),
+        ("tinyrt_add", "model_tinyrt_add"),
+        ("", "model"),
+    ],
+)
+def test_any_model_name_becomes_a_prefix(tmp_path, name, prefix):
+    assert export_graph(dense(name), tmp_path / "out").name == prefix
+
+
+def test_hostile_names_stay_inside_comments(tmp_path):
+    graph = dense("evil */ int x; /*\n??/", node_name="*/ #error \\\n ??/")
+    project = export_graph(graph, tmp_path / "out")
+    build_program(project, tmp_path)

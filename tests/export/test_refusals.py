@@ -1,0 +1,79 @@
+"""What the exporter refuses, and that a refusal leaves nothing behind."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.export.models import dense
+from tests.graphs import small_cnn
+from tinyrt import ops
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import ModelFormatError, OutputError, UnsupportedError
+from tinyrt.export import export_c, export_graph
+from tinyrt.ir import QParams, Value
+
+
+def test_float_model(tmp_path):
+    save_tflite(small_cnn(), tmp_path / "float.tflite")
+    with pytest.raises(UnsupportedError, match="conv2d works on float32") as caught:
+        export_c(tmp_path / "float.tflite", tmp_path / "out")
+    message = str(caught.value)
+    assert "#0 conv2d" in message
+    assert "float.tflite" in message
+    assert "tinyrt quantize" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_op_without_a_kernel(tmp_path, monkeypatch):
+    bare = replace(ops.OPS["fully_connected"], emit_c=None)
+    monkeypatch.setitem(ops.OPS, "fully_connected", bare)
+    with pytest.raises(UnsupportedError, match="fully_connected has no C kernel") as caught:
+        export_graph(dense(), tmp_path / "out")
+    assert "#0 fully_connected 'dense'" in str(caught.value)
+    assert "conv2d" in str(caught.value.expected)
+
+
+def test_unknown_core(tmp_path):
+    with pytest.raises(UnsupportedError, match="no core 'cortex-a9'") as caught:
+        export_graph(dense(), tmp_path / "out", core="cortex-a9")
+    assert "cortex-m4" in str(caught.value)
+
+
+def test_accumulator_that_could_overflow(tmp_path):
+    export_graph(dense(bias=2**31 - 2**17), tmp_path / "fits")
+    with pytest.raises(UnsupportedError, match="output channel 0 can reach 2147") as caught:
+        export_graph(dense(bias=2**31 - 1), tmp_path / "out")
+    assert "2147483647" in str(caught.value)
+
+
+def test_output_that_is_a_constant(tmp_path):
+    graph = dense()
+    constant = Value.constant("c", np.zeros((1, 2), np.int8), QParams((0.5,)))
+    graph = replace(graph, outputs=("c",), values={**graph.values, "c": constant})
+    with pytest.raises(UnsupportedError, match="nothing to compute"):
+        export_graph(graph, tmp_path / "out")
+
+
+def test_file_that_is_no_model(tmp_path):
+    (tmp_path / "noise.tflite").write_bytes(bytes(range(200)))
+    with pytest.raises(ModelFormatError, match="this is not a"):
+        export_c(tmp_path / "noise.tflite", tmp_path / "out")
+
+
+@pytest.mark.parametrize("place", ["file/out", "file"])
+def test_folder_that_cannot_be_written(tmp_path, place):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError, match="cannot write the C project"):
+        export_graph(dense(), tmp_path / place)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_exporting_again_keeps_other_files(tmp_path):
+    export_graph(dense(), tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    export_graph(dense(bias=8), tmp_path / "out")
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+    assert "    8, -3," in (tmp_path / "out" / "net_weights.c").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
