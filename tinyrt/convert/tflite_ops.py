@@ -267,7 +267,7 @@ def _encode_pad(node: BoundNode) -> Encoded:
 
 def _encode_padv2(node: BoundNode) -> Encoded:
     """PADV2 carries the fill as a tensor of the input's dtype and quantisation."""
-    fill = np.asarray([node.attrs.value], np.float32)
+    fill: NDArray[Any] = np.asarray([node.attrs.value], np.float32)
     if _is_s8(node):
         fill = quantize_array(fill, *qparams(node.output))
     return Encoded(extra=(*_encode_pad(node).extra, ("fill", fill)), fill_q=node.output.q)
