@@ -11,7 +11,7 @@ from tests.graphs import Builder, small_cnn
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import Buffer, check_plan, plan_memory
-from tinyrt.memory.arena import ALIGNMENT, _ORDERS, arena_size, lower_bound, place
+from tinyrt.memory.arena import _ORDERS, ALIGNMENT, arena_size, lower_bound, place
 
 ARENA_BYTES = {
     "resnet8": 49_152,
