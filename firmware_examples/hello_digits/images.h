@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+/* clang-format off */
 static const uint8_t images[10][8][8] = {
     {
         { 0,  0,  2, 15, 13,  3,  0,  0},
@@ -108,5 +109,6 @@ static const uint8_t images[10][8][8] = {
         { 0,  0,  9, 12, 13,  3,  0,  0},
     },
 };
+/* clang-format on */
 
 #endif

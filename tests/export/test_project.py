@@ -99,6 +99,7 @@ def test_builds_with_cmake(tmp_path):
         ("math", "model_math"),
         ("tinyrt_add", "model_tinyrt_add"),
         ("", "model"),
+        ("a??/b", "a_b"),
     ],
 )
 def test_any_model_name_becomes_a_prefix(tmp_path, name, prefix):

@@ -34,7 +34,7 @@ class EmulationReport:
         core: the core it was built for.
         board: the board it ran on.
         samples: how many inputs were run.
-        instructions: per inference, exact.
+        instructions: per inference, repeatable and exact to one.
         instructions_per_mac: None for a model without multiplications.
         flash: bytes.
         ram: bytes.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyrt import kernels_c
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
@@ -141,12 +143,12 @@ def model_files(
         "sources": sorted(s.name for s in sources),
         "definitions": writer.definitions,
         "statements": writer.statements,
-        "weights": {
-            name: (c_text.c_type(v.dtype), v.size, c_text.comment(v.describe()))
-            for name, v in writer.weights.items()
-        },
+        "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
         "weight_arrays": [
-            (c_text.comment(v.describe()), _weight_array(name, v))
+            (
+                c_text.comment(v.describe()),
+                c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data)),
+            )
             for name, v in writer.weights.items()
         ],
     }
@@ -159,8 +161,3 @@ def model_files(
         "CMakeLists.txt": "CMakeLists.txt.j2",
     }
     return {file: render(TEMPLATES, template, context) for file, template in names.items()}
-
-
-def _weight_array(name: str, value: Value) -> str:
-    assert value.data is not None, "weights are constants"
-    return c_text.array("const", c_text.c_type(value.dtype), name, value.data)

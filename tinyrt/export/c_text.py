@@ -64,7 +64,8 @@ def identifier(text: str) -> str:
 def comment(text: str) -> str:
     """``text`` as part of a comment: ASCII on one line, with nothing that could end it."""
     printable = "".join(c if " " <= c <= "~" else "?" for c in text)
-    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "?")
+    harmless = printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    return re.sub(r"\?\?+", "?", harmless)  # "??" could begin a trigraph
 
 
 def block_comment(title: str, text: str) -> str:
