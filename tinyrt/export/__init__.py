@@ -2,13 +2,12 @@
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
 from tinyrt.export.c_model import Port
-from tinyrt.export.target import CORES, Core, InstructionSet, find_core
+from tinyrt.export.target import CORES, Core, find_core
 
 __all__ = [
     "CORES",
     "Core",
     "ExportedProject",
-    "InstructionSet",
     "Port",
     "export_c",
     "export_graph",

@@ -74,10 +74,10 @@ def export_graph(graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4") 
     """Write the C project of a quantised graph, named after the graph; see ``export_c``."""
     target = find_core(core)
     prefix = c_text.identifier(graph.name)
-    plan = plan_memory(graph)
-    writer = write_ops(prefix, graph, plan)
+    plan = plan_memory(graph, target.isa)
+    writer = write_ops(prefix, graph, plan, target.isa)
     files = dict(model_files(prefix, graph, plan, target, writer))
-    for path in kernels_c.closure(writer.kernels):
+    for path in kernels_c.closure(writer.kernels, target.isa.value):
         files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
     directory = Path(out_dir)
     _write_folder(directory, files)

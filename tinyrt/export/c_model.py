@@ -16,7 +16,7 @@ from tinyrt.export.target import Core
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.spec import InstructionSet, is_integer
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -80,7 +80,7 @@ def port_of(value: Value, plan: ArenaPlan) -> Port:
     )
 
 
-def write_ops(prefix: str, graph: Graph, plan: ArenaPlan) -> ModelWriter:
+def write_ops(prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -> ModelWriter:
     """Have every op write its call.
 
     Raises:
@@ -88,7 +88,7 @@ def write_ops(prefix: str, graph: Graph, plan: ArenaPlan) -> ModelWriter:
 
     """
     _check_ports(graph)
-    writer = ModelWriter(prefix, graph, plan)
+    writer = ModelWriter(prefix, graph, plan, isa)
     for node in graph.bound():
         with error_context(op=node.describe()):
             _write_op(writer, node)
@@ -129,7 +129,7 @@ def model_files(
     prefix: str, graph: Graph, plan: ArenaPlan, core: Core, writer: ModelWriter
 ) -> Mapping[str, str]:
     """File name -> text, for all files but the kernels."""
-    sources = [kernels_c.source(k) for k in writer.kernels]
+    sources = [kernels_c.source(k, core.isa.value) for k in writer.kernels]
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),

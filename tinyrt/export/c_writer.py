@@ -12,7 +12,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Array, Quant
+from tinyrt.ops.spec import Array, InstructionSet, Quant
 
 MOST_NAME = 48
 """Characters of a node's name that a comment shows."""
@@ -22,6 +22,7 @@ class ModelWriter:
     """The C exporter as ops see it (``tinyrt.ops.spec.CWriter``).
 
     Attributes:
+        isa: the instruction set that the code is written for.
         definitions: parameter structs and tables of the model's source file.
         statements: comments and calls of its invoke function.
         weights: C name -> tensor, in the order of first use.
@@ -29,8 +30,9 @@ class ModelWriter:
 
     """
 
-    def __init__(self, prefix: str, graph: Graph, plan: ArenaPlan) -> None:
+    def __init__(self, prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -> None:
         self.prefix = prefix
+        self.isa = isa
         self.definitions: list[str] = []
         self.statements: list[str] = []
         self.weights: dict[str, Value] = {}
@@ -72,6 +74,12 @@ class ModelWriter:
         name = self._local_name("params")
         self.definitions.append(c_text.struct(ctype, name, fields))
         return f"&{name}"
+
+    def packed(self, role: str, data: Array) -> str:
+        """Define weights in the order in which the kernel reads them and return their C name."""
+        name = f"{self.prefix}_{self._local_name(role)}"
+        self.weights[name] = Value.constant(f"{role} packed for {self.isa.value}", np.asarray(data))
+        return name
 
     def pointer(self, value: Value | None) -> str:
         """The C expression for the first element of a tensor, wherever it lies.

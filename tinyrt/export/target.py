@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from tinyrt.errors import UnsupportedError
-
-
-class InstructionSet(Enum):
-    """Which variant of the kernels a core can run."""
-
-    SCALAR = "scalar"
-    """Portable C."""
-    DSP = "dsp"
-    """16-bit multiply-accumulate pairs in 32-bit registers."""
-    MVE = "mve"
-    """128-bit vectors."""
+from tinyrt.ops.spec import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)

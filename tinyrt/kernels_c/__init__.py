@@ -13,9 +13,13 @@ SRC = ROOT / "src"
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
-def source(kernel: str) -> Path:
-    """The file of a kernel: it is named like the function."""
-    return SRC / f"{kernel}.c"
+def source(kernel: str, isa: str = "scalar") -> Path:
+    """The file of a kernel: it is named like the function.
+
+    A file of the same name in ``src_dsp`` or ``src_mve`` takes the place of the portable one.
+    """
+    override = ROOT / f"src_{isa}" / f"{kernel}.c"
+    return override if override.is_file() else SRC / f"{kernel}.c"
 
 
 def own_header(path: Path) -> str:
@@ -28,9 +32,9 @@ def includes(path: Path) -> list[str]:
     return _INCLUDE.findall(path.read_text())
 
 
-def closure(kernels: Iterable[str]) -> list[Path]:
+def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
     """Sources of the kernels and every header that these need, sorted by name."""
-    pending = [source(k) for k in kernels]
+    pending = [source(k, isa) for k in kernels]
     found: set[Path] = set()
     while pending:
         path = pending.pop()

@@ -9,6 +9,7 @@ from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
 from tinyrt.ops import verify
+from tinyrt.ops.spec import InstructionSet
 
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
@@ -49,20 +50,24 @@ class ArenaPlan:
         return sum(b.nbytes for b in self.buffers if b.first <= step <= b.last)
 
 
-def plan_memory(graph: Graph) -> ArenaPlan:
-    """Place every activation of the graph; deterministic, checked, not copied anywhere.
+def plan_memory(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> ArenaPlan:
+    """Place every activation of the graph; deterministic and checked.
+
+    Args:
+        graph: a verified graph.
+        isa: whose kernels' scratch memory the arena must hold.
 
     Raises:
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
-    found = buffers(graph)
+    found = buffers(graph, isa)
     placements = [place(found, order) for order in _ORDERS]
     best = min(placements, key=lambda at: arena_size(found, at))
     offsets = {name: at for b, at in zip(found, best, strict=True) for name in b.names}
     plan = ArenaPlan(offsets, arena_size(found, best), lower_bound(found), tuple(found))
     verify(graph, Stage.PLANNED, placed=offsets)
-    check_plan(graph, offsets, plan.arena_bytes)
+    check_plan(graph, offsets, plan.arena_bytes, isa)
     return plan
 
 

@@ -10,9 +10,15 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.ops import OPS
+from tinyrt.ops.spec import InstructionSet
 
 
-def check_plan(graph: Graph, offsets: Mapping[str, int], arena_bytes: int) -> None:
+def check_plan(
+    graph: Graph,
+    offsets: Mapping[str, int],
+    arena_bytes: int,
+    isa: InstructionSet = InstructionSet.SCALAR,
+) -> None:
     """Replay the graph's writes and reads on an arena that records who wrote each byte.
 
     It shares no reasoning with the planner: no lifetimes, only what each step touches.
@@ -51,7 +57,7 @@ def check_plan(graph: Graph, offsets: Mapping[str, int], arena_bytes: int) -> No
         reads = [v for v in node.inputs if v is not None and not v.is_constant]
         for value in reads:
             read(value, where)
-        scratch = OPS[node.op].scratch_bytes(node)
+        scratch = OPS[node.op].scratch_bytes(node, isa)
         if scratch:
             writer[span(scratch_name(node.index), scratch, where)] = -2
         tag = len(graph.inputs) + node.index

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tinyrt.ir import Graph
 from tinyrt.ops import OPS
+from tinyrt.ops.spec import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def view_roots(graph: Graph) -> dict[str, str]:
     return roots
 
 
-def buffers(graph: Graph) -> list[Buffer]:
+def buffers(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> list[Buffer]:
     """Every buffer of the arena: activations, model inputs and outputs, and scratch memory."""
     roots = view_roots(graph)
     end = len(graph.nodes)
@@ -76,7 +77,7 @@ def buffers(graph: Graph) -> list[Buffer]:
         for root, names in members.items()
     ]
     for bound in graph.bound():
-        nbytes = OPS[bound.op].scratch_bytes(bound)
+        nbytes = OPS[bound.op].scratch_bytes(bound, isa)
         if nbytes:
             found.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
     return found

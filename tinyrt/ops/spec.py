@@ -40,8 +40,24 @@ class Quant(Enum):
     """Must be folded or replaced before quantisation."""
 
 
+class InstructionSet(Enum):
+    """Which variant of the C kernels a core can run; the value names their folder and headers."""
+
+    SCALAR = "scalar"
+    """Portable C."""
+    DSP = "dsp"
+    """16-bit multiply-accumulate pairs in 32-bit registers."""
+    MVE = "mve"
+    """128-bit vectors."""
+
+
 class CWriter(Protocol):
     """What an op needs of the C exporter to write its own call."""
+
+    @property
+    def isa(self) -> InstructionSet:
+        """The instruction set that the code is written for."""
+        ...
 
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
@@ -53,6 +69,13 @@ class CWriter(Protocol):
 
     def pointer(self, value: Value | None) -> str:
         """The C expression for the first element of a tensor, wherever it lies; NULL for None."""
+        ...
+
+    def packed(self, role: str, data: Array) -> str:
+        """Define weights in the order in which the kernel reads them and return their C name.
+
+        They take the place of the op's own weight tensor, which is then not written.
+        """
         ...
 
     def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
@@ -74,9 +97,9 @@ def no_macs(node: BoundNode) -> int:
     return 0
 
 
-def no_scratch(node: BoundNode) -> int:
+def no_scratch(node: BoundNode, isa: InstructionSet) -> int:
     """Scratch bytes of a kernel that needs none."""
-    del node
+    del node, isa
     return 0
 
 
@@ -98,7 +121,7 @@ class OpSpec:
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
-        scratch_bytes: working memory of the C kernel, in bytes.
+        scratch_bytes: working memory of the C kernel in bytes, by instruction set.
         emit_c: writes the C call; None where the op has no kernel.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
@@ -116,7 +139,7 @@ class OpSpec:
     weight_axis: int = 0
     fixed_output: tuple[float, int] | None = None
     macs: Callable[[BoundNode], int] = no_macs
-    scratch_bytes: Callable[[BoundNode], int] = no_scratch
+    scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
 
