@@ -7,8 +7,9 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 
 .PHONY: setup demo test lint format clean
 
-setup: $(READY)
-	@tools/setup_toolchain.sh
+setup:
+	@PYTHON="$(PYTHON)" tools/setup_system.sh
+	@$(MAKE) --no-print-directory $(READY)
 
 $(READY): pyproject.toml tools/setup_python.sh
 	@PYTHON="$(PYTHON)" tools/setup_python.sh $(VENV)
@@ -20,14 +21,14 @@ demo: setup
 test: setup
 	$(BIN)/pytest -n auto
 
-lint: $(READY)
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
-format: $(READY)
+format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_FILES)

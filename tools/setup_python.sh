@@ -10,10 +10,6 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
     echo "  try: make setup PYTHON=/path/to/python3.11" >&2
     exit 1
 fi
-if ! "$python" -c 'import ensurepip' 2>/dev/null; then
-    # Debian and Ubuntu keep the venv module's other half in a package of its own.
-    "$(dirname "$0")/install_packages.sh" python3-venv
-fi
 echo "setup: Python packages into $venv"
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
