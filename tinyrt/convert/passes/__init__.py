@@ -33,11 +33,11 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FOLD_CONSTANTS,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
+    TRANSPOSE_INTO_MEAN,
+    TRANSPOSE_INTO_DENSE,
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,
-    TRANSPOSE_INTO_MEAN,
-    TRANSPOSE_INTO_DENSE,
     # The same for reshapes and pads.
     MERGE_RESHAPES,
     SINK_RESHAPE,
@@ -57,6 +57,9 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_DUPLICATES,
 )
 """The passes on float graphs, in order of precedence, for inputs and outputs in NHWC."""
+
+PATCHES_PER_NODE = 50
+"""More patches than that mean that two rules undo each other; models need two or three."""
 
 _KEEP_LAYOUT = {id(FLIP_REGIONS): FLIP_INNER_REGIONS, id(TURN_INPUT): None, id(TURN_OUTPUT): None}
 
@@ -78,7 +81,8 @@ def optimise(graph: Graph, *, keep_layout: bool = False, log: RewriteLog | None 
     if keep_layout:
         turned = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
         rules = tuple(rule for rule in turned if rule is not None)
-    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT), log)
+    limit = PATCHES_PER_NODE * (len(graph.nodes) + 1)
+    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT), log, limit)
 
 
 __all__ = ["FLOAT_PIPELINE", "optimise"]

@@ -6,63 +6,75 @@ import math
 from dataclasses import replace
 
 from tinyrt.convert.passes.common import (
+    Array,
     Names,
     constant_data,
     inverse,
-    is_private,
     moves_only_units,
     permuted,
     producer,
 )
-from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+
+
+def absorbs_transpose(graph: Graph, node: Node, perm: tuple[int, ...]) -> bool:
+    """Whether a rule of this file would let the node read ``x`` instead of its permuted input."""
+    shape = graph.value(node.inputs[0]).shape
+    if node.op == "mean":
+        order = _order_left(node, perm)
+        return not node.attrs.keep_dims and order == tuple(sorted(order))
+    return node.op == "reshape" and _turned_weights(graph, node, shape, perm) is not None
 
 
 def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(transpose(x)) @ w.T = reshape(x) @ w'.T, where w' has its columns permuted alike."""
     transpose = producer(graph, node, op="transpose")
-    if transpose is None or not _feeds_dense_only(graph, node.outputs[0]):
+    if transpose is None:
         return None
-    shape, perm = graph.value(transpose.outputs[0]).shape, transpose.attrs.perm
+    perm, shape = transpose.attrs.perm, graph.value(transpose.outputs[0]).shape
     if moves_only_units(graph.value(transpose.inputs[0]).shape, perm):
         return None
-    if not is_private(graph, transpose.outputs[0]):
-        return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
-    readers = graph.consumers(node.outputs[0])
-    names, values, weights = Names(graph), [], {}
-    for reader in readers:
-        w = constant_data(graph, reader.inputs[1])
-        start = None if w is None else _first_column_axis(shape, w.shape[1])
-        if w is None or start is None or perm[:start] != tuple(range(start)):
-            return Refusal(node.name, f"'{transpose.name}' moves elements between rows")
-        columns = [0, *(i - start + 1 for i in inverse(perm)[start:])]
-        turned = w.reshape(w.shape[0], *shape[start:]).transpose(columns).reshape(w.shape)
-        name = names.new(f"{reader.inputs[1].removesuffix('.permuted')}.permuted")
-        values.append(Value.constant(name, turned))
-        weights[id(reader)] = name
-    nodes = []
+    turned = _turned_weights(graph, node, shape, perm)
+    if turned is None:
+        return Refusal(node.name, "it feeds more than rows of products with constant weights")
+    names, values, nodes = Names(graph), [], []
     for other in graph.nodes:
         if other is node:
             nodes.append(replace(node, inputs=transpose.inputs))
-        elif id(other) in weights:
-            x, _, *bias = other.inputs
-            nodes.append(replace(other, inputs=(x, weights[id(other)], *bias)))
-        elif other is not transpose:
+        elif id(other) in turned:
+            x, w, *bias = other.inputs
+            name = names.new(f"{w.removesuffix('.permuted')}.permuted")
+            values.append(Value.constant(name, turned[id(other)]))
+            nodes.append(replace(other, inputs=(x, name, *bias)))
+        else:
             nodes.append(other)
     return Patch(remove=graph.nodes, add=tuple(nodes), values=tuple(values))
 
 
-def _feeds_dense_only(graph: Graph, name: str) -> bool:
-    readers = graph.consumers(name)
-    return name not in graph.outputs and all(
-        n.op == "fully_connected" and n.inputs.count(name) == 1 for n in readers
-    )
+def _turned_weights(
+    graph: Graph, flat: Node, shape: Shape, perm: tuple[int, ...]
+) -> dict[int, Array] | None:
+    """New weights, by identity, of the fully connected readers of a reshape of ``shape``.
 
-
-def _first_column_axis(shape: tuple[int, ...], columns: int) -> int | None:
-    """The axis from which on a row-major reshape makes rows of that many elements."""
-    return next((i for i in range(len(shape)) if math.prod(shape[i:]) == columns), None)
+    None where there are other readers, or where undoing ``perm`` would move elements from one row
+    of a product to another.
+    """
+    name, turned = flat.outputs[0], {}
+    for reader in graph.consumers(name):
+        w = constant_data(graph, reader.inputs[1]) if reader.op == "fully_connected" else None
+        if w is None or reader.inputs.count(name) != 1:
+            return None
+        # The axis from which on the reshape makes rows.
+        sizes = (i for i in range(len(shape)) if math.prod(shape[i:]) == w.shape[1])
+        start = next(sizes, None)
+        if start is None or perm[:start] != tuple(range(start)):
+            return None
+        columns = [0, *(i - start + 1 for i in inverse(perm)[start:])]
+        parted = w.reshape(w.shape[0], *shape[start:])
+        turned[id(reader)] = parted.transpose(columns).reshape(w.shape)
+    return None if name in graph.outputs else turned
 
 
 def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
@@ -71,17 +83,23 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     if transpose is None or node.attrs.keep_dims:
         return None
     perm = transpose.attrs.perm
-    axes = tuple(sorted(perm[a] for a in node.attrs.axes))
-    left = [i for i in perm if i not in axes]
-    order = tuple(sorted(left).index(i) for i in left)
-    output = graph.value(node.outputs[0])
-    mean = replace(node, inputs=transpose.inputs, attrs=MeanAttrs(axes))
+    attrs = MeanAttrs(tuple(sorted(perm[a] for a in node.attrs.axes)))
+    mean = replace(node, inputs=transpose.inputs, attrs=attrs)
+    order = _order_left(node, perm)
     if order == tuple(sorted(order)):
         return Patch(remove=(node,), add=(mean,))
+    output = graph.value(node.outputs[0])
     name = Names(graph).new(f"{output.name}.mean")
     value = replace(output, name=name, shape=permuted(output.shape, inverse(order)))
     turned = Node("transpose", output.name, (name,), node.outputs, TransposeAttrs(order))
     return Patch(remove=(node,), add=(replace(mean, outputs=(name,)), turned), values=(value,))
+
+
+def _order_left(mean: Node, perm: tuple[int, ...]) -> tuple[int, ...]:
+    """In which order the mean of a transpose has the dimensions that are left."""
+    gone = {perm[a] for a in mean.attrs.axes}
+    left = [i for i in perm if i not in gone]
+    return tuple(sorted(left).index(i) for i in left)
 
 
 TRANSPOSE_INTO_DENSE = Rule("transpose_into_dense", ("reshape",), transpose_into_dense)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tinyrt.convert.passes.common import BINARY, UNARY, inverse, moves_only_units
+from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.ir import Graph, Node
 
 Perm = tuple[int, ...]
@@ -37,8 +38,8 @@ class Region:
         entries: members that a transpose with the inverse permutation computes, by name.
         sources: members that other ops outside compute, or that are inputs of the model.
         exits: transposes of members with the permutation.
-        outside: members that others outside read, with the number of those nodes; outputs of the
-            model are among them.
+        outside: members that others outside read, with the number of those nodes that can't
+            absorb a transpose; outputs of the model are among the members.
 
     """
 
@@ -90,14 +91,15 @@ def _add_borders(graph: Graph, region: Region, name: str) -> None:
         region.entries[name] = maker
     elif maker is None or id(maker) not in region.nodes:
         region.sources.append(name)
-    others = 0
+    back = inverse(region.perm)
     for node in graph.consumers(name):
         if _permutes(node, region.perm):
             region.exits.append(node)
         elif id(node) not in region.nodes:
-            others += 1
-    if others or name in graph.outputs:
-        region.outside[name] = others
+            absorbs = absorbs_transpose(graph, node, back)
+            region.outside[name] = region.outside.get(name, 0) + (not absorbs)
+    if name in graph.outputs:
+        region.outside.setdefault(name, 0)
 
 
 def _permutes(node: Node, perm: Perm) -> bool:
@@ -116,12 +118,10 @@ def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
         interface: whether inputs and outputs of the model turn channels-last for free.
 
     """
-    if _meets_itself(region):
+    if not region.nodes or _meets_itself(region):
         return False
     to_last = region.perm == channels_last(len(region.perm))
-    free_sources = [m for m in region.sources if m in graph.inputs and m not in region.outside]
-    free_leaving = [m for m in region.leaving if not region.outside[m]]
-    free = {*free_sources, *free_leaving} if interface and to_last else set()
+    free = _free_borders(graph, region, interface=interface and to_last)
     old = _cost(graph, region, [*region.entries, *(n.inputs[0] for n in region.exits)])
     new = _cost(graph, region, (m for m in (*region.sources, *region.leaving) if m not in free))
     if new != old:
@@ -129,7 +129,16 @@ def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
     feeds = {n.inputs[0] for n in region.entries.values()}
     sinks = not region.sources and not region.exits and not feeds & set(graph.inputs)
     hoists = not region.leaving and not region.entries and set(region.sources) <= set(graph.inputs)
-    return bool(region.nodes) and to_last and (sinks or hoists)
+    return to_last and (sinks or hoists)
+
+
+def _free_borders(graph: Graph, region: Region, *, interface: bool) -> set[str]:
+    """Members whose new transposes other rules will take away."""
+    leaving = {m for m in region.leaving if not region.outside[m]}
+    if not interface:
+        return leaving - set(graph.outputs)
+    sources = (m for m in region.sources if not region.outside.get(m))
+    return leaving | (set(sources) & set(graph.inputs) - set(graph.outputs))
 
 
 def _meets_itself(region: Region) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tinyrt.convert.passes.common import Names, constant_data, inverse, permuted
+from tinyrt.convert.passes.common import (
+    Names,
+    constant_data,
+    inverse,
+    moves_only_units,
+    permuted,
+)
+from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.convert.passes.region import Perm, Region, channels_last, flip_pays, region_around
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.transpose import TransposeAttrs
@@ -45,34 +52,34 @@ class _Flip:
 
     def _turn(self, name: str) -> None:
         """Settle under which names a member is read inside and outside."""
+        value = self.graph.value(name)
+        turned = replace(value, shape=permuted(value.shape, self.perm))
         if name in self.region.entries:
             self.inside[name] = self.region.entries[name].inputs[0]
         elif name in self.region.sources:
-            wish = self.names.new(name + _suffix(self.perm))
-            self.inside[name] = self._insert(name, name, self.perm, wish)
+            self.inside[name] = self.names.new(name + _suffix(self.perm))
+            self._insert(name, name, self.perm, replace(turned, name=self.inside[name]))
         else:
-            self._turn_computed(name)
+            self._turn_computed(value, turned)
 
-    def _turn_computed(self, name: str) -> None:
+    def _turn_computed(self, value: Value, turned: Value) -> None:
+        """The member keeps its name in the new layout, unless it is an output of the model."""
+        name, back = value.name, inverse(self.perm)
         is_output = name in self.graph.outputs
-        new = self.names.new(name + _suffix(self.perm)) if is_output else name
-        old = name if is_output else self.names.new(name + _suffix(inverse(self.perm)))
-        self.inside[name] = new
+        self.inside[name] = self.names.new(name + _suffix(self.perm)) if is_output else name
         if name in self.region.outside:
-            self.outside[name] = self._insert(name, new, inverse(self.perm), old)
-        value = self.graph.value(name)
-        self.values[new] = replace(value, name=new, shape=permuted(value.shape, self.perm))
+            self.outside[name] = name if is_output else self.names.new(name + _suffix(back))
+            old = replace(value, name=self.outside[name])
+            self._insert(name, self.inside[name], back, old)
+        self.values[self.inside[name]] = replace(turned, name=self.inside[name])
 
-    def _insert(self, member: str, source: str, perm: Perm, name: str) -> str:
+    def _insert(self, member: str, source: str, perm: Perm, output: Value) -> None:
         """A transpose right behind the op that computes the member."""
-        value = self.graph.value(member)
-        shape = permuted(value.shape, perm) if perm == self.perm else value.shape
-        self.values[name] = replace(value, name=name, shape=shape)
-        node = Node("transpose", name, (source,), (name,), TransposeAttrs(perm))
+        self.values[output.name] = output
+        node = Node("transpose", output.name, (source,), (output.name,), TransposeAttrs(perm))
         maker = self.graph.producer(member)
         where = self.at_start if maker is None else self.behind.setdefault(id(maker), [])
         where.append(node)
-        return name
 
     def _rewritten(self, node: Node) -> Node:
         """The node after the flip; a transpose that cancels becomes an identity."""
@@ -121,20 +128,34 @@ def _suffix(perm: Perm) -> str:
 
 
 def turn_input(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """An input that is only read through transposes to channels-last takes that layout."""
+    """An input that is only read through transposes to channels-last takes that layout.
+
+    Other readers may be such as absorb a transpose, which they get.
+    """
     source = graph.value(node.inputs[0])
     perm = channels_last(len(source.shape))
     if source.name not in graph.inputs or node.attrs.perm != perm or len(perm) < 3:
         return None
     readers = graph.consumers(source.name)
-    if source.name in graph.outputs or any(
-        n.op != "transpose" or n.attrs.perm != perm for n in readers
-    ):
+    others = [n for n in readers if n.op != "transpose" or n.attrs.perm != perm]
+    absorb = not moves_only_units(source.shape, perm) and all(
+        absorbs_transpose(graph, n, inverse(perm)) for n in others
+    )
+    if source.name in graph.outputs or (others and not absorb):
         return Refusal(node.name, f"the input '{source.name}' has other readers")
     turned = replace(source, shape=permuted(source.shape, perm))
-    identity = TransposeAttrs(tuple(range(len(perm))))
-    nodes = (replace(n, attrs=identity) if n in readers else n for n in graph.nodes)
-    return Patch(remove=graph.nodes, add=tuple(nodes), values=(turned,))
+    back = replace(source, name=Names(graph).new(source.name + _suffix(inverse(perm))))
+    attrs = TransposeAttrs(inverse(perm))
+    nodes = [Node("transpose", back.name, (source.name,), (back.name,), attrs)] if others else []
+    for reader in graph.nodes:
+        if any(reader is n for n in others):
+            inputs = tuple(back.name if n == source.name else n for n in reader.inputs)
+            nodes.append(replace(reader, inputs=inputs))
+        elif source.name in reader.inputs:
+            nodes.append(replace(reader, attrs=TransposeAttrs(tuple(range(len(perm))))))
+        else:
+            nodes.append(reader)
+    return Patch(remove=graph.nodes, add=tuple(nodes), values=(turned, back))
 
 
 def turn_output(graph: Graph, node: Node) -> Patch | Refusal | None:
