@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,11 +168,23 @@ class Graph:
 
     def consumers(self, name: str) -> list[Node]:
         """Nodes that read the value; empty for a mere output."""
-        return [n for n in self.nodes if name in n.inputs]
+        return list(self._consumers.get(name, ()))
 
     def producer(self, name: str) -> Node | None:
         """The node that writes the value; None for inputs and constants."""
-        return next((n for n in self.nodes if name in n.outputs), None)
+        return self._producers.get(name)
+
+    @cached_property
+    def _consumers(self) -> dict[str, list[Node]]:
+        readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                readers.setdefault(name, []).append(node)
+        return readers
+
+    @cached_property
+    def _producers(self) -> dict[str, Node]:
+        return {name: node for node in self.nodes for name in node.outputs}
 
     def with_nodes(self, nodes: Iterable[Node], values: Iterable[Value] = ()) -> Graph:
         """A copy with these nodes; ``values`` are added or replace those of the same name."""

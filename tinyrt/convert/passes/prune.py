@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.convert.passes.common import bypass, split_constant
-from tinyrt.ir import BoundNode, Graph, Node, Patch, Refusal, Rule
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 
 
 def remove_dead(graph: Graph, node: Node) -> Patch | None:
@@ -16,32 +16,33 @@ def remove_dead(graph: Graph, node: Node) -> Patch | None:
 
 def remove_identity(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(x) = x: reshape to the same shape, pad by nothing, x + 0, x * 1, ... go."""
-    bound = graph.bind(graph.nodes.index(node))
-    position = _identity_of(graph, bound)
+    if getattr(node.attrs, "activation", "NONE") != "NONE":
+        return None
+    position = _neutral_operand(graph, node) if node.op in NEUTRAL else _unchanged(graph, node)
     return None if position is None else bypass(graph, node, node.inputs[position])
 
 
-def _identity_of(graph: Graph, bound: BoundNode) -> int | None:
-    """Which input the node returns unchanged."""
-    node, attrs = bound.node, bound.attrs
-    if getattr(attrs, "activation", "NONE") != "NONE":
+def _neutral_operand(graph: Graph, node: Node) -> int | None:
+    """The operand that a binary op with a neutral constant returns unchanged."""
+    split = split_constant(graph, node)
+    if split is None or (split[0] == 1 and node.op == "sub"):
         return None
-    if node.op in NEUTRAL:
-        split = split_constant(graph, node)
-        if split is None or (split[0] == 1 and node.op == "sub"):
-            return None
-        position, constant = split
-        same = bound.input(position).shape == bound.output.shape
-        return position if same and np.all(constant == NEUTRAL[node.op]) else None
+    position, constant = split
+    same = graph.value(node.inputs[position]).shape == graph.value(node.outputs[0]).shape
+    return position if same and np.all(constant == NEUTRAL[node.op]) else None
+
+
+def _unchanged(graph: Graph, node: Node) -> int | None:
+    """Input 0 if an op that moves data leaves it as it is."""
     if node.op in ("reshape", "pad"):
-        is_identity = bound.input(0).shape == bound.output.shape
+        is_same = graph.value(node.inputs[0]).shape == graph.value(node.outputs[0]).shape
     elif node.op == "transpose":
-        is_identity = attrs.perm == tuple(sorted(attrs.perm))
+        is_same = node.attrs.perm == tuple(sorted(node.attrs.perm))
     elif node.op == "concatenation":
-        is_identity = len(node.inputs) == 1
+        is_same = len(node.inputs) == 1
     else:
-        is_identity = attrs.kernel == attrs.stride == (1, 1)
-    return 0 if is_identity else None
+        is_same = node.attrs.kernel == node.attrs.stride == (1, 1)
+    return 0 if is_same else None
 
 
 NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0}

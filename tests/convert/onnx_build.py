@@ -1,0 +1,120 @@
+"""Small ONNX models, and their comparison with onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.passes import optimise
+from tinyrt.ir import Graph, RewriteLog
+from tinyrt.ops.evaluate import evaluate
+
+FLOAT = onnx.TensorProto.FLOAT
+
+
+class OnnxModel:
+    """An ONNX model built node by node; every node's first output is named after its number."""
+
+    def __init__(self, opset: int = 13, seed: int = 0) -> None:
+        self.opset = opset
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def input(self, *shape: int | str | None, name: str = "x", dtype: int = FLOAT) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, list(shape)))
+        return name
+
+    def const(self, data, dtype=np.float32, name: str = "") -> str:
+        name = name or f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(data, dtype), name))
+        return name
+
+    def ints(self, *values: int) -> str:
+        return self.const(values, np.int64)
+
+    def weights(self, *shape: int, low: float = -1.0) -> str:
+        return self.const(self.rng.uniform(low, 1, shape))
+
+    def op(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attrs) -> str:
+        names = [f"t{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(outputs)]
+        self.nodes.append(
+            helper.make_node(
+                op, inputs, names, name=f"n{len(self.nodes)}", domain=domain or None, **attrs
+            )
+        )
+        return names[0]
+
+    def model(self, *outputs: str) -> onnx.ModelProto:
+        infos = [helper.make_tensor_value_info(o, FLOAT, None) for o in outputs]
+        graph = helper.make_graph(self.nodes, "test", self.inputs, infos, self.constants)
+        opsets = [helper.make_opsetid("", self.opset)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    def save(self, folder: Path, *outputs: str) -> Path:
+        path = folder / "model.onnx"
+        path.write_bytes(self.model(*outputs).SerializeToString())
+        return path
+
+
+def channels_last(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def expected(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """What onnxruntime answers, with its own rewriting switched off."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, feeds)
+
+
+def feeds_for(graph: Graph, seed: int = 0, scale: float = 1.0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        v.name: (scale * rng.standard_normal(v.shape)).astype(np.float32)
+        for v in graph.input_values
+    }
+
+
+def assert_close(found: np.ndarray, wanted: np.ndarray, tolerance: float = 1e-5) -> None:
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def assert_matches(path: Path, tolerance: float = 1e-5) -> tuple[Graph, RewriteLog]:
+    """Compare with onnxruntime as read, and optimised in either layout.
+
+    Returns the graph that is optimised for NHWC, and what the passes did. Shapes must tell
+    channels from height and width, or the layouts can't be told apart.
+    """
+    raw = read_onnx(path)
+    feeds = feeds_for(raw)
+    wanted = expected(path, feeds)
+    for graph in (raw, optimise(raw, keep_layout=True)):
+        for found, want in zip(evaluate(graph, feeds).values(), wanted, strict=True):
+            assert_close(found, want, tolerance)
+    log = RewriteLog()
+    graph = optimise(raw, log=log)
+    turned = {
+        v.name: x if v.shape == x.shape else channels_last(x)
+        for v, x in zip(graph.input_values, feeds.values(), strict=True)
+    }
+    for found, want in zip(evaluate(graph, turned).values(), wanted, strict=True):
+        assert_close(found, want if found.shape == want.shape else channels_last(want), tolerance)
+    assert graph.inputs == raw.inputs
+    assert graph.outputs == raw.outputs
+    return graph, log
+
+
+def count(graph: Graph, op: str) -> int:
+    return sum(node.op == op for node in graph.nodes)

@@ -1,0 +1,445 @@
+"""Every imported ONNX op against onnxruntime, over the opsets in which its form changed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.convert.onnx_build import OnnxModel, assert_matches
+
+Case = Callable[[OnnxModel], str]
+
+CASES: dict[str, tuple[Case, tuple[int, ...]]] = {}
+
+
+def case(*opsets: int) -> Callable[[Case], Case]:
+    def register(build: Case) -> Case:
+        CASES[build.__name__] = (build, opsets)
+        return build
+
+    return register
+
+
+@case(7, 11, 22)
+def conv_same(m):
+    return m.op("Conv", m.input(1, 3, 8, 6), m.weights(5, 3, 3, 3), m.weights(5), pads=[1] * 4)
+
+
+@case(11)
+def conv_asymmetric_pads_stride_dilation(m):
+    x, w = m.input(1, 3, 11, 9), m.weights(4, 3, 3, 2)
+    return m.op("Conv", x, w, pads=[2, 0, 1, 1], strides=[2, 3], dilations=[2, 1])
+
+
+@case(11)
+def conv_groups(m):
+    return m.op("Conv", m.input(1, 4, 7, 6), m.weights(6, 2, 3, 3), m.weights(6), group=2)
+
+
+@case(11)
+def conv_depthwise(m):
+    return m.op("Conv", m.input(2, 4, 7, 6), m.weights(4, 1, 3, 3), m.weights(4), group=4)
+
+
+@case(11)
+def conv_depthwise_multiplier(m):
+    return m.op("Conv", m.input(1, 3, 7, 6), m.weights(6, 1, 3, 3), group=3, pads=[1, 1, 1, 1])
+
+
+@case(11)
+def conv_auto_pad_upper(m):
+    x, w = m.input(1, 3, 8, 7), m.weights(5, 3, 3, 4)
+    return m.op("Conv", x, w, auto_pad="SAME_UPPER", strides=[2, 2])
+
+
+@case(11)
+def conv_auto_pad_lower(m):
+    x, w = m.input(1, 3, 8, 7), m.weights(5, 3, 3, 4)
+    return m.op("Conv", x, w, auto_pad="SAME_LOWER", strides=[2, 2])
+
+
+@case(11)
+def conv_auto_pad_valid(m):
+    return m.op("Conv", m.input(1, 3, 8, 7), m.weights(5, 3, 3, 4), auto_pad="VALID")
+
+
+@case(11)
+def conv_1d(m):
+    x, w = m.input(1, 3, 17), m.weights(5, 3, 4)
+    return m.op("Conv", x, w, m.weights(5), pads=[2, 1], strides=[2], dilations=[2])
+
+
+@case(11)
+def conv_1d_depthwise(m):
+    return m.op("Conv", m.input(1, 3, 17), m.weights(3, 1, 4), group=3)
+
+
+@case(7, 8, 10, 12, 22)
+def max_pool(m):
+    return m.op("MaxPool", m.input(1, 3, 9, 10), kernel_shape=[3, 2], strides=[2, 2])
+
+
+@case(12)
+def max_pool_same(m):
+    x = m.input(1, 3, 8, 7)
+    return m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+
+
+@case(12)
+def max_pool_centred(m):
+    x = m.input(1, 3, 8, 6)
+    return m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+
+
+@case(12)
+def max_pool_after_relu(m):
+    x = m.op("Relu", m.input(1, 3, 8, 6))
+    return m.op("MaxPool", x, kernel_shape=[2, 4], strides=[2, 2], pads=[1, 2, 0, 1])
+
+
+@case(12, 22)
+def max_pool_ceil(m):
+    x = m.input(1, 3, 8, 10)
+    return m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+
+
+@case(12)
+def max_pool_1d(m):
+    return m.op("MaxPool", m.input(1, 3, 16), kernel_shape=[2], strides=[2])
+
+
+@case(7, 11, 19, 22)
+def average_pool(m):
+    return m.op("AveragePool", m.input(1, 3, 8, 7), kernel_shape=[3, 2], strides=[2, 1])
+
+
+@case(11, 19)
+def average_pool_same(m):
+    x = m.input(1, 3, 8, 7)
+    return m.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+
+
+@case(7, 11, 19)
+def average_pool_counts_pads(m):
+    x, pads = m.input(1, 3, 8, 7), [1, 0, 1, 1]
+    return m.op("AveragePool", x, kernel_shape=[3, 3], pads=pads, count_include_pad=1)
+
+
+@case(11, 19)
+def average_pool_centred(m):
+    x = m.input(1, 3, 8, 6)
+    return m.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+
+
+@case(19)
+def average_pool_ceil(m):
+    x = m.input(1, 3, 8, 10)
+    return m.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+
+
+@case(7, 22)
+def global_average_pool(m):
+    return m.op("GlobalAveragePool", m.input(1, 3, 8, 7))
+
+
+@case(7, 22)
+def global_max_pool(m):
+    return m.op("GlobalMaxPool", m.input(1, 3, 8, 7))
+
+
+@case(7, 9, 11, 13)
+def gemm(m):
+    return m.op("Gemm", m.input(2, 6), m.weights(4, 6), m.weights(4), transB=1)
+
+
+@case(13)
+def gemm_scaled(m):
+    attrs = {"alpha": 0.5, "beta": 3.0, "transA": 1}
+    return m.op("Gemm", m.input(6, 2), m.weights(6, 4), m.weights(1, 4), **attrs)
+
+
+@case(13)
+def gemm_addend_matrix(m):
+    return m.op("Gemm", m.input(2, 6), m.weights(6, 4), m.weights(2, 4), beta=2.0)
+
+
+@case(13)
+def gemm_addend_column(m):
+    return m.op("Gemm", m.input(2, 6), m.weights(6, 4), m.weights(2, 1))
+
+
+@case(13)
+def gemm_addend_activation(m):
+    x, c = m.input(2, 6), m.input(2, 4, name="c")
+    return m.op("Gemm", x, m.weights(6, 4), c, beta=0.5)
+
+
+@case(13)
+def gemm_without_addend(m):
+    return m.op("Gemm", m.input(2, 6), m.weights(6, 4))
+
+
+@case(13)
+def gemm_constant_left(m):
+    return m.op("Gemm", m.weights(2, 6), m.input(6, 4), m.weights(4), alpha=2.0)
+
+
+@case(9, 13)
+def matmul(m):
+    return m.op("MatMul", m.input(2, 6), m.weights(6, 4))
+
+
+@case(13)
+def matmul_rank_3(m):
+    return m.op("MatMul", m.input(2, 5, 6), m.weights(6, 4))
+
+
+@case(13)
+def matmul_rank_4_unit_weights(m):
+    return m.op("MatMul", m.input(1, 2, 5, 6), m.weights(1, 1, 6, 4))
+
+
+@case(13)
+def matmul_vector(m):
+    return m.op("MatMul", m.input(2, 6), m.weights(6))
+
+
+@case(13)
+def matmul_constant_left(m):
+    return m.op("MatMul", m.weights(4, 6), m.input(2, 6, 5))
+
+
+def batch_norm(m, channels):
+    return [m.weights(channels), m.weights(channels), m.weights(channels), m.const([0.5] * channels)]
+
+
+@case(7, 9, 14, 15)
+def batch_norm_2d(m):
+    return m.op("BatchNormalization", m.input(1, 3, 5, 4), *batch_norm(m, 3), epsilon=1e-3)
+
+
+@case(15)
+def batch_norm_flat(m):
+    return m.op("BatchNormalization", m.input(2, 3), *batch_norm(m, 3))
+
+
+@case(15)
+def batch_norm_1d(m):
+    return m.op("BatchNormalization", m.input(1, 3, 5), *batch_norm(m, 3))
+
+
+@case(7, 13)
+def relu(m):
+    return m.op("Relu", m.input(2, 5))
+
+
+def clip(low, high):
+    def build(m):
+        x = m.op("Mul", m.input(2, 5), m.const(4.0))
+        if m.opset < 11:
+            attrs = {k: float(v) for k, v in (("min", low), ("max", high)) if v is not None}
+            return m.op("Clip", x, **attrs)
+        limits = ["" if v is None else m.const(v) for v in (low, high)]
+        return m.op("Clip", x, *limits)
+
+    build.__name__ = f"clip_{low}_{high}"
+    return build
+
+
+for limits in ((0, 6), (0, None), (-1, 1), (0, 3), (-2.5, 1.5), (None, 2), (None, None)):
+    case(7, 11, 13)(clip(*limits))
+
+
+@case(7, 13)
+def sigmoid(m):
+    return m.op("Sigmoid", m.input(2, 5))
+
+
+@case(7, 13)
+def tanh(m):
+    return m.op("Tanh", m.input(2, 5))
+
+
+@case(7, 11, 13)
+def softmax_default_axis(m):
+    return m.op("Softmax", m.input(2, 3, 4))
+
+
+@case(11, 13)
+def softmax_axis_1(m):
+    return m.op("Softmax", m.input(2, 3, 4, 5), axis=1)
+
+
+@case(11, 13)
+def softmax_last(m):
+    return m.op("Softmax", m.input(2, 3, 4), axis=-1)
+
+
+@case(7, 13)
+def add_channels(m):
+    return m.op("Add", m.input(1, 3, 5, 4), m.weights(3, 1, 1))
+
+
+@case(13)
+def add_activations(m):
+    return m.op("Add", m.input(2, 3, 4), m.input(3, 1, name="y"))
+
+
+@case(7, 13)
+def sub_constant(m):
+    return m.op("Sub", m.input(2, 5), m.weights(5))
+
+
+@case(13)
+def sub_from_constant(m):
+    return m.op("Sub", m.weights(5), m.input(2, 5))
+
+
+@case(13)
+def sub_activations(m):
+    return m.op("Sub", m.input(2, 5), m.input(2, 5, name="y"))
+
+
+@case(7, 13)
+def mul_scalar(m):
+    return m.op("Mul", m.input(2, 5), m.const(3.0))
+
+
+@case(13)
+def mul_activations(m):
+    return m.op("Mul", m.input(1, 3, 4, 5), m.input(1, 3, 1, 1, name="y"))
+
+
+@case(7, 13)
+def div_constant(m):
+    return m.op("Div", m.input(2, 5), m.const([1.5, 2, 3, 4, -5]))
+
+
+@case(13)
+def neg(m):
+    return m.op("Neg", m.input(2, 5))
+
+
+@case(8, 13)
+def min_max_sum(m):
+    x, y = m.input(2, 5), m.input(2, 5, name="y")
+    lowest = m.op("Min", x, y, m.const(0.5))
+    return m.op("Sum", m.op("Max", x, m.weights(5)), lowest, y)
+
+
+@case(7, 11, 13, 18)
+def reduce_mean(m):
+    x = m.input(2, 3, 4, 5)
+    if m.opset < 18:
+        return m.op("ReduceMean", x, axes=[-1, 1], keepdims=0)
+    return m.op("ReduceMean", x, m.ints(-1, 1), keepdims=0)
+
+
+@case(13, 18)
+def reduce_mean_everything(m):
+    return m.op("ReduceMean", m.input(2, 3, 4))
+
+
+@case(7, 13, 14, 21)
+def reshape(m):
+    return m.op("Reshape", m.input(2, 3, 4), m.ints(0, -1, 2))
+
+
+@case(14)
+def reshape_allowzero(m):
+    return m.op("Reshape", m.input(2, 3, 4), m.ints(6, -1), allowzero=1)
+
+
+@case(7, 9, 11, 13)
+def flatten(m):
+    return m.op("Flatten", m.input(2, 3, 4), axis=2)
+
+
+@case(11, 13)
+def flatten_negative_axis(m):
+    return m.op("Flatten", m.input(2, 3, 4), axis=-2)
+
+
+@case(7, 11, 13)
+def squeeze_unsqueeze(m):
+    x = m.input(1, 3, 1, 4)
+    if m.opset < 13:
+        return m.op("Unsqueeze", m.op("Squeeze", x, axes=[0, 2]), axes=[1, 3])
+    return m.op("Unsqueeze", m.op("Squeeze", x, m.ints(0, -2)), m.ints(1, -1))
+
+
+@case(13)
+def squeeze_everything(m):
+    return m.op("Squeeze", m.input(1, 3, 1, 4))
+
+
+@case(7, 13)
+def transpose(m):
+    return m.op("Transpose", m.input(2, 3, 4), perm=[1, 2, 0])
+
+
+@case(13)
+def transpose_reverses(m):
+    return m.op("Transpose", m.input(2, 3, 4))
+
+
+@case(7, 11, 13)
+def concat(m):
+    x, y = m.input(2, 3, 4), m.input(2, 2, 4, name="y")
+    return m.op("Concat", x, m.weights(2, 1, 4), y, axis=1)
+
+
+@case(7, 11, 13, 18)
+def pad(m):
+    x, pads = m.input(1, 3, 4, 5), (0, 1, 2, 0, 0, 0, 1, 3)
+    if m.opset < 11:
+        return m.op("Pad", x, pads=pads, value=1.5)
+    return m.op("Pad", x, m.ints(*pads), m.const(1.5))
+
+
+@case(18)
+def pad_axes(m):
+    return m.op("Pad", m.input(1, 3, 4), m.ints(1, 2), "", m.ints(-1))
+
+
+@case(7, 10, 12, 13)
+def identity_dropout(m):
+    x = m.op("Identity", m.input(2, 5))
+    if m.opset < 12:
+        return m.op("Dropout", x, ratio=0.3)
+    return m.op("Dropout", x, m.const(0.3), m.const(False, bool))
+
+
+@pytest.mark.parametrize(
+    ("name", "opset"), [(name, opset) for name, (_, opsets) in CASES.items() for opset in opsets]
+)
+def test_matches_onnxruntime(name, opset, tmp_path):
+    model = OnnxModel(opset)
+    assert_matches(model.save(tmp_path, CASES[name][0](model)))
+
+
+def test_every_importer_is_tested():
+    from tinyrt.convert.onnx_ops import IMPORTERS
+
+    used = set()
+    for build, opsets in CASES.values():
+        model = OnnxModel(opsets[-1])
+        build(model)
+        used.update(node.op_type for node in model.nodes)
+    assert used == set(IMPORTERS) - {"Cast"}
+
+
+def test_casts_to_float_vanish(tmp_path):
+    m = OnnxModel()
+    y = m.op("Cast", m.op("Relu", m.input(2, 5)), to=1)
+    graph, _ = assert_matches(m.save(tmp_path, y))
+    assert [node.op for node in graph.nodes] == ["relu"]
+
+
+def test_one_value_may_be_several_outputs(tmp_path):
+    m = OnnxModel()
+    x = m.input(1, 3, 5, 4)
+    y = m.op("Conv", x, m.weights(2, 3, 3, 3))
+    graph, _ = assert_matches(m.save(tmp_path, y, m.op("Identity", y), m.op("Identity", x)))
+    assert len(set(graph.outputs)) == 3
+    assert np.prod(graph.output_values[0].shape) == 12
