@@ -9,7 +9,7 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
-	@$(MAKE) --no-print-directory $(READY)
+	@$(MAKE) --silent $(READY)
 
 $(READY): pyproject.toml tools/setup_python.sh
 	@PYTHON="$(PYTHON)" tools/setup_python.sh $(VENV)
