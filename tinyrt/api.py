@@ -16,6 +16,7 @@ from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import LABELS, load_inputs, load_npz
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
+from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import DType, Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory
@@ -156,7 +157,7 @@ def evaluate(
     *,
     labels: Array | None = None,
     against: str | Path | None = None,
-    backend: str = "reference",
+    backend: str = DEFAULT_BACKEND,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Accuracy of a model on data, and its distance from another model.
@@ -186,7 +187,7 @@ def run_model(
     model: str | Path,
     inputs: Data,
     *,
-    backend: str = "reference",
+    backend: str = DEFAULT_BACKEND,
     progress: Progress | None = None,
 ) -> dict[str, Array]:
     """Outputs of a model by name: real values for float inputs, raw ones for int8 inputs.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
+from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 
@@ -55,7 +56,7 @@ def evaluate_graph(
     labels: Array | None = None,
     against: Graph | None = None,
     *,
-    backend: str = "reference",
+    backend: str = DEFAULT_BACKEND,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a model on data.

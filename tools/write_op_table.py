@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tinyrt.ops.support import support_markdown
+from tinyrt.interpreter.support import support_markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
 INTRODUCTION = """# Ops

@@ -13,6 +13,7 @@ from tinyrt import __version__
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.errors import TinyrtError
+from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import Shape
 
 app = typer.Typer(
@@ -149,7 +150,7 @@ def run(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
     ],
-    backend: Backend = "reference",
+    backend: Backend = DEFAULT_BACKEND,
     json: Json = False,
 ) -> None:
     """Run a model: float inputs give float outputs, int8 inputs raw int8 outputs."""
@@ -174,7 +175,7 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option("--against", help="A model to compare with.", show_default=False)
     ] = None,
-    backend: Backend = "reference",
+    backend: Backend = DEFAULT_BACKEND,
     json: Json = False,
 ) -> None:
     """Accuracy on labelled data, and the distance from another model."""
@@ -275,7 +276,7 @@ def emulate(
 @app.command()
 def ops(json: Json = False) -> None:
     """Which op runs where, and for which dtypes."""
-    from tinyrt.ops.support import support_rows
+    from tinyrt.interpreter.support import support_rows
 
     with reporting(json) as report:
         rows = support_rows()

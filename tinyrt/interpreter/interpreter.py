@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
 from tinyrt.errors import DataError, TinyrtError, UnsupportedError
-from tinyrt.interpreter import reference
+from tinyrt.interpreter import numba_backend, reference
 from tinyrt.interpreter.batch import rebatch
+from tinyrt.interpreter.program import Prepare, Program
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan, plan_memory
 
-BACKENDS: dict[str, Callable[..., reference.Step]] = {"reference": reference.prepare}
-"""Backend name -> what turns a node and its tensors into a call."""
+BACKENDS: dict[str, Prepare] = {
+    "numba": numba_backend.prepare,
+    "reference": reference.prepare,
+}
+"""Backend name -> what turns a graph and its tensors into a program."""
+
+DEFAULT_BACKEND = "numba"
 
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 
@@ -45,7 +51,7 @@ class Interpreter:
         model_path: str | Path | None = None,
         model_content: bytes | None = None,
         *,
-        backend: str = "reference",
+        backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
@@ -58,7 +64,7 @@ class Interpreter:
 
     @classmethod
     def from_graph(
-        cls, graph: Graph, *, backend: str = "reference", on_op: OnOp | None = None
+        cls, graph: Graph, *, backend: str = DEFAULT_BACKEND, on_op: OnOp | None = None
     ) -> Interpreter:
         """An interpreter of a graph in memory, e.g. one that is not quantised yet."""
         interpreter = cls.__new__(cls)
@@ -74,7 +80,7 @@ class Interpreter:
         self._on_op = on_op
         self._plan: ArenaPlan | None = None
         self._tensors: dict[str, NDArray[Any]] = {}
-        self._steps: list[tuple[BoundNode, reference.Step]] = []
+        self._program: Program | None = None
 
     @property
     def plan(self) -> ArenaPlan:
@@ -85,7 +91,7 @@ class Interpreter:
 
         """
         if self._plan is None:
-            raise TinyrtError("tensors are not allocated", hint="call allocate_tensors() first")
+            raise _not_allocated()
         return self._plan
 
     def allocate_tensors(self) -> None:
@@ -96,18 +102,20 @@ class Interpreter:
         for name, offset in plan.offsets.items():
             if name in self.graph.values:
                 tensors[name] = _view(arena, offset, self.graph.value(name))
-        prepare = BACKENDS[self.backend]
-        self._steps = [(node, prepare(node, tensors)) for node in self.graph.bound()]
+        self._program = BACKENDS[self.backend](self.graph, tensors)
         self._tensors = tensors
         self._plan = plan
 
     def invoke(self) -> None:
         """Run the model on the inputs that were set."""
-        self.plan  # noqa: B018 - raises before tensors are allocated
-        for node, step in self._steps:
-            step()
-            if self._on_op is not None:
-                self._on_op(node, self._tensors[node.output.name])
+        if self._program is None:
+            raise _not_allocated()
+        if self._on_op is None:
+            self._program.run()
+            return
+        for node in self.graph.bound():
+            self._program.run_op(node.index)
+            self._on_op(node, self._tensors[node.output.name])
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
         """Change the batch size: ``tensor_size`` may differ in its first element only.
@@ -126,7 +134,7 @@ class Interpreter:
             )
         if size[0] != value.shape[0]:
             self.graph = rebatch(self._model, size[0])
-            self._plan, self._steps, self._tensors = None, [], {}
+            self._plan, self._program, self._tensors = None, None, {}
 
     def set_tensor(self, tensor_index: int, value: NDArray[Any]) -> None:
         """Copy an array into an input tensor.
@@ -194,6 +202,10 @@ class Interpreter:
             },
             "sparsity_parameters": {},
         }
+
+
+def _not_allocated() -> TinyrtError:
+    return TinyrtError("tensors are not allocated", hint="call allocate_tensors() first")
 
 
 def _view(arena: NDArray[np.uint8], offset: int, value: Value) -> NDArray[Any]:

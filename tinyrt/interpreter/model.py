@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import DataError, ShapeError, error_context
-from tinyrt.interpreter.interpreter import Interpreter, OnOp
+from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, Interpreter, OnOp
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
 
@@ -21,7 +21,7 @@ BATCH = 32
 """Samples per invoke: large enough for matrix products, small enough for the caches."""
 
 
-def load(path: str | Path, *, backend: str = "reference") -> Model:
+def load(path: str | Path, *, backend: str = DEFAULT_BACKEND) -> Model:
     """Open a .tflite model for calling.
 
     Raises:
@@ -44,7 +44,7 @@ class Model:
         self,
         graph: Graph,
         *,
-        backend: str = "reference",
+        backend: str = DEFAULT_BACKEND,
         file: str | None = None,
         on_op: OnOp | None = None,
     ) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from tinyrt.ir import BoundNode
+from tinyrt.interpreter.program import Program, Step, StepList, Tensors
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops.evaluate import reference_kernel
 
-Step = Callable[[], None]
+
+def prepare(graph: Graph, tensors: Tensors) -> Program:
+    """One NumPy call per op.
+
+    Raises:
+        UnsupportedError: an op has no reference for its dtypes.
+
+    """
+    return StepList([reference_step(node, tensors) for node in graph.bound()])
 
 
-def prepare(node: BoundNode, tensors: Mapping[str, NDArray[Any]]) -> Step:
+def reference_step(node: BoundNode, tensors: Tensors) -> Step:
     """A call that reads the node's input tensors and writes its output tensor in place.
 
     Raises:

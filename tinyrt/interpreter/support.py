@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.interpreter.numba_backend import KERNELS
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import OpSpec, Quant
 
@@ -13,6 +14,7 @@ def support_rows() -> list[dict[str, str]]:
             "op": spec.name,
             "quantisation": spec.quant.value,
             "reference": _reference(spec),
+            "numba": _numba(spec),
             "C": _integer(spec) if spec.emit_c is not None else "-",
             "gradient": "f32" if spec.vjp is not None else "-",
         }
@@ -33,6 +35,12 @@ def _reference(spec: OpSpec) -> str:
         return _integer(spec)
     found = [name for name, ref in (("f32", spec.ref_f32), ("s8", spec.ref_s8)) if ref]
     return " ".join(found) or "-"
+
+
+def _numba(spec: OpSpec) -> str:
+    """What is compiled, and what the backend leaves to the NumPy reference."""
+    compiled = _integer(spec) if spec.name in KERNELS else ""
+    return " ".join(filter(None, ["f32 (NumPy)" if spec.ref_f32 else "", compiled])) or "-"
 
 
 def _integer(spec: OpSpec) -> str:

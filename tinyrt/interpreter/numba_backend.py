@@ -1,0 +1,126 @@
+"""Backend ``numba``: compiled int8 kernels, the whole model in one call.
+
+Float ops run the NumPy reference, which spends its time in BLAS; ``support`` says so. numba itself
+is imported when the first int8 op is prepared.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.program import Program, Step, StepList, Tensors
+from tinyrt.interpreter.reference import reference_step
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import is_integer
+
+if TYPE_CHECKING:
+    from tinyrt.interpreter.numba_kernels.abi import Call
+    from tinyrt.interpreter.numba_kernels.workspace import Workspace
+
+KERNELS: dict[str, str] = {
+    "add": "elementwise.pack_add",
+    "average_pool2d": "pool.pack_average",
+    "concatenation": "movement.pack_concatenation",
+    "conv2d": "conv2d.pack",
+    "depthwise_conv2d": "depthwise_conv2d.pack",
+    "dequantize": "quantize.pack_dequantize",
+    "fully_connected": "fully_connected.pack",
+    "logistic": "lut.pack",
+    "max_pool2d": "pool.pack_max",
+    "maximum": "elementwise.pack_maximum",
+    "mean": "mean.pack",
+    "minimum": "elementwise.pack_minimum",
+    "mul": "elementwise.pack_mul",
+    "pad": "movement.pack_pad",
+    "quantize": "quantize.pack_quantize",
+    "relu": "lut.pack",
+    "relu6": "lut.pack",
+    "relu_n1_to_1": "lut.pack",
+    "reshape": "movement.pack_reshape",
+    "softmax": "softmax.pack",
+    "sub": "elementwise.pack_sub",
+    "tanh": "lut.pack",
+    "transpose": "movement.pack_transpose",
+}
+"""Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel."""
+
+
+def prepare(graph: Graph, tensors: Tensors) -> Program:
+    """Pack every int8 op for its kernel; float ops become NumPy calls.
+
+    Raises:
+        UnsupportedError: an int8 op has no kernel here, or a float op has no reference.
+
+    """
+    nodes = list(graph.bound())
+    if not any(is_integer(node) for node in nodes):
+        return StepList([reference_step(node, tensors) for node in nodes])
+    return _Compiled(nodes, tensors)
+
+
+class _Compiled:
+    """Runs of compiled ops, each one call, with NumPy calls between them."""
+
+    def __init__(self, nodes: list[BoundNode], tensors: Tensors) -> None:
+        from tinyrt.interpreter.numba_kernels.abi import address, address_of, runner
+        from tinyrt.interpreter.numba_kernels.workspace import Workspace
+
+        workspace = Workspace(tensors)
+        calls = {n.index: _pack(n, workspace) for n in nodes if is_integer(n)}
+        scratch = workspace.scratch()
+        self._table = np.zeros((len(nodes), 2), np.int64)
+        self._kept: list[Any] = [workspace]
+        for index, call in calls.items():
+            row = call.row._replace(scratch=scratch) if "scratch" in call.row._fields else call.row
+            arguments: NDArray[np.int64] = np.array(row, np.int64)
+            self._kept.append(arguments)
+            self._table[index] = address_of(call.kernel), address(arguments)
+        self._run_rows = partial(runner(), address(self._table))
+        self._numpy = {n.index: reference_step(n, tensors) for n in nodes if n.index not in calls}
+        self._spans = [
+            step
+            for compiled, indices in groupby(range(len(nodes)), key=calls.__contains__)
+            for step in self._span(compiled, list(indices))
+        ]
+        self.packed_bytes = workspace.packed_bytes
+
+    def _span(self, compiled: bool, indices: list[int]) -> list[Step]:
+        if not compiled:
+            return [self._numpy[i] for i in indices]
+        return [partial(self._run_rows, indices[0], indices[-1] + 1)]
+
+    def run(self) -> None:
+        """Run all ops."""
+        for span in self._spans:
+            span()
+
+    def run_op(self, index: int) -> None:
+        """Run one op."""
+        if index in self._numpy:
+            self._numpy[index]()
+        else:
+            self._run_rows(index, index + 1)
+
+
+def _pack(node: BoundNode, workspace: Workspace) -> Call:
+    spec, where = OPS[node.op], KERNELS.get(node.op)
+    if where is None or spec.prepare_s8 is None:
+        raise UnsupportedError(
+            f"backend numba has no int8 kernel for {node.op}",
+            op=node.describe(),
+            expected=", ".join(KERNELS),
+            hint="choose backend 'reference'",
+        )
+    module, function = where.split(".")
+    package = f"{__package__}.numba_kernels"
+    pack = getattr(import_module(f"{package}.{module}"), function)
+    call: Call = pack(node, spec.prepare_s8(node), workspace)
+    return call

@@ -1,0 +1,167 @@
+"""How kernels are called: each takes the address of one row of int64 arguments.
+
+A row is a ``NamedTuple`` class that both sides share: the kernel reads it by name, the packing side
+fills it by name. Tensors, weights and scratch memory appear in it as addresses, so that a model is
+one table of (kernel, row) and running it is one call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import extending
+from numba.core import event, types
+
+Kernel = Callable[[int], None]
+"""A plain function of a row's address, written in what numba compiles."""
+
+
+class Call(NamedTuple):
+    """A kernel and the row of arguments that it is called with."""
+
+    kernel: Kernel
+    row: Any
+
+
+_KERNEL = types.void(types.int64)
+_RUN = types.void(types.int64, types.int64, types.int64)
+
+
+Subroutine = TypeVar("Subroutine", bound=Callable[..., Any])
+Intrinsic = Callable[..., Any]
+Int = int | np.int64
+"""An integer in compiled code: all of them are 64 bits wide."""
+
+
+def subroutine(function: Subroutine) -> Subroutine:
+    """Compile a function for kernels to call."""
+    compiled: Subroutine = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
+def intrinsic(typing: Callable[..., Any]) -> Intrinsic:
+    """Make a function of compiled code from one that types it and writes its LLVM code."""
+    function: Intrinsic = extending.intrinsic(typing)
+    return function
+
+
+@intrinsic
+def row_of(typingctx: Any, address: Any, cls: Any) -> Any:
+    """The row at an address, as an instance of the ``NamedTuple`` class ``cls``."""
+    del typingctx
+    fields = cls.instance_class._fields
+    kind = types.NamedUniTuple  # type: ignore[attr-defined]
+    row = kind(types.int64, len(fields), cls.instance_class)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        at = (builder.gep(base, [ir.IntType(32)(i)]) for i in range(len(fields)))
+        values = [builder.load(pointer) for pointer in at]
+        return context.make_tuple(builder, signature.return_type, values)
+
+    return row(address, cls), codegen
+
+
+def _pointer_to(element: Any) -> Intrinsic:
+    @intrinsic
+    def pointer(typingctx: Any, address: Any) -> Any:
+        del typingctx
+        result = types.CPointer(element)  # type: ignore[attr-defined]
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return result(types.int64), codegen
+
+    return pointer
+
+
+s8_at = _pointer_to(types.int8)
+u8_at = _pointer_to(types.uint8)
+s32_at = _pointer_to(types.int32)
+s64_at = _pointer_to(types.int64)
+f32_at = _pointer_to(types.float32)
+
+
+@intrinsic
+def _call(typingctx: Any, kernel: Any, row: Any) -> Any:
+    del typingctx
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
+        builder.call(builder.inttoptr(args[0], function.as_pointer()), [args[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+def _run_rows(table: int, first: int, last: int) -> None:
+    rows = s64_at(table)
+    for i in range(first, last):
+        _call(rows[2 * i], rows[2 * i + 1])
+
+
+@cache
+def address_of(kernel: Kernel) -> int:
+    """The address of the compiled kernel; compiles it, or loads it from the disk cache."""
+    return int(_compiled(kernel, _KERNEL).address)
+
+
+@cache
+def runner() -> Callable[[int, int, int], None]:
+    """``run(table, first, last)``: calls rows ``first`` to ``last - 1`` without holding the GIL."""
+    function: Callable[[int, int, int], None] = _compiled(_run_rows, _RUN).ctypes
+    return function
+
+
+def _compiled(function: Callable[..., None], signature: Any) -> Any:
+    # numba looks at the age of the one file that a cached function stands in; the name carries
+    # the rest, so that a change anywhere in this package compiles it again.
+    function.__qualname__ = f"{function.__name__}_{_fingerprint()}"
+    event.register("numba:run_pass", _NOTICE)
+    try:
+        return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+    except RuntimeError:  # no folder that the cache may be written to
+        return numba.cfunc(signature, error_model="numpy")(function)
+    finally:
+        event.unregister("numba:run_pass", _NOTICE)
+
+
+class _Notice(event.Listener):  # type: ignore[misc]
+    """Says once that something is being compiled: passes only run where the cache has nothing."""
+
+    def __init__(self) -> None:
+        self.given = False
+
+    def on_start(self, event: event.Event) -> None:
+        """The first pass of the first kernel."""
+        if not self.given:
+            self.given = True
+            print("tinyrt: compiling kernels for this CPU (cached for later runs)", file=sys.stderr)
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to say."""
+
+
+_NOTICE = _Notice()
+
+
+@cache
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    """The address of an array's first element."""
+    return int(array.ctypes.data)

@@ -1,0 +1,99 @@
+"""Sums of products with weights: the loop over pixels and channels that conv2d and dense share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.interpreter.numba_kernels.abi import subroutine
+from tinyrt.interpreter.numba_kernels.tile import LANE_BYTES, QUANT_BYTES, product_tile
+from tinyrt.interpreter.numba_kernels.vector import LANES, WIDE
+from tinyrt.interpreter.numba_kernels.workspace import channel_vectors
+
+# A block of sums that stays in registers with the weights and the input it needs.
+TILE_PIXELS, TILE_VECTORS = (8, 2) if WIDE else (4, 1)
+ROW_VECTORS = 8 if WIDE else 4
+
+_block = product_tile(TILE_PIXELS, TILE_VECTORS)
+_column = product_tile(TILE_PIXELS, 1)
+_row = product_tile(1, ROW_VECTORS)
+_single = product_tile(1, 1)
+
+
+@subroutine
+def product(
+    x: int,
+    pixels: int,
+    offsets: int,
+    steps: int,
+    count: int,
+    w: int,
+    quant: int,
+    y: int,
+    stride: int,
+    channels: int,
+    y_zp: int,
+    low: int,
+    high: int,
+) -> None:
+    """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
+    w_bytes = count * LANE_BYTES
+    tiled = pixels if pixels >= TILE_PIXELS else 0
+    c = 0
+    while c < channels:
+        left = channels - c
+        v = c // LANES
+        w_at, q_at = w + v * w_bytes, quant + v * QUANT_BYTES
+        wide = left > (TILE_VECTORS - 1) * LANES
+        for start in range(0, tiled, TILE_PIXELS):
+            # The last tile overlaps the one before it rather than leave single pixels.
+            i = min(start, pixels - TILE_PIXELS)
+            at, y_at = offsets + 4 * i, y + i * stride + c
+            if wide:
+                _block(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+            else:
+                _column(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+        if tiled:
+            c += TILE_VECTORS * LANES if wide else LANES
+            continue
+        wide = left > (ROW_VECTORS - 1) * LANES
+        for i in range(pixels):
+            at, y_at = offsets + 4 * i, y + i * stride + c
+            if wide:
+                _row(x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high)
+            else:
+                _single(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+        c += ROW_VECTORS * LANES if wide else LANES
+
+
+def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights in the order in which tiles read them.
+
+    Args:
+        w: (channels, segments, length): what each output channel multiplies with runs of input
+            bytes; runs are filled up with zeros to whole steps of four.
+
+    Returns:
+        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros.
+
+    """
+    channels, segments, length = w.shape
+    vectors, fours = channel_vectors(channels), -(-length // 4)
+    padded = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
+    padded[:channels, :, :length] = w
+    order = padded.reshape(vectors, LANES, segments * fours, 4)
+    return np.ascontiguousarray(order.transpose(0, 2, 1, 3))
+
+
+def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
+    """Where each step of four bytes lies, for runs of ``length`` bytes with these starts."""
+    fours = 4 * np.arange(-(-length // 4))
+    return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)

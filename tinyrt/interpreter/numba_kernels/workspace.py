@@ -1,0 +1,125 @@
+"""What kernels need besides tensors: packed constants and scratch memory, all before invoking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.numba_kernels.abi import address
+from tinyrt.interpreter.numba_kernels.vector import LANES
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.requant import Requant
+
+ALIGNMENT = 64
+SLACK = 64
+"""Bytes behind a scratch buffer that vector loads may touch."""
+SIGN = 128
+"""Flipping an int8's sign bit and reading it unsigned adds this."""
+
+
+class Workspace:
+    """Hands out addresses, and keeps what they point to alive.
+
+    Attributes:
+        packed_bytes: bytes of constants that were copied into another order.
+
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        self._tensors = tensors
+        self._kept: list[NDArray[Any]] = []
+        self._scratch_bytes = 0
+        self.packed_bytes = 0
+
+    def tensor(self, value: Value) -> int:
+        """The address of a tensor: in the arena, or in the model file."""
+        array = self._tensors[value.name]
+        if not array.flags.c_contiguous or array.ctypes.data % array.itemsize:
+            return self.pack(array)
+        return address(array)
+
+    def pack(self, array: NDArray[Any]) -> int:
+        """The address of an aligned copy."""
+        copy = aligned(array.nbytes)
+        copy.view(array.dtype)[...] = array.reshape(-1)
+        self._kept.append(copy)
+        self.packed_bytes += array.nbytes
+        return address(copy)
+
+    def weights(self, node: BoundNode) -> NDArray[np.int8]:
+        """Input 1, which the model must hold.
+
+        Raises:
+            UnsupportedError: it is computed while the model runs.
+
+        """
+        return _constant(node, node.input(1))
+
+    def bias(self, node: BoundNode) -> NDArray[np.int32] | None:
+        """Input 2 where there is one, which the model must hold; raises as ``weights``."""
+        value = node.optional(2)
+        return None if value is None else _constant(node, value)
+
+    def need_scratch(self, nbytes: int) -> None:
+        """Ask for that much scratch memory; all ops share it."""
+        self._scratch_bytes = max(self._scratch_bytes, nbytes + SLACK)
+
+    def scratch(self) -> int:
+        """The address of the scratch memory, once every op has asked."""
+        buffer = aligned(self._scratch_bytes)
+        self._kept.append(buffer)
+        return address(buffer)
+
+
+def _constant(node: BoundNode, value: Value) -> NDArray[Any]:
+    if value.data is None:
+        raise UnsupportedError(
+            "weights or bias are computed while the model runs",
+            op=node.describe(),
+            tensor=value.describe(),
+            expected="constants",
+            hint="choose backend 'reference'",
+        )
+    return value.data
+
+
+def aligned(nbytes: int) -> NDArray[np.uint8]:
+    """Zeroed bytes at an address that is a multiple of ``ALIGNMENT``."""
+    raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
+    start = -address(raw) % ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+def channel_vectors(channels: int) -> int:
+    """Vectors of ``LANES`` that hold that many channels."""
+    return -(-channels // LANES)
+
+
+def pack_quant(
+    requant: Requant, bias: NDArray[Any] | None, x_zp: int, sums: NDArray[np.int64], groups: int = 1
+) -> NDArray[np.int32]:
+    """Bias and requantisation constants as tiles read them: (groups, vectors, 4, LANES).
+
+    The tiles see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
+    2**32 as in the accumulator.
+
+    Args:
+        requant: mantissas and exponents per output channel.
+        bias: one per output channel, or None.
+        x_zp: the input's zero point.
+        sums: the sum of each output channel's weights.
+        groups: how many groups of channels start a new vector.
+
+    """
+    total = -(x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
+    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
+    constants = np.stack([total.astype(np.int32), requant.mult, left, right], axis=1)
+    channels = len(sums) // groups
+    rows = np.zeros((groups, channel_vectors(channels) * LANES, 4), np.int32)
+    rows[:, :channels] = constants.reshape(groups, channels, 4)
+    by_vector = rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)
+    return np.ascontiguousarray(by_vector)
