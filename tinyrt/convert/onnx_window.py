@@ -101,8 +101,9 @@ def _spatial_rank(call: Call, x: Value) -> int:
 def _channels_last(call: Call, x: Value) -> Value:
     """(n, c, h, w) or (n, c, l) -> (n, h, w, c)."""
     rank = len(x.shape)
-    y = call.transpose(x, (0, *range(2, rank), 1), f"{x.name}.nhwc")
-    return call.reshape(y, (y.shape[0], *_height_width(y.shape[1:-1], 1), y.shape[-1]), y.name)
+    name = f"{x.name}.nhwc"
+    y = call.transpose(x, (0, *range(2, rank), 1), name if rank == 4 else f"{x.name}.nlc")
+    return call.reshape(y, (y.shape[0], *_height_width(y.shape[1:-1], 1), y.shape[-1]), name)
 
 
 def _channels_first(call: Call, y: Value, rank: int) -> Value:

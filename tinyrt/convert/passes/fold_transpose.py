@@ -31,14 +31,17 @@ def absorbs_transpose(graph: Graph, node: Node, perm: tuple[int, ...]) -> bool:
 def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(transpose(x)) @ w.T = reshape(x) @ w'.T, where w' has its columns permuted alike."""
     transpose = producer(graph, node, op="transpose")
-    if transpose is None:
+    readers = graph.consumers(node.outputs[0])
+    if transpose is None or not any(n.op == "fully_connected" for n in readers):
         return None
     perm, shape = transpose.attrs.perm, graph.value(transpose.outputs[0]).shape
     if moves_only_units(graph.value(transpose.inputs[0]).shape, perm):
         return None
     turned = _turned_weights(graph, node, shape, perm)
     if turned is None:
-        return Refusal(node.name, "it feeds more than rows of products with constant weights")
+        return Refusal(
+            node.name, "not all that reads it are products of rows with constant weights"
+        )
     names, values, nodes = Names(graph), [], []
     for other in graph.nodes:
         if other is node:

@@ -57,10 +57,11 @@ def sink_reshapes(graph: Graph, node: Node) -> Patch | Refusal | None:
         graph.value(node.outputs[0]).shape
     }:
         return Refusal(node.name, f"its operands come from shapes {x.shape} and {y.shape}")
-    if not all(is_private(graph, r.outputs[0]) for r in (first, second)):
-        return Refusal(node.name, "one of its operands has other readers")
+    falling = tuple(r for r in (first, second) if is_private(graph, r.outputs[0]))
+    if not falling:
+        return Refusal(node.name, "both of its operands have other readers")
     moved = replace(node, inputs=(x.name, y.name))
-    return _reshaped_behind(graph, Names(graph), (first, second, node), moved, x.shape)
+    return _reshaped_behind(graph, Names(graph), (*falling, node), moved, x.shape)
 
 
 def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:

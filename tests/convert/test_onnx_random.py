@@ -1,0 +1,21 @@
+"""Random networks: the passes keep their results, and leave nothing of the other layout."""
+
+from tests.convert.onnx_build import assert_matches, count
+from tests.convert.random_cnn import RandomCnn
+from tinyrt.convert.passes import FLOAT_PIPELINE
+
+NETWORKS = [(rank, seed) for rank in (1, 2) for seed in range(100)]
+
+NEVER = {"fold_constants", "merge_duplicates"}
+"""Rules that these networks give no occasion for."""
+
+
+def test_networks_end_without_transposes_and_batch_norms(tmp_path):
+    applied = set()
+    for rank, seed in NETWORKS:
+        net = RandomCnn(seed, rank)
+        graph, log = assert_matches(net.model.save(tmp_path, net.output()), tolerance=5e-5)
+        for op in ("transpose", "batch_norm"):
+            assert count(graph, op) == 0, f"{op} in seed {seed} of rank {rank}"
+        applied.update(rule for rule, _ in log.applied)
+    assert {rule.name for rule in FLOAT_PIPELINE} - applied <= NEVER

@@ -1,0 +1,67 @@
+"""Every ONNX file of the zoo against onnxruntime, and what is left of it."""
+
+from collections import Counter
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tests.convert.onnx_build import assert_close, channels_last, feeds_for
+from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.passes import optimise
+from tinyrt.ops.evaluate import evaluate
+
+DSCNN = {"conv2d": 5, "depthwise_conv2d": 4, "average_pool2d": 1}
+RESNET = {"conv2d": 9, "add": 3}
+HEAD = {"reshape": 1, "fully_connected": 1, "softmax": 1}
+
+OPS = {
+    "autoencoder_ad": {"fully_connected": 10},
+    "dscnn_kws": DSCNN | HEAD,
+    "dscnn_kws_torch": DSCNN | HEAD,
+    "dscnn_kws_torch_bn": DSCNN | HEAD,
+    "dscnn_kws_torch_legacy_bn": DSCNN | HEAD,
+    "mobilenet_vww": {"conv2d": 14, "depthwise_conv2d": 13, "average_pool2d": 1} | HEAD,
+    "resnet8": RESNET | {"average_pool2d": 1} | HEAD,
+    "resnet8_torch": RESNET | {"mean": 1} | HEAD,
+    "resnet8_torch_bn": RESNET | {"mean": 1} | HEAD,
+    "streaming_wakeword": {"conv2d": 4, "depthwise_conv2d": 4} | HEAD,
+}
+
+INPUT = {
+    "autoencoder_ad": (1, 640),
+    "dscnn_kws": (1, 49, 10, 1),
+    "mobilenet_vww": (1, 96, 96, 3),
+    "resnet8": (1, 32, 32, 3),
+    "streaming_wakeword": (1, 30, 1, 40),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_results_equal_onnxruntimes(zoo, name):
+    path = zoo / "models" / f"{name}.onnx"
+    raw = read_onnx(path)
+    graph = optimise(raw)
+    assert Counter(node.op for node in graph.nodes) == OPS[name]
+    (shape,) = (v.shape for v in graph.input_values)
+    assert shape == INPUT[name.split("_torch")[0]]
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    for seed in range(3):
+        feeds = feeds_for(raw, seed)
+        (wanted,) = session.run(None, feeds)
+        turned = {n: channels_last(x) if "torch" in name else x for n, x in feeds.items()}
+        (found,) = evaluate(graph, turned).values()
+        assert_close(found, wanted, 1e-4 if name == "autoencoder_ad" else 1e-5)
+
+
+@pytest.mark.parametrize("name", ["resnet8_torch_bn", "dscnn_kws_torch_bn"])
+def test_the_layout_is_kept_on_request(zoo, name):
+    raw = read_onnx(zoo / "models" / f"{name}.onnx")
+    graph = optimise(raw, keep_layout=True)
+    feeds = feeds_for(raw)
+    assert graph.input_values == raw.input_values
+    assert [n.op for n in graph.nodes[:2]] in (["transpose", "conv2d"], ["reshape", "conv2d"])
+    for found, wanted in zip(
+        evaluate(graph, feeds).values(), evaluate(raw, feeds).values(), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
