@@ -13,6 +13,10 @@ CASES_PER_OP = 8
 DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
 
 
+def gradients_of(spec, attrs, inputs, output, weighting):
+    return [g() if callable(g) else g for g in spec.vjp(attrs, inputs, output, weighting)]
+
+
 def test_every_float_op_has_a_gradient():
     assert sorted(name for name, spec in OPS.items() if spec.ref_f32 is not None) == DIFFERENTIABLE
 
@@ -28,7 +32,7 @@ def test_gradient_equals_finite_differences(op, seed):
         inputs[4] = np.abs(inputs[4]) + 0.1  # a variance
     output = spec.ref_f32(case.attrs, *inputs)
     weighting = rng.normal(size=output.shape)
-    gradients = spec.vjp(case.attrs, inputs, output, weighting)
+    gradients = gradients_of(spec, case.attrs, inputs, output, weighting)
     assert len(gradients) == len(inputs)
     for i, gradient in enumerate(gradients):
         direction = rng.normal(size=inputs[i].shape)
@@ -48,5 +52,5 @@ def test_gradient_stays_float32(op):
     spec, case = OPS[op], CASES[op](rng)
     inputs = [np.abs(rng.normal(size=s)).astype(np.float32) for s in case.shapes]
     output = spec.ref_f32(case.attrs, *inputs)
-    gradients = spec.vjp(case.attrs, inputs, output, np.ones_like(output))
+    gradients = gradients_of(spec, case.attrs, inputs, output, np.ones_like(output))
     assert {output.dtype, *(g.dtype for g in gradients)} == {np.dtype(np.float32)}

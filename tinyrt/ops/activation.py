@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, round_half_away
 from tinyrt.ir import Value
+from tinyrt.ops.function import constant
 from tinyrt.ops.spec import qparams
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -43,7 +44,8 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     if activation == "NONE":
         return grad
     low, high = bounds(activation)
-    return grad * ((output > low) & (output < high))
+    y = constant(output)
+    return grad * ((y > low) & (y < high))
 
 
 def act_range_s8(activation: str, output: Value) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Shape, TensorType
 from tinyrt.ops.activation import bounds
+from tinyrt.ops.function import Array, Function, Gradient
 
 Inputs = Sequence[TensorType | None]
 
@@ -117,7 +118,24 @@ def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, 
 
 def sum_to(grad: NDArray[Any], shape: Shape) -> NDArray[Any]:
     """The gradient of a broadcast: ``grad`` summed over what was repeated from ``shape``."""
+    if grad.shape == shape:
+        return grad
     extra = grad.ndim - len(shape)
-    grad = grad.sum(axis=tuple(range(extra)))
-    repeated = tuple(i for i, d in enumerate(shape) if d == 1 and grad.shape[i] != 1)
-    return np.asarray(grad.sum(axis=repeated, keepdims=True))
+    inner = enumerate(shape, extra)
+    repeated = tuple(i for i, d in inner if d == 1 and grad.shape[i] != 1)
+    return grad.sum(axis=(*range(extra), *repeated)).reshape(shape)
+
+
+def _repeat(shape: Shape, x: NDArray[Any]) -> NDArray[Any]:
+    return np.broadcast_to(x, shape)
+
+
+def _repeat_vjp(
+    shape: Shape, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    del shape, output
+    return (sum_to(grad, inputs[0].shape),)
+
+
+REPEAT = Function("repeat", _repeat, _repeat_vjp)
+"""``(shape, x)``: x broadcast to the shape; what ``sum_to`` undoes."""

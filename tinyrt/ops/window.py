@@ -74,6 +74,12 @@ class Window:
             return x
         return np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
 
+    def padded_zeros(self, in_shape: Shape, dtype: Any) -> NDArray[Any]:
+        """Zeros in the shape that an input (n, h, w, c) has when padded."""
+        n, h, w, c = in_shape
+        (top, left), (bottom, right) = self.before, self.after
+        return np.zeros((n, top + h + bottom, left + w + right, c), dtype)
+
     def crop(self, padded: NDArray[Any], in_shape: Shape) -> NDArray[Any]:
         """The part of a padded array that is the input itself."""
         top, left = self.before

@@ -1,42 +1,20 @@
-"""What the tape is made of: a function of arrays together with its vector-Jacobian product.
+"""Functions that the tape can hold: those of the op table, under their names in it.
 
-Most functions come from the op table, where the gradient is declared beside the op. Those that
-only training needs (a loss, batch statistics) are declared in this package in the same form.
+Their gradients are declared beside each op. Those that only training needs (a loss, batch
+statistics) are declared in this package in the same form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Array
+from tinyrt.ops.function import Array, Function, Gradient, Vjp
 
-Vjp = Callable[[Any, Sequence[Array], Array, Array], tuple[Array | None, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A differentiable function with one output.
-
-    Attributes:
-        name: for messages and traces.
-        forward: ``(attrs, *arrays) -> array``; raises ``ShapeError`` where shapes do not fit.
-        vjp: ``(attrs, inputs, output, grad) -> gradients``. With J the Jacobian of the output
-            with respect to one input, the gradient of that input is ``grad^T J``, in the input's
-            shape; None where the function has no gradient.
-        deployable: whether the op table has it, so that a traced graph may hold it.
-
-    """
-
-    name: str
-    forward: Callable[..., Array]
-    vjp: Vjp
-    deployable: bool = False
+__all__ = ["Array", "Function", "Gradient", "Vjp", "table_function"]
 
 
 @cache

@@ -299,7 +299,11 @@ def _operand_grads(step: Step, output: Array, grad: Array) -> Iterator[tuple[Ten
     """The step's operands that want a gradient, each with what this step adds to it."""
     parts = step.function.vjp(step.attrs, [t.data for t in step.inputs], output, grad)
     for operand, part in zip(step.inputs, parts, strict=True):
-        if part is None or not operand.requires_grad:
+        if not operand.requires_grad:
+            continue
+        if callable(part):
+            part = part()
+        if part is None:
             continue
         if np.shape(part) != operand.shape:
             raise ShapeError(

@@ -1,0 +1,138 @@
+"""Differentiable functions, of arrays or of whatever stands for arrays.
+
+A vector-Jacobian product is written once and serves every order of differentiation. It uses only
+operators, methods that arrays and tensors have under the same name (``reshape``, ``transpose``,
+``sum``, slicing), and calls of a ``Function``. Given arrays, it computes at NumPy's speed. Given
+tensors, each of these is recorded on the tape, so the gradient can be differentiated again.
+
+What cannot be written so, because it writes into an array, comes as a family that is closed under
+differentiation. A linear function and its adjoint are each other's gradient (``linear_pair``). A
+convolution y = x * w makes ``<g, x * w>`` linear in each of g, x and w: its derivatives in the
+three are y, dx and dw, each bilinear in the other two, and the gradients of any one of them are
+the other two again (``bilinear_triple``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Gradient = Array | Callable[[], Array] | None
+Vjp = Callable[[Any, Sequence[Array], Array, Array], tuple[Gradient, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A differentiable function with one output.
+
+    Attributes:
+        name: for messages and traces.
+        forward: ``(attrs, *arrays) -> array``; raises ``ShapeError`` where shapes do not fit.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``. With J the Jacobian of the output
+            with respect to one input, the gradient of that input is ``grad^T J``, in the input's
+            shape; None where there is none. One that is dear to compute comes as a callable, which
+            is called only if the gradient is wanted.
+        deployable: whether the op table has it, so that a traced graph may hold it.
+
+    """
+
+    name: str
+    forward: Callable[..., Array]
+    vjp: Vjp
+    deployable: bool = False
+
+    def __call__(self, attrs: Any, *operands: Any) -> Any:
+        """The value for arrays; a tensor among the operands computes and records it instead."""
+        for operand in operands:
+            record = getattr(operand, "record", None)
+            if record is not None:
+                return record(self, attrs, operands)
+        return self.forward(attrs, *operands)
+
+
+def constant(operand: Any) -> Array:
+    """The elements of an array or tensor, to be used as a constant: no gradient passes here."""
+    return operand if isinstance(operand, np.ndarray | np.generic) else operand.data
+
+
+def linear_pair(
+    name: str, forward: Callable[[Any, Array], Array], adjoint: Callable[[Any, Array], Array]
+) -> tuple[Function, Function]:
+    """A function A that is linear in its operand, and its adjoint: ``<A x, u> = <x, A' u>``.
+
+    Args:
+        name: of the function; the adjoint's has ``_adjoint`` appended.
+        forward: ``(attrs, x) -> A x``.
+        adjoint: ``(attrs, u) -> A' u``; gets the same attributes.
+
+    """
+
+    def vjp(attrs: Any, inputs: Sequence[Array], output: Array, grad: Array) -> tuple[Gradient]:
+        del inputs, output
+        return (backward(attrs, grad),)
+
+    def adjoint_vjp(
+        attrs: Any, inputs: Sequence[Array], output: Array, grad: Array
+    ) -> tuple[Gradient]:
+        del inputs, output
+        return (function(attrs, grad),)
+
+    function = Function(name, forward, vjp)
+    backward = Function(f"{name}_adjoint", adjoint, adjoint_vjp)
+    return function, backward
+
+
+@dataclass(frozen=True, slots=True)
+class BilinearTriple:
+    """The partial derivatives of ``T(x, w, g) = <g, y(x, w)>``, which is linear in each.
+
+    Attributes:
+        y: ``(attrs, x, w)``, the derivative in g.
+        dx: ``(attrs, g, w)``, the derivative in x.
+        dw: ``(attrs, x, g)``, the derivative in w.
+
+    """
+
+    y: Function
+    dx: Function
+    dw: Function
+
+
+def bilinear_triple(
+    name: str,
+    y: Callable[[Any, Array, Array], Array],
+    dx: Callable[[Any, Array, Array], Array],
+    dw: Callable[[Any, Array, Array], Array],
+) -> BilinearTriple:
+    """Three functions, each differentiated by the other two; operands as in ``BilinearTriple``."""
+
+    def y_vjp(attrs: Any, inputs: Sequence[Array], output: Array, u: Array) -> tuple[Gradient, ...]:
+        del output
+        x, w = inputs
+        return lambda: triple.dx(attrs, u, w), lambda: triple.dw(attrs, x, u)
+
+    def dx_vjp(
+        attrs: Any, inputs: Sequence[Array], output: Array, u: Array
+    ) -> tuple[Gradient, ...]:
+        del output
+        g, w = inputs
+        return lambda: triple.y(attrs, u, w), lambda: triple.dw(attrs, u, g)
+
+    def dw_vjp(
+        attrs: Any, inputs: Sequence[Array], output: Array, u: Array
+    ) -> tuple[Gradient, ...]:
+        del output
+        x, g = inputs
+        return lambda: triple.dx(attrs, g, u), lambda: triple.y(attrs, x, u)
+
+    triple = BilinearTriple(
+        Function(name, y, y_vjp),
+        Function(f"{name}_dx", dx, dx_vjp),
+        Function(f"{name}_dw", dw, dw_vjp),
+    )
+    return triple
