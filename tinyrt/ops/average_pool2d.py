@@ -8,7 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.ops.function import linear_pair
 from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, window_of
 from tinyrt.ops.spec import Array, OpSpec, Quant
 from tinyrt.ops.window import Window
@@ -21,6 +23,22 @@ def _sums(window: Window, x: Array) -> Array:
     for _, _, where in window.taps():
         acc += padded[where]
     return acc
+
+
+def _spread(where: tuple[Window, Shape], grad: Array) -> Array:
+    """The adjoint of the sums: each output's value to every element under its window."""
+    window, x_shape = where
+    dx = window.padded_zeros(x_shape, grad.dtype)
+    for _, _, taps in window.taps():
+        dx[taps] += grad
+    return window.crop(dx, x_shape)
+
+
+def _gather(where: tuple[Window, Shape], x: Array) -> Array:
+    return _sums(where[0], x)
+
+
+SPREAD, _ = linear_pair("average_pool2d_dx", _spread, _gather)
 
 
 def _counts(window: Window, x: Array) -> Array:
@@ -41,10 +59,7 @@ def vjp(
     (x,) = inputs
     window = window_of(attrs, x.shape)
     share = activation_grad(output, grad, attrs.activation) / _counts(window, x)
-    dx = np.zeros_like(window.pad(x))
-    for _, _, where in window.taps():
-        dx[where] += share
-    return (window.crop(dx, x.shape),)
+    return (SPREAD((window, x.shape), share),)
 
 
 def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

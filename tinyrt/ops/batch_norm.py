@@ -49,7 +49,7 @@ def vjp(
     del output
     x, gamma, _, mean, var = inputs
     others = tuple(range(x.ndim - 1))
-    inverse = 1 / np.sqrt(var + x.dtype.type(attrs.epsilon))
+    inverse = (var + x.dtype.type(attrs.epsilon)) ** -0.5
     dx = grad * (gamma * inverse)
     centred = ((x - mean) * grad).sum(axis=others)
     dvar = -0.5 * centred * gamma * inverse**3

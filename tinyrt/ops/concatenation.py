@@ -66,8 +66,10 @@ def vjp(
 ) -> tuple[Array | None, ...]:
     """Gradients of all inputs: the output's, split."""
     del output
+    before = (slice(None),) * axis_of(attrs.axis, grad.ndim)
     ends = np.cumsum([x.shape[attrs.axis] for x in inputs])
-    return tuple(np.split(grad, ends[:-1], axis=attrs.axis))
+    starts = (0, *ends[:-1])
+    return tuple(grad[(*before, slice(a, b))] for a, b in zip(starts, ends, strict=True))
 
 
 def prepare_s8(node: BoundNode) -> ConcatenationS8:

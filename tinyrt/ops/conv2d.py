@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
@@ -78,28 +80,59 @@ def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What the convolution and its derivatives know of their operands."""
+
+    window: Window
+    x: Shape
+    w: Shape
+
+    def groups(self) -> Iterator[tuple[slice, slice]]:
+        """Input and output channels of each group."""
+        c_out, _, _, c_in = self.w
+        count = self.x[3] // c_in
+        per_group = c_out // count
+        for g in range(count):
+            yield slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
+
+
+def _y(shapes: Shapes, x: Array, w: Array) -> Array:
+    return _convolve(shapes.window, shapes.window.pad(x), w)
+
+
+def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
+    """Each tap's weights carry the gradient back to the elements that the tap read."""
+    padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
+    for ins, outs in shapes.groups():
+        rows = grad[..., outs].reshape(-1, outs.stop - outs.start)
+        for i, j, where in shapes.window.taps():
+            padded[(*where, ins)] += (rows @ w[outs, i, j]).reshape(*grad.shape[:3], -1)
+    return shapes.window.crop(padded, shapes.x)
+
+
+def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
+    padded = shapes.window.pad(x)
+    dw = np.empty(shapes.w, grad.dtype)
+    for ins, outs in shapes.groups():
+        rows = grad[..., outs].reshape(-1, outs.stop - outs.start)
+        columns = shapes.window.patches(padded[..., ins]).reshape(len(rows), -1)
+        dw[outs] = (rows.T @ columns).reshape(dw[outs].shape)
+    return dw
+
+
+CONVOLUTION = bilinear_triple("convolution", _y, _dx, _dw)
+
+
 def vjp(
     attrs: Conv2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array | None, ...]:
+) -> tuple[Gradient, ...]:
     """Gradients of x, w and bias."""
     x, w, *bias = inputs
-    window = window_of(attrs, x.shape, w.shape)
     grad = activation_grad(output, grad, attrs.activation)
-    padded = window.pad(x)
-    dx, dw = np.zeros_like(padded), np.zeros_like(w)
-    c_out, _, _, c_in = w.shape
-    groups = x.shape[3] // c_in
-    per_group = c_out // groups
-    for g in range(groups):
-        ins, outs = slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
-        rows = grad[..., outs].reshape(-1, per_group)
-        columns = window.patches(padded[..., ins]).reshape(rows.shape[0], -1)
-        dw[outs] = (rows.T @ columns).reshape(dw[outs].shape)
-        for i, j, where in window.taps():
-            part = (rows @ w[outs, i, j]).reshape(*grad.shape[:3], c_in)
-            dx[(*where, ins)] += part
-    db = (grad.sum(axis=(0, 1, 2)),) if bias else ()
-    return (window.crop(dx, x.shape), dw, *db)
+    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
+    dx, dw = partial(CONVOLUTION.dx, shapes, grad, w), partial(CONVOLUTION.dw, shapes, x, grad)
+    return (dx, dw, *([grad.sum(axis=(0, 1, 2))] if bias else []))
 
 
 def prepare_s8(node: BoundNode) -> Conv2dS8:

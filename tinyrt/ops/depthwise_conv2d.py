@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
@@ -80,22 +82,50 @@ def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None 
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What the convolution and its derivatives know of their operands."""
+
+    window: Window
+    x: Shape
+    w: Shape
+
+
+def _y(shapes: Shapes, x: Array, w: Array) -> Array:
+    return _convolve(shapes.window, shapes.window.pad(x), w)
+
+
+def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
+    """Each tap's weights carry the gradient back to the elements that the tap read."""
+    spread_shape = (*shapes.x[:3], w.shape[3])
+    padded = shapes.window.padded_zeros(spread_shape, grad.dtype)
+    for i, j, where in shapes.window.taps():
+        padded[where] += grad * w[0, i, j]
+    dx = shapes.window.crop(padded, shapes.x)
+    per_channel = w.shape[3] // shapes.x[3]
+    return dx if per_channel == 1 else dx.reshape(*shapes.x, per_channel).sum(axis=4)
+
+
+def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
+    dw = np.empty(shapes.w, grad.dtype)
+    spread = _spread(shapes.window.pad(x), dw)
+    for i, j, where in shapes.window.taps():
+        dw[0, i, j] = np.einsum("nhwc,nhwc->c", spread[where], grad)
+    return dw
+
+
+CONVOLUTION = bilinear_triple("depthwise_convolution", _y, _dx, _dw)
+
+
 def vjp(
     attrs: DepthwiseConv2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array | None, ...]:
+) -> tuple[Gradient, ...]:
     """Gradients of x, w and bias."""
     x, w, *bias = inputs
-    window = window_of(attrs, x.shape, w.shape)
     grad = activation_grad(output, grad, attrs.activation)
-    spread = _spread(window.pad(x), w)
-    d_spread, dw = np.zeros_like(spread), np.zeros_like(w)
-    for i, j, where in window.taps():
-        d_spread[where] += grad * w[0, i, j]
-        dw[0, i, j] = np.einsum("nhwc,nhwc->c", spread[where], grad)
-    per_channel = w.shape[3] // x.shape[3]
-    dx = window.crop(d_spread, x.shape).reshape(*x.shape, per_channel).sum(axis=4)
-    db = (grad.sum(axis=(0, 1, 2)),) if bias else ()
-    return (dx, dw, *db)
+    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
+    dx, dw = partial(CONVOLUTION.dx, shapes, grad, w), partial(CONVOLUTION.dw, shapes, x, grad)
+    return (dx, dw, *([grad.sum(axis=(0, 1, 2))] if bias else []))
 
 
 def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:

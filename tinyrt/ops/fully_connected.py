@@ -12,6 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.emit import Fields, emit_weighted
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
@@ -71,12 +72,18 @@ def ref_f32(attrs: FullyConnectedAttrs, x: Array, w: Array, bias: Array | None =
 
 def vjp(
     attrs: FullyConnectedAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array | None, ...]:
+) -> tuple[Gradient, ...]:
     """Gradients of x, w and bias."""
     x, w, *bias = inputs
     rows = activation_grad(output, grad, attrs.activation).reshape(-1, w.shape[0])
-    db = (rows.sum(axis=0),) if bias else ()
-    return ((rows @ w).reshape(x.shape), rows.T @ x.reshape(-1, w.shape[1]), *db)
+
+    def dx() -> Array:
+        return (rows @ w).reshape(x.shape)
+
+    def dw() -> Array:
+        return rows.transpose(1, 0) @ x.reshape(-1, w.shape[1])
+
+    return (dx, dw, *([rows.sum(axis=0)] if bias else []))
 
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:

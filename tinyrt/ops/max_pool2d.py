@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.ops.function import constant, linear_pair
 from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, window_of
 from tinyrt.ops.spec import Array, OpSpec, Quant
 from tinyrt.ops.window import Window
@@ -29,22 +32,57 @@ def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
     return activate(_greatest(window, window.pad(x, -np.inf)), attrs.activation)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Which element each output of a pooling was taken from: the first of the greatest.
+
+    Attributes:
+        window: the sliding window.
+        x_shape: the input's shape.
+        taps: per tap of the window, whether it was chosen, in the output's shape.
+
+    """
+
+    window: Window
+    x_shape: Shape
+    taps: tuple[NDArray[np.bool_], ...]
+
+    @classmethod
+    def of(cls, window: Window, x: Array) -> Chosen:
+        """The choices for an input."""
+        padded = window.pad(x, -np.inf)
+        greatest = _greatest(window, padded)
+        taps = []
+        open_ = np.ones(greatest.shape, bool)
+        for _, _, where in window.taps():
+            taps.append(open_ & (padded[where] == greatest))
+            open_ &= ~taps[-1]
+        return cls(window, x.shape, tuple(taps))
+
+
+def _scatter(chosen: Chosen, grad: Array) -> Array:
+    dx = chosen.window.padded_zeros(chosen.x_shape, grad.dtype)
+    for tap, (_, _, where) in zip(chosen.taps, chosen.window.taps(), strict=True):
+        dx[where] += grad * tap
+    return chosen.window.crop(dx, chosen.x_shape)
+
+
+def _gather(chosen: Chosen, x: Array) -> Array:
+    padded = chosen.window.pad(x)
+    places = zip(chosen.taps, chosen.window.taps(), strict=True)
+    return np.asarray(sum(padded[where] * tap for tap, (_, _, where) in places))
+
+
+SCATTER, _ = linear_pair("max_pool2d_dx", _scatter, _gather)
+
+
 def vjp(
     attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
     """Gradient of x: each output's goes to the first of its greatest elements."""
-    (x,) = inputs
-    window = window_of(attrs, x.shape)
-    grad = activation_grad(output, grad, attrs.activation)
-    padded = window.pad(x, -np.inf)
-    dx = np.zeros_like(padded)
-    greatest = _greatest(window, padded)
-    open_ = np.ones(greatest.shape, bool)
-    for _, _, where in window.taps():
-        chosen = open_ & (padded[where] == greatest)
-        dx[where] += grad * chosen
-        open_ &= ~chosen
-    return (window.crop(dx, x.shape),)
+    x = constant(inputs[0])
+    chosen = Chosen.of(window_of(attrs, x.shape), x)
+    return (SCATTER(chosen, activation_grad(output, grad, attrs.activation)),)
 
 
 def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

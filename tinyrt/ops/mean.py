@@ -12,7 +12,7 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multipli
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import axis_of, check_float_or_s8, operand, size_of
+from tinyrt.ops.shapes import REPEAT, axis_of, check_float_or_s8, operand, size_of
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 
@@ -76,9 +76,9 @@ def vjp(
     del output
     (x,) = inputs
     axes = axes_of(attrs, x.shape)
-    kept = grad if attrs.keep_dims else np.expand_dims(grad, axes)
+    kept = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
     count = size_of(tuple(x.shape[i] for i in axes))
-    return (np.broadcast_to(kept, x.shape) / count,)
+    return (REPEAT(x.shape, grad.reshape(kept) / count),)
 
 
 def prepare_s8(node: BoundNode) -> MeanS8:

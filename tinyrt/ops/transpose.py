@@ -50,7 +50,7 @@ def vjp(
 ) -> tuple[Array | None, ...]:
     """Gradient of x: the output's, permuted back."""
     del inputs, output
-    return (grad.transpose(np.argsort(attrs.perm)),)
+    return (grad.transpose(tuple(int(i) for i in np.argsort(attrs.perm))),)
 
 
 def prepare_s8(node: BoundNode) -> TransposeS8:
