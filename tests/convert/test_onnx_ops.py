@@ -210,7 +210,12 @@ def matmul_constant_left(m):
 
 
 def batch_norm(m, channels):
-    return [m.weights(channels), m.weights(channels), m.weights(channels), m.const([0.5] * channels)]
+    return [
+        m.weights(channels),
+        m.weights(channels),
+        m.weights(channels),
+        m.const([0.5] * channels),
+    ]
 
 
 @case(7, 9, 14, 15)

@@ -68,9 +68,25 @@ def parse_model(path: Path) -> onnx.ModelProto:
         model.ParseFromString(data)
     except (DecodeError, RuntimeError) as error:
         raise _not_a_model("the file cannot be parsed: it is cut short or damaged") from error
+    if not _all_text(model):
+        raise _not_a_model("the file is damaged: a name in it is no text")
     if not model.opset_import or not model.graph.output:
         raise _not_a_model("the file holds no graph with outputs and operator set versions")
     return model
+
+
+def _all_text(message: Any) -> bool:
+    """Whether all strings of a message are UTF-8; those that are not come as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = value if not isinstance(value, str | bytes) else [value]
+            if any(isinstance(text, bytes) for text in texts):
+                return False
+        elif field.type == field.TYPE_MESSAGE:
+            inner = [value] if hasattr(value, "ListFields") else value
+            if not all(_all_text(part) for part in inner):
+                return False
+    return True
 
 
 def _not_a_model(problem: str) -> ModelFormatError:

@@ -1,0 +1,322 @@
+"""Every ONNX file that can't be read is refused with what, where and what to do."""
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.external_data_helper import set_external_data
+
+from tests.convert.onnx_build import OnnxModel
+from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.errors import DataError, ModelFormatError, ShapeError, TinyrtError, UnsupportedError
+
+
+def small_net() -> OnnxModel:
+    m = OnnxModel()
+    x = m.op("Relu", m.op("Conv", m.input("n", 2, 6, 5), m.weights(3, 2, 3, 3), m.weights(3)))
+    m.op("Gemm", m.op("Flatten", x), m.weights(36, 4), m.weights(4))
+    return m
+
+
+def refused(path, kind: type[TinyrtError], *parts: str, **kwargs) -> TinyrtError:
+    """The error, which names the file, says what to do, and contains the parts."""
+    with pytest.raises(kind) as caught:
+        read_onnx(path, **kwargs)
+    error = caught.value
+    assert error.file == str(path)
+    assert error.hint
+    for part in parts:
+        assert part in str(error)
+    return error
+
+
+def write(path, content: bytes):
+    path.write_bytes(content)
+    return path
+
+
+def test_missing_file(tmp_path):
+    refused(tmp_path / "none.onnx", ModelFormatError, "No such file")
+
+
+def test_folder(tmp_path):
+    refused(tmp_path, ModelFormatError, "Is a directory")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256))])
+def test_other_content(tmp_path, content):
+    refused(write(tmp_path / "m.onnx", content), ModelFormatError, "expected: an ONNX model")
+
+
+def test_truncated_anywhere(tmp_path):
+    whole = small_net().model("t3").SerializeToString()
+    for length in range(0, len(whole), 7):
+        refused(write(tmp_path / "m.onnx", whole[:length]), ModelFormatError)
+
+
+def test_random_bytes(tmp_path):
+    rng = np.random.default_rng(0)
+    for size in (1, 10, 100, 1000, 10000):
+        refused(write(tmp_path / "m.onnx", rng.bytes(size)), ModelFormatError)
+
+
+def test_damaged_bytes_never_cause_another_error(tmp_path):
+    whole = small_net().model("t3").SerializeToString()
+    rng = np.random.default_rng(1)
+    outcomes = Counter()
+    for _ in range(600):
+        damaged = bytearray(whole)
+        for at in rng.integers(0, len(whole), 3):
+            damaged[at] = rng.integers(256)
+        path = write(tmp_path / "m.onnx", bytes(damaged))
+        try:
+            read_onnx(path)
+            outcomes["read"] += 1
+        except TinyrtError as error:
+            outcomes[type(error)] += error.file == str(path)
+    assert outcomes.total() == 600
+    assert outcomes.keys() >= {"read", ModelFormatError, UnsupportedError}
+
+
+def test_unsupported_ops_are_all_named(tmp_path):
+    m = OnnxModel()
+    x = m.op("Erf", m.op("Relu", m.input(1, 4)))
+    y = m.op("FancyNorm", m.op("Erf", m.op("Gather", x, m.ints(0))), domain="com.example")
+    m.op("NotNeeded", x)
+    error = refused(m.save(tmp_path, y), UnsupportedError, "Erf, Gather, com.example.FancyNorm")
+    assert error.op == "#1 Erf 'n1' (ONNX opset 13) and 3 more"
+    assert "replace these ops" in error.hint
+
+
+def test_quantised_models_are_told_apart(tmp_path):
+    m = OnnxModel()
+    y = m.op("QuantizeLinear", m.input(1, 4), m.const(0.1), m.const(0, np.uint8))
+    error = refused(m.save(tmp_path, y), UnsupportedError, "QuantizeLinear")
+    assert "tinyrt quantize" in error.hint
+
+
+@pytest.mark.parametrize("opset", [6, 99])
+def test_operator_sets_out_of_range(tmp_path, opset):
+    m = OnnxModel(opset)
+    error = refused(m.save(tmp_path, m.op("Relu", m.input(1, 4))), UnsupportedError)
+    assert f"operator set {opset}" in error.problem
+
+
+def test_an_open_dimension_names_input_dimension_and_remedy(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Relu", m.input("n", 3, "height", 10, name="image")))
+    error = refused(path, ShapeError, "'image'", "number 2 ('height')")
+    assert "--shape image=1,3,32,10" in error.hint
+    assert error.tensor == "'image' f32[n,3,height,10]"
+    assert read_onnx(path, shapes={"image": (1, 3, 7, 10)}).value("image").shape == (1, 3, 7, 10)
+
+
+def test_open_dimensions_without_symbols(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Relu", m.input(None, None)))
+    error = refused(path, ShapeError, "number 1 ('x.dim1')")
+    assert "--shape x=1,32" in error.hint
+    assert read_onnx(path, shapes={"x": (2, 5)}).value("x").shape == (2, 5)
+
+
+def test_an_input_without_a_rank(tmp_path):
+    m = OnnxModel()
+    m.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None))
+    path = m.save(tmp_path, m.op("Relu", "x"))
+    assert "--shape x=" in refused(path, ShapeError, "has no shape").hint
+    assert read_onnx(path, shapes={"x": (2, 5)}).value("x").shape == (2, 5)
+
+
+def test_the_batch_symbol_is_one_wherever_it_occurs(tmp_path):
+    m = OnnxModel()
+    y = m.op("Add", m.input("n", 4), m.input(4, "n", name="y"))
+    assert read_onnx(m.save(tmp_path, y)).value("y").shape == (4, 1)
+
+
+def test_given_shapes_bind_their_symbols(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Add", m.input("n", "t"), m.input("n", "t", name="y")))
+    assert read_onnx(path, shapes={"y": (3, 5)}).value("x").shape == (3, 5)
+    refused(path, ShapeError, "[3, 5, 1]", "contradicts", shapes={"x": (3, 5, 1)})
+    refused(path, ShapeError, "contradicts", shapes={"x": (3, 5), "y": (4, 5)})
+    refused(path, DataError, "'z'", "'x', 'y'", shapes={"z": (3, 5)})
+
+
+def external(tmp_path, **entry):
+    """A model whose weights lie in ``weights.bin``."""
+    m = small_net()
+    model = m.model("t3")
+    tensor = model.graph.initializer[2]
+    data = tensor.raw_data
+    (tmp_path / "weights.bin").write_bytes(data)
+    set_external_data(tensor, **({"location": "weights.bin", "length": len(data)} | entry))
+    tensor.ClearField("raw_data")
+    return write(tmp_path / "m.onnx", model.SerializeToString())
+
+
+def test_external_weights_are_read(tmp_path):
+    path = external(tmp_path)
+    inner = write(tmp_path / "inner.onnx", small_net().model("t3").SerializeToString())
+    found, wanted = (read_onnx(p).value("c2").data for p in (path, inner))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_missing_external_weights(tmp_path):
+    path = external(tmp_path)
+    (tmp_path / "weights.bin").unlink()
+    error = refused(path, ModelFormatError, "'weights.bin' is missing", str(tmp_path))
+    assert "'c2' FLOAT[36, 4]" in error.tensor
+
+
+def test_external_weights_that_are_cut_short(tmp_path):
+    path = external(tmp_path)
+    (tmp_path / "weights.bin").write_bytes(b"1234")
+    refused(path, ModelFormatError, "4 bytes", "576 bytes")
+
+
+@pytest.mark.parametrize("location", ["../weights.bin", "/etc/hostname"])
+def test_external_weights_outside_the_folder(tmp_path, location):
+    refused(external(tmp_path, location=location), ModelFormatError, "outside the model's folder")
+
+
+def test_external_entries_that_are_no_numbers(tmp_path):
+    refused(external(tmp_path, offset=-5), ModelFormatError, "cannot be read")
+
+
+REFUSED = {
+    "a 3-D convolution": (
+        lambda m: m.op("Conv", m.input(1, 2, 5, 5, 5), m.weights(3, 2, 3, 3, 3)),
+        "3 spatial dimensions",
+    ),
+    "weights that are computed": (
+        lambda m: m.op("Conv", m.input(1, 2, 5, 4), m.input(3, 2, 3, 3, name="w")),
+        "the weights depends on the model's input",
+    ),
+    "a product of activations": (
+        lambda m: m.op("MatMul", m.input(2, 3), m.input(3, 2, name="y")),
+        "neither operand is constant",
+    ),
+    "a batched product": (
+        lambda m: m.op("MatMul", m.input(2, 3, 4), m.weights(2, 4, 5)),
+        "[2, 4, 5]",
+    ),
+    "training": (
+        lambda m: m.op(
+            "BatchNormalization", m.input(1, 2, 3), *(m.weights(2) for _ in range(4)), outputs=5
+        ),
+        "training mode",
+    ),
+    "indices": (
+        lambda m: m.op("MaxPool", m.input(1, 1, 4, 4), outputs=2, kernel_shape=[2, 2]) + "_1",
+        "an output other than the op's first",
+    ),
+    "a dilated pooling": (
+        lambda m: m.op("MaxPool", m.input(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]),
+        "dilations [2, 2]",
+    ),
+    "an off-centre pooling": (
+        lambda m: m.op("MaxPool", m.input(1, 1, 8, 8), kernel_shape=[2, 2], pads=[1, 1, 1, 1]),
+        "pads [1, 1, 1, 1]",
+    ),
+    "a pad by reflection": (
+        lambda m: m.op("Pad", m.input(1, 1, 4, 4), m.ints(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect"),
+        "mode 'reflect'",
+    ),
+    "a crop": (
+        lambda m: m.op("Pad", m.input(1, 4), m.ints(0, -1, 0, 0)),
+        "cuts elements off",
+    ),
+    "a division by an activation": (
+        lambda m: m.op("Div", m.weights(4), m.input(1, 4)),
+        "the divisor depends on the model's input",
+    ),
+    "a division by zero": (lambda m: m.op("Div", m.input(1, 2), m.const([1, 0])), "zeros"),
+    "double precision": (
+        lambda m: m.op("Add", m.input(1, 2), m.const([1, 2], np.float64)),
+        "element type float64",
+    ),
+    "an integer input": (
+        lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.INT64), to=1),
+        "'x' is INT64",
+    ),
+    "a cast": (lambda m: m.op("Cast", m.input(1, 2), to=10), "cast to FLOAT16"),
+    "a sparse constant": (
+        lambda m: m.op("Add", m.input(1, 2), m.op("Constant", value_string="a")),
+        "value_string",
+    ),
+    "an output that is constant": (
+        lambda m: m.op("Identity", m.const([m.input(1) and 1.0])),
+        "does not depend on the model's input",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_forms_that_are_not_supported(name, tmp_path):
+    build, part = REFUSED[name]
+    m = OnnxModel()
+    refused(m.save(tmp_path, build(m)), UnsupportedError, part)
+
+
+CONTRADICTORY = {
+    "an undefined tensor": lambda m: m.op("Relu", "nothing"),
+    "a missing output": lambda m: m.input(1) and "nothing",
+    "a missing operand": lambda m: m.op("Add", m.input(1, 2)),
+    "weights of other channels": lambda m: m.op("Conv", m.input(1, 2, 5, 4), m.weights(3, 4, 3, 3)),
+    "another kernel": lambda m: m.op(
+        "Conv", m.input(1, 2, 5, 4), m.weights(3, 2, 3, 3), kernel_shape=[5, 5]
+    ),
+    "a window that does not fit": lambda m: m.op(
+        "Conv", m.input(1, 2, 2, 2), m.weights(3, 2, 3, 3)
+    ),
+    "a stride of zero": lambda m: m.op(
+        "Conv", m.input(1, 2, 5, 4), m.weights(3, 2, 3, 3), strides=[0, 1]
+    ),
+    "too few pads": lambda m: m.op("Conv", m.input(1, 2, 5, 4), m.weights(3, 2, 3, 3), pads=[1]),
+    "an attribute of another type": lambda m: m.op(
+        "Conv", m.input(1, 2, 5, 4), m.weights(3, 2, 3, 3), group="many"
+    ),
+    "an unknown auto_pad": lambda m: m.op(
+        "Conv", m.input(1, 2, 5, 4), m.weights(3, 2, 3, 3), auto_pad="FULL"
+    ),
+    "a pooling without kernel": lambda m: m.op("MaxPool", m.input(1, 2, 5, 4)),
+    "an impossible reshape": lambda m: m.op("Reshape", m.input(2, 3), m.ints(4, -1)),
+    "a copied dimension too many": lambda m: m.op("Reshape", m.input(6), m.ints(6, 0)),
+    "a squeeze of more than one": lambda m: m.op("Squeeze", m.input(2, 3), m.ints(0)),
+    "an axis that does not exist": lambda m: m.op("ReduceMean", m.input(2, 3), axes=[2]),
+    "an axis twice": lambda m: m.op("ReduceMean", m.input(2, 3), axes=[1, -1]),
+    "a permutation that is none": lambda m: m.op("Transpose", m.input(2, 3), perm=[0, 0]),
+    "a flatten beyond the end": lambda m: m.op("Flatten", m.input(2, 3), axis=5),
+    "pads for other axes": lambda m: m.op("Pad", m.input(2, 3), m.ints(1, 1)),
+    "a product that does not fit": lambda m: m.op("Gemm", m.input(2, 3), m.weights(4, 5)),
+    "a limit that is no scalar": lambda m: m.op("Clip", m.input(2, 3), m.const([1, 2])),
+    "constants that do not fit": lambda m: m.op(
+        "Mul", m.input(2, 3), m.op("Add", m.weights(2), m.weights(3))
+    ),
+    "an integer division by zero": lambda m: m.op(
+        "Reshape", m.input(2, 3), m.op("Div", m.ints(6), m.ints(0))
+    ),
+    "a gigantic constant": lambda m: m.op(
+        "Mul", m.input(2, 3), m.op("ConstantOfShape", m.ints(1 << 40))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTORY)
+def test_models_that_contradict_themselves(name, tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, CONTRADICTORY[name](m))
+    with pytest.raises(ModelFormatError) as caught:
+        read_onnx(path)
+    assert caught.value.file == str(path)
+    assert caught.value.op or "output 'nothing'" in caught.value.problem
+
+
+def test_operands_that_do_not_broadcast(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Add", m.input(2, 3), m.weights(4)))
+    with pytest.raises(ShapeError, match="do not broadcast") as caught:
+        read_onnx(path)
+    assert caught.value.op == "#0 Add 'n0' (ONNX opset 13)"

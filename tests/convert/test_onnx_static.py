@@ -1,0 +1,110 @@
+"""Shape arithmetic that exporters leave is computed on import, as onnxruntime computes it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.convert.onnx_build import OnnxModel, assert_matches
+from tinyrt.convert.onnx_static import STATIC
+
+I64 = np.int64
+Chain = Callable[[OnnxModel], str]
+
+VALUES = (7, -7, 2, 3)
+"""Both signs, for division and remainders."""
+
+
+def chain(m: OnnxModel, op: str, *inputs: str, **attrs) -> str:
+    """The op's result on constants, as an addend."""
+    return m.op("Cast", m.op(op, *inputs, **attrs), to=1)
+
+
+def ints(m):
+    return m.ints(*VALUES)
+
+
+UNARY = ["Abs", "Ceil", "Exp", "Floor", "Identity", "Neg", "Reciprocal", "Round"]
+BINARY = ["Add", "Div", "Max", "Min", "Mod", "Mul", "Sub", "Sum"]
+COMPARISONS = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
+REDUCTIONS = ["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"]
+FLOAT_ONLY = {"Sum", "ReduceMean"}
+
+CHAINS: dict[str, Chain] = {
+    **{op: lambda m, op=op: m.op(op, m.const([1.5, -2.5, 0.25, 3])) for op in UNARY},
+    **{op: lambda m, op=op: m.op(op, m.const([0.5, 2, 4, 9])) for op in ("Sqrt", "Log")},
+    **{
+        op: lambda m, op=op: (
+            m.op(op, m.const(VALUES), m.const([2.0]))
+            if op in FLOAT_ONLY
+            else chain(m, op, ints(m), m.ints(2, 2, -3, 5))
+        )
+        for op in BINARY
+    },
+    **{op: lambda m, op=op: chain(m, op, ints(m), m.ints(2, 2, 2, 3)) for op in COMPARISONS},
+    **{op: lambda m, op=op: m.op(op, m.weights(3, 4), axes=[0]) for op in REDUCTIONS},
+    "ReduceSum": lambda m: m.op("ReduceSum", m.weights(3, 4), m.ints(0), keepdims=0),
+    "Pow": lambda m: m.op("Pow", m.const([1, 2, 3, 4]), m.ints(2)),
+    "fmod": lambda m: chain(m, "Mod", ints(m), m.ints(2, 2, -3, 5), fmod=1),
+    "And": lambda m: chain(m, "And", *bools(m)),
+    "Or": lambda m: chain(m, "Or", *bools(m)),
+    "Not": lambda m: chain(m, "Not", bools(m)[0]),
+    "Where": lambda m: m.op("Where", bools(m)[0], m.weights(4), m.weights(4)),
+    "Constant": lambda m: m.op("Constant", value_floats=[1.0, 2.0, 3.0, 4.0]),
+    "Constant int": lambda m: chain(m, "Identity", m.op("Constant", value_int=3)),
+    "Constant float": lambda m: m.op("Constant", value_float=2.5),
+    "ConstantOfShape": lambda m: m.op("ConstantOfShape", m.ints(4)),
+    "Range": lambda m: chain(m, "Range", *(m.const(v, I64) for v in (8, 0, -2))),
+    "Expand": lambda m: m.op("Expand", m.weights(2, 1), m.ints(1, 4)),
+    "Tile": lambda m: m.op("Tile", m.weights(2), m.ints(2)),
+    "Gather": lambda m: m.op("Gather", m.weights(3, 4), m.const(-1, I64), axis=0),
+    "Slice": lambda m: m.op("Slice", m.weights(7), *(m.ints(v) for v in (-1, -99, 0, -2))),
+    "Concat": lambda m: m.op("Concat", m.weights(1), m.weights(3), axis=-1),
+    "NonZero": lambda m: chain(m, "Squeeze", m.op("NonZero", m.ints(1, 1, 0, 1, 1)), m.ints(0)),
+    "Reshape": lambda m: m.op("Reshape", m.weights(2, 2), m.ints(-1)),
+    "Flatten": lambda m: m.op("Flatten", m.weights(2, 2), axis=0),
+    "Transpose": lambda m: m.op("Transpose", m.weights(4, 2)),
+    "Unsqueeze": lambda m: m.op("Unsqueeze", m.weights(4), m.ints(0)),
+    "Squeeze": lambda m: m.op("Squeeze", m.weights(1, 4)),
+    "Shape of an activation": lambda m: chain(m, "Shape", "x"),
+    "part of a Shape": lambda m: chain(m, "Shape", "x", start=-1),
+    "Size": lambda m: chain(m, "Size", "x"),
+}
+
+
+def bools(m):
+    return m.const([1, 0, 1, 0], bool), m.const([1, 1, 0, 0], bool)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_equals_onnxruntime(name, tmp_path):
+    m = OnnxModel(opset=15)
+    x = m.input(1, 1, 2, 4)
+    graph, _ = assert_matches(m.save(tmp_path, m.op("Mul", x, CHAINS[name](m))))
+    assert [node.op for node in graph.nodes] in (["mul"], ["reshape", "mul"])
+
+
+def test_every_static_op_is_tested():
+    used = set()
+    for build in CHAINS.values():
+        m = OnnxModel(opset=15)
+        m.input(1, 1, 2, 4)
+        build(m)
+        used.update(node.op_type for node in m.nodes)
+    assert set(STATIC) == used
+
+
+def test_slice_took_attributes_before_opset_10(tmp_path):
+    m = OnnxModel(opset=9)
+    m.op("Slice", m.weights(3, 9), starts=[1, -4], ends=[2, 99], axes=[0, 1])
+    assert_matches(m.save(tmp_path, m.op("Mul", m.input(2, 4), "t0")))
+
+
+def test_a_reshape_may_be_computed_from_the_batch(tmp_path):
+    m = OnnxModel()
+    x = m.input("n", 3, 4)
+    shape = m.op("Shape", x)
+    batch = m.op("Unsqueeze", m.op("Gather", shape, m.const(0, I64)), m.ints(0))
+    y = m.op("Reshape", x, m.op("Concat", batch, m.ints(-1), axis=0))
+    graph, _ = assert_matches(m.save(tmp_path, m.op("Relu", y)))
+    assert graph.output_values[0].shape == (1, 12)
