@@ -1,7 +1,7 @@
 """The arena plan: nothing overlaps, the checker sees what does, budgets hold."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,8 @@ from tests.graphs import Builder, small_cnn
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import Buffer, check_plan, plan_memory
-from tinyrt.memory.arena import _ORDERS, ALIGNMENT, arena_size, lower_bound, place
+from tinyrt.memory.place import ALIGNMENT, Problem, place, place_in_order
+from tinyrt.ops.reshape import ReshapeAttrs
 
 ARENA_BYTES = {
     "resnet8": 49_152,
@@ -23,8 +24,8 @@ ARENA_BYTES = {
 
 
 @st.composite
-def buffer_lists(draw):
-    count = draw(st.integers(1, 24))
+def buffer_lists(draw, most=24):
+    count = draw(st.integers(1, most))
     found = []
     for i in range(count):
         first = draw(st.integers(-1, 20))
@@ -36,13 +37,22 @@ def buffer_lists(draw):
 @settings(max_examples=200, deadline=None)
 @given(buffer_lists())
 def test_live_buffers_never_overlap(found):
-    for order in _ORDERS:
-        at = place(found, order)
-        for (i, a), (j, b) in combinations(enumerate(found), 2):
-            if a.alive_with(b):
-                assert at[i] + a.nbytes <= at[j] or at[j] + b.nbytes <= at[i]
-        assert all(offset % ALIGNMENT == 0 for offset in at)
-        assert arena_size(found, at) >= lower_bound(found)
+    problem = Problem(found, {})
+    at = place(problem)
+    for (i, a), (j, b) in combinations(enumerate(found), 2):
+        if a.alive_with(b):
+            assert at[i] + a.nbytes <= at[j] or at[j] + b.nbytes <= at[i]
+    assert all(offset % ALIGNMENT == 0 for offset in at)
+    assert problem.size(dict(enumerate(at))) >= problem.lower_bound()
+
+
+@settings(max_examples=40, deadline=None)
+@given(buffer_lists(most=6))
+def test_small_problems_are_solved_exactly(found):
+    problem = Problem(found, {})
+    every_order = (place_in_order(problem, p) for p in permutations(range(len(found))))
+    best = min(problem.size(at) for at in every_order)
+    assert problem.size(dict(enumerate(place(problem)))) == best
 
 
 def test_the_plan_places_every_activation_and_nothing_else():
@@ -62,8 +72,6 @@ def test_a_reshape_shares_its_input_bytes():
 
 def test_a_reshape_to_a_model_output_has_bytes_of_its_own():
     b = Builder((1, 6))
-    from tinyrt.ops.reshape import ReshapeAttrs
-
     flat = b.op("reshape", ("x",), ReshapeAttrs((6, 1)))
     plan = plan_memory(b.graph(flat))
     assert plan.offsets["x"] != plan.offsets[flat]

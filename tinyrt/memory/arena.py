@@ -1,27 +1,16 @@
-"""Offsets of all buffers in one arena: the best of several greedy orders."""
+"""The arena plan: where every activation lies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
+from tinyrt.memory.overlap import pairs
+from tinyrt.memory.place import Problem, place
 from tinyrt.ops import verify
 from tinyrt.ops.spec import InstructionSet
-
-ALIGNMENT = 4
-"""Bytes that offsets are multiples of: a word, so that kernels may load words."""
-
-# Large and long-lived buffers are hard to place late; which matters more depends on the graph.
-_ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
-    lambda b: (-b.nbytes, b.first),
-    lambda b: (-b.nbytes * (b.last - b.first + 1), b.first),
-    lambda b: (-(b.last - b.first), -b.nbytes),
-    lambda b: (b.first, -b.nbytes),
-    lambda b: (-b.last, -b.nbytes),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +20,9 @@ class ArenaPlan:
     Attributes:
         offsets: value name (or scratch name) -> byte offset in the arena.
         arena_bytes: size of the arena.
-        lower_bound: bytes that are alive at the fullest step; no plan can need less.
+        lower_bound: bytes that no placement of these buffers can do without.
         buffers: what was placed.
+        backward: indices of the nodes whose kernels must sweep from back to front.
 
     """
 
@@ -40,6 +30,7 @@ class ArenaPlan:
     arena_bytes: int
     lower_bound: int
     buffers: tuple[Buffer, ...]
+    backward: frozenset[int] = frozenset()
 
     def scratch_offset(self, index: int) -> int:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
@@ -50,56 +41,37 @@ class ArenaPlan:
         return sum(b.nbytes for b in self.buffers if b.first <= step <= b.last)
 
 
-def plan_memory(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> ArenaPlan:
+def plan_memory(
+    graph: Graph, isa: InstructionSet = InstructionSet.SCALAR, *, overlap: bool = True
+) -> ArenaPlan:
     """Place every activation of the graph; deterministic and checked.
 
     Args:
         graph: a verified graph.
         isa: whose kernels' scratch memory the arena must hold.
+        overlap: whether an op's output may overlap an input that it is the last to read, as far
+            as its kernel's order of reads and writes allows.
 
     Raises:
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
     found = buffers(graph, isa)
-    placements = [place(found, order) for order in _ORDERS]
-    best = min(placements, key=lambda at: arena_size(found, at))
-    offsets = {name: at for b, at in zip(found, best, strict=True) for name in b.names}
-    plan = ArenaPlan(offsets, arena_size(found, best), lower_bound(found), tuple(found))
+    problem = Problem(found, pairs(graph, found) if overlap else {})
+    at = place(problem)
+    offsets = {name: offset for b, offset in zip(found, at, strict=True) for name in b.names}
+    size = problem.size(dict(enumerate(at)))
+    backward = _backward(problem, at)
+    plan = ArenaPlan(offsets, size, problem.lower_bound(), tuple(found), backward)
     verify(graph, Stage.PLANNED, placed=offsets)
-    check_plan(graph, offsets, plan.arena_bytes, isa)
+    check_plan(graph, offsets, plan.arena_bytes, isa, backward)
     return plan
 
 
-def place(found: Sequence[Buffer], order: Callable[[Buffer], tuple[int, ...]]) -> list[int]:
-    """Offsets of the buffers, each put at the lowest place that is free over its whole life."""
-    at: dict[int, int] = {}
-    for i in sorted(range(len(found)), key=lambda i: (order(found[i]), i)):
-        taken = sorted(
-            (at[j], at[j] + found[j].nbytes) for j in at if found[i].alive_with(found[j])
-        )
-        offset = 0
-        for start, stop in taken:
-            if offset + found[i].nbytes <= start:
-                break
-            offset = max(offset, align(stop))
-        at[i] = offset
-    return [at[i] for i in range(len(found))]
-
-
-def arena_size(found: Sequence[Buffer], at: Sequence[int]) -> int:
-    """Bytes from the arena's start to the end of the last buffer, aligned."""
-    return align(max((o + b.nbytes for o, b in zip(at, found, strict=True)), default=0))
-
-
-def lower_bound(found: Sequence[Buffer]) -> int:
-    """Bytes alive at the fullest step."""
-    steps = {b.first for b in found}
-    return max(
-        (sum(b.nbytes for b in found if b.first <= step <= b.last) for step in steps), default=0
+def _backward(problem: Problem, at: list[int]) -> frozenset[int]:
+    """The nodes whose output and input overlap at a distance that only a backward sweep allows."""
+    return frozenset(
+        leads.node
+        for (y, x), leads in problem.pairs.items()
+        if at[y] - at[x] < problem.buffers[x].nbytes and leads.is_backward(at[y] - at[x])
     )
-
-
-def align(nbytes: int) -> int:
-    """The next multiple of ``ALIGNMENT``."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import InstructionSet
+from tinyrt.ops.sweep import Step
+
+_NOBODY, _SCRATCH = -1, -2
 
 
 def check_plan(
@@ -18,60 +21,118 @@ def check_plan(
     offsets: Mapping[str, int],
     arena_bytes: int,
     isa: InstructionSet = InstructionSet.SCALAR,
+    backward: Collection[int] = (),
 ) -> None:
     """Replay the graph's writes and reads on an arena that records who wrote each byte.
 
-    It shares no reasoning with the planner: no lifetimes, only what each step touches.
+    It shares no reasoning with the planner: no lifetimes and no distances, only what each step of
+    each op touches.
+
+    Args:
+        graph: the model.
+        offsets: value or scratch name -> byte offset.
+        arena_bytes: size of the arena.
+        isa: whose scratch memory counts.
+        backward: indices of the nodes that sweep from back to front.
 
     Raises:
         VerifyError: a tensor lies outside the arena, or was overwritten before its last reader.
 
     """
-    writer = np.full(arena_bytes, -1, np.int32)
-    content: dict[str, int] = {}
+    replay = _Replay(offsets, arena_bytes)
+    for value in graph.input_values:
+        replay.where = "model input"
+        replay.define(value)
+        replay.write(value, (0, value.nbytes))
+    for node in graph.bound():
+        replay.where = node.describe()
+        if _is_view(node, offsets):
+            replay.share(node.input(0), node.output)
+        else:
+            steps = _steps(node, node.index in backward)
+            replay.run(node, steps, OPS[node.op].scratch_bytes(node, isa))
+    for value in graph.output_values:
+        if not value.is_constant:
+            replay.where = "model output"
+            replay.read(value, (0, value.nbytes))
 
-    def span(value_name: str, nbytes: int, where: str) -> slice:
-        start = offsets[value_name]
-        if start < 0 or start + nbytes > arena_bytes:
-            raise VerifyError(
-                f"'{value_name}' takes bytes {start} to {start + nbytes} of {arena_bytes}", op=where
-            )
-        return slice(start, start + nbytes)
 
-    def write(value: Value, where: str, tag: int) -> None:
-        content[value.name] = tag
-        writer[span(value.name, value.nbytes, where)] = tag
+class _Replay:
+    """The arena, with the number of the tensor that wrote each byte last."""
 
-    def read(value: Value, where: str) -> None:
-        if not (writer[span(value.name, value.nbytes, where)] == content[value.name]).all():
+    def __init__(self, offsets: Mapping[str, int], arena_bytes: int) -> None:
+        self.where = ""
+        self._offsets = offsets
+        self._writer = np.full(arena_bytes, _NOBODY, np.int32)
+        self._number: dict[str, int] = {}
+
+    def define(self, value: Value) -> None:
+        """Give a tensor that is about to be written a number of its own."""
+        self._number[value.name] = len(self._number)
+        self._span(value.name, 0, value.nbytes)
+
+    def share(self, source: Value, view: Value) -> None:
+        """Make ``view`` another name of ``source``'s bytes."""
+        self._number[view.name] = self._number[source.name]
+
+    def write(self, value: Value, span: tuple[int, int]) -> None:
+        """Write some bytes of a tensor."""
+        self._writer[self._span(value.name, *span)] = self._number[value.name]
+
+    def read(self, value: Value, span: tuple[int, int]) -> None:
+        """Read some bytes of a tensor, which must still be its own."""
+        found = self._writer[self._span(value.name, *span)]
+        if not (found == self._number[value.name]).all():
             raise VerifyError(
                 "the tensor was overwritten before this step reads it",
-                op=where,
+                op=self.where,
                 tensor=value.describe(),
             )
 
-    for tag, value in enumerate(graph.input_values):
-        write(value, "model input", tag)
-    for node in graph.bound():
-        where = node.describe()
-        reads = [v for v in node.inputs if v is not None and not v.is_constant]
-        for value in reads:
-            read(value, where)
-        scratch = OPS[node.op].scratch_bytes(node, isa)
-        if scratch:
-            writer[span(scratch_name(node.index), scratch, where)] = -2
-        tag = len(graph.inputs) + node.index
-        if _is_view(node, offsets):
-            tag = content[node.input(0).name]
-        for value in node.outputs:
-            write(value, where, tag)
-        if not _is_view(node, offsets):
-            # Kernels read their inputs while they write: neither may lie on the other.
-            for value in reads:
-                read(value, where)
-    for value in graph.output_values:
-        if not value.is_constant:
-            read(value, "model output")
+    def run(self, node: BoundNode, steps: tuple[Step, ...], scratch_bytes: int) -> None:
+        """One op: its kernel's steps, beside its scratch memory."""
+        scratch = slice(0, 0)
+        if scratch_bytes:
+            scratch = self._span(scratch_name(node.index), 0, scratch_bytes)
+            self._writer[scratch] = _SCRATCH
+        self.define(node.output)
+        for step in steps:
+            if step.reads_first:
+                self._reads(node, step)
+            self.write(node.output, step.writes)
+            if not step.reads_first:
+                # Reads and writes interleave: what is read must survive what is written.
+                self._reads(node, step)
+        self.read(node.output, (0, node.output.nbytes))
+        if not (self._writer[scratch] == _SCRATCH).all():
+            raise VerifyError("the op's scratch memory lies on its output", op=self.where)
+
+    def _reads(self, node: BoundNode, step: Step) -> None:
+        for value, span in zip(node.inputs, step.reads, strict=True):
+            if value is not None and span is not None:
+                self.read(value, span)
+
+    def _span(self, name: str, start: int, stop: int) -> slice:
+        start, stop = self._offsets[name] + start, self._offsets[name] + stop
+        if start < 0 or stop > len(self._writer):
+            raise VerifyError(
+                f"'{name}' takes bytes {start} to {stop} of {len(self._writer)}", op=self.where
+            )
+        return slice(start, stop)
+
+
+def _steps(node: BoundNode, backward: bool) -> tuple[Step, ...]:
+    """The op's own sweep, or one step that reads and writes everything in any order."""
+    sweep_of = OPS[node.op].sweep
+    sweep = sweep_of(node) if sweep_of is not None else None
+    if sweep is not None:
+        if backward and not sweep.reversible:
+            raise VerifyError("the op's kernel cannot sweep backwards", op=node.describe())
+        return sweep.steps[::-1] if backward else sweep.steps
+    reads = tuple(
+        (0, v.nbytes) if v is not None and not v.is_constant else None for v in node.inputs
+    )
+    return (Step(reads, (0, node.output.nbytes)),)
 
 
 def _is_view(node: BoundNode, offsets: Mapping[str, int]) -> bool:

@@ -16,6 +16,7 @@ from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
 
 LEFT_SHIFT = 20
 """Bits by which centred inputs are raised, so that rescaling them loses nothing visible."""
@@ -72,7 +73,7 @@ def add_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:
 
 def add_vjp(
     attrs: AddAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array | None, ...]:
+) -> tuple[Array, ...]:
     """Gradients of both inputs."""
     a, b = inputs
     grad = activation_grad(output, grad, attrs.activation)
@@ -89,7 +90,7 @@ def sub_vjp(
 ) -> tuple[Array | None, ...]:
     """Gradients of both inputs."""
     da, db = add_vjp(attrs, inputs, output, grad)
-    return da, None if db is None else -db
+    return da, -db
 
 
 def prepare_s8(node: BoundNode) -> AddS8:
@@ -154,6 +155,7 @@ ADD = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
+    sweep=elementwise,
     ref_f32=add_f32,
     vjp=add_vjp,
     prepare_s8=prepare_s8,
@@ -167,6 +169,7 @@ SUB = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
+    sweep=elementwise,
     ref_f32=sub_f32,
     vjp=sub_vjp,
     prepare_s8=prepare_s8,

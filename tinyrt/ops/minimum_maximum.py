@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.function import constant
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.sweep import elementwise
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -26,7 +28,7 @@ def vjp(
     """Gradients of both inputs: each output's goes to the input chosen, the first if equal."""
     del attrs
     a, b = inputs
-    first = output == a
+    first = constant(output) == constant(a)
     return sum_to(grad * first, a.shape), sum_to(grad * ~first, b.shape)
 
 
@@ -73,6 +75,7 @@ MINIMUM = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
+    sweep=elementwise,
     ref_f32=min_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
@@ -86,6 +89,7 @@ MAXIMUM = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
+    sweep=elementwise,
     ref_f32=max_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,

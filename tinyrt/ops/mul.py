@@ -12,9 +12,11 @@ from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,11 @@ def ref_f32(attrs: MulAttrs, a: Array, b: Array) -> Array:
 
 def vjp(
     attrs: MulAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array | None, ...]:
+) -> tuple[Gradient, ...]:
     """Gradients of both inputs."""
     a, b = inputs
     grad = activation_grad(output, grad, attrs.activation)
-    return sum_to(grad * b, a.shape), sum_to(grad * a, b.shape)
+    return lambda: sum_to(grad * b, a.shape), lambda: sum_to(grad * a, b.shape)
 
 
 def prepare_s8(node: BoundNode) -> MulS8:
@@ -108,6 +110,7 @@ MUL = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
+    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,

@@ -13,6 +13,7 @@ from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8, require_same_q
+from tinyrt.ops.sweep import elementwise
 
 
 def _ref_f32(activation: str, attrs: NoAttrs, x: Array) -> Array:
@@ -57,6 +58,7 @@ RELU = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
+    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU"),
     vjp=partial(_vjp, "RELU"),
     prepare_s8=partial(_prepare_own_range, "RELU"),
@@ -70,6 +72,7 @@ RELU6 = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.SAME_AS_INPUT,
+    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU6"),
     vjp=partial(_vjp, "RELU6"),
     prepare_s8=_prepare_relu6,
@@ -83,6 +86,7 @@ RELU_N1_TO_1 = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
+    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU_N1_TO_1"),
     vjp=partial(_vjp, "RELU_N1_TO_1"),
     prepare_s8=partial(_prepare_own_range, "RELU_N1_TO_1"),

@@ -8,13 +8,14 @@ from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops.function import Array as Array
+from tinyrt.ops.function import Vjp
+from tinyrt.ops.sweep import Sweep
 
-Array = NDArray[Any]
 Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
 
 
@@ -114,7 +115,8 @@ class OpSpec:
         infer: output types from attributes and input types; raises ``ShapeError``.
         quant: how its tensors get their quantisation parameters.
         ref_f32: ``(attrs, *arrays) -> array``, the float specification.
-        vjp: ``(attrs, inputs, output, grad) -> gradients``, one per input, or None.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
+            op cannot be trained.
         prepare_s8: everything integer that can be computed before the first inference: multipliers,
             clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
         ref_s8: ``(prepared, *arrays) -> array``, the integer specification of every backend.
@@ -122,6 +124,8 @@ class OpSpec:
         fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
         scratch_bytes: working memory of the C kernel in bytes, by instruction set.
+        sweep: the order in which every backend's kernel reads and writes, where it goes from front
+            to back, so that the output may overlap an input; None where it keeps to no order.
         emit_c: writes the C call; None where the op has no kernel.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
@@ -133,13 +137,14 @@ class OpSpec:
     infer: Infer
     quant: Quant
     ref_f32: Callable[..., Array] | None = None
-    vjp: Callable[[Any, Sequence[Array], Array, Array], tuple[Array | None, ...]] | None = None
+    vjp: Vjp | None = None
     prepare_s8: Callable[[BoundNode], Any] | None = None
     ref_s8: Callable[..., Array] | None = None
     weight_axis: int = 0
     fixed_output: tuple[float, int] | None = None
     macs: Callable[[BoundNode], int] = no_macs
     scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
+    sweep: Callable[[BoundNode], Sweep | None] | None = None
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
 

@@ -11,6 +11,7 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_fixed, require_s8
+from tinyrt.ops.sweep import elementwise
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_FRACTION_BITS = 7
@@ -45,6 +46,7 @@ TANH = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.FIXED,
+    sweep=elementwise,
     fixed_output=FIXED_OUTPUT,
     ref_f32=ref_f32,
     vjp=vjp,

@@ -1,0 +1,103 @@
+"""In which order an op's kernel reads its inputs and writes its output.
+
+A kernel that sweeps over its output from front to back may write it over an input that nobody reads
+any more, as long as the writes stay behind the reads (Abbas et al., "Diagonal Memory Optimisation
+for Machine Learning on Micro-controllers", 2020). A sweep states that order as data: the planner
+derives from it how far the two must be apart, the checker replays it byte by byte. In a chain of
+layers the outputs would creep towards lower addresses; a kernel that can also sweep from back to
+front moves them up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.window import Window
+
+Span = tuple[int, int]
+"""Bytes [start, stop) of a tensor."""
+
+ELEMENT_STEPS = 64
+"""Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a sweep; steps happen one after the other.
+
+    Attributes:
+        reads: for each input, the bytes that the step reads; None where it reads nothing.
+        writes: the bytes of the output that it writes.
+        reads_first: whether all its reads come before its writes; else they may interleave.
+
+    """
+
+    reads: tuple[Span | None, ...]
+    writes: Span
+    reads_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The steps of a kernel from front to back.
+
+    Attributes:
+        steps: in order.
+        reversible: whether the kernel can also take them from back to front.
+
+    """
+
+    steps: tuple[Step, ...]
+    reversible: bool = False
+
+
+def elementwise(node: BoundNode) -> Sweep | None:
+    """Element by element from the front; inputs that repeat (broadcast) are read all along."""
+    y = node.output
+    if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
+        return None
+    size = max(1, -(-y.size // ELEMENT_STEPS))
+    spans = [(start, min(start + size, y.size)) for start in range(0, y.size, size)]
+    return Sweep(
+        tuple(
+            Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
+            for span in spans
+        )
+    )
+
+
+def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
+    if value is None or value.is_constant:
+        return None
+    return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
+
+
+def rows_of(window_of: Callable[[BoundNode], Window]) -> Callable[[BoundNode], Sweep]:
+    """Row by row of the output, either way; each reads the input rows under its window."""
+
+    def sweep(node: BoundNode) -> Sweep:
+        x, y, window = node.input(0), node.output, window_of(node)
+        others = (None,) * (len(node.inputs) - 1)
+        steps = []
+        for n in range(y.shape[0]):
+            for oy in range(y.shape[1]):
+                top = oy * window.stride[0] - window.before[0]
+                bottom = top + (window.kernel[0] - 1) * window.dilation[0] + 1
+                read = _rows(x, n, max(top, 0), min(bottom, x.shape[1]))
+                steps.append(Step((read, *others), _rows(y, n, oy, oy + 1)))
+        return Sweep(tuple(steps), reversible=True)
+
+    return sweep
+
+
+def _rows(value: Value, n: int, first: int, last: int) -> Span:
+    row = value.shape[2] * value.shape[3]
+    image = n * value.shape[1] * row
+    return _bytes(value, image + first * row, image + max(first, last) * row)
+
+
+def _bytes(value: Value, start: int, stop: int) -> Span:
+    size = value.dtype.itemsize
+    return start * size, stop * size
