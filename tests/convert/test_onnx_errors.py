@@ -298,6 +298,10 @@ CONTRADICTORY = {
     "an integer division by zero": lambda m: m.op(
         "Reshape", m.input(2, 3), m.op("Div", m.ints(6), m.ints(0))
     ),
+    "a constant that is no number": lambda m: m.op("Add", m.input(1, 2), m.const([1, np.nan])),
+    "a variance below zero": lambda m: m.op(
+        "BatchNormalization", m.input(1, 1, 4), *(m.const([-1.0]) for _ in range(4))
+    ),
     "a gigantic constant": lambda m: m.op(
         "Mul", m.input(2, 3), m.op("ConstantOfShape", m.ints(1 << 40))
     ),

@@ -175,6 +175,7 @@ class Call:
 
         Raises:
             UnsupportedError: its element type is not float32.
+            ModelFormatError: it holds something that is not a number.
 
         """
         if data.dtype != np.float32:
@@ -182,6 +183,12 @@ class Call:
                 f"'{name}' has element type {data.dtype}",
                 expected="float32",
                 hint="export the model in float32; tinyrt quantises it itself",
+            )
+        if np.isnan(data).any():
+            raise ModelFormatError(
+                f"the constant '{name}' holds NaN",
+                expected="numbers",
+                hint="check that the training converged, and export the model again",
             )
         return self.builder.constant(name, np.atleast_1d(data))
 

@@ -145,6 +145,13 @@ def batch_normalization(call: Call) -> Value:
         call.constant(node.inputs[i], call.array(i, f"'{name}'"))
         for i, name in enumerate(names, start=1)
     ]
+    epsilon = node.get_float("epsilon", 1e-5)
+    if np.any(call.array(4) + np.float32(epsilon) <= 0):
+        raise ModelFormatError(
+            "the variance is not positive",
+            tensor=parameters[3].describe(),
+            hint="check that the training converged, and export the model again",
+        )
     last = call.transpose(x, (0, *range(2, rank), 1), f"{x.name}.nhwc")
-    y = call.emit("batch_norm", last, *parameters, epsilon=node.get_float("epsilon", 1e-5))
+    y = call.emit("batch_norm", last, *parameters, epsilon=epsilon)
     return call.transpose(y, (0, rank - 1, *range(1, rank - 1)), f"{call.result}.nchw")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from tinyrt.convert.onnx_call import Builder, Call
@@ -47,7 +48,8 @@ def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) ->
 
     """
     path = Path(path)
-    with error_context(file=str(path)):
+    # What overflows in a damaged file ends as NaN, which constants are checked for.
+    with error_context(file=str(path)), np.errstate(all="ignore"):
         model = parse_model(path)
         builder = Builder()
         inputs = input_values(model.graph, shapes or {})
