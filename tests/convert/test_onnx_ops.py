@@ -423,6 +423,12 @@ def test_matches_onnxruntime(name, opset, tmp_path):
     assert_matches(model.save(tmp_path, CASES[name][0](model)))
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_matches_onnxruntime_at_its_newest_opset(name, tmp_path):
+    model = OnnxModel(opset=26)
+    assert_matches(model.save(tmp_path, CASES[name][0](model)))
+
+
 def test_every_importer_is_tested():
     from tinyrt.convert.onnx_ops import IMPORTERS
 
