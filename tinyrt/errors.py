@@ -68,8 +68,18 @@ class ShapeError(TinyrtError):
     """Shapes or dtypes do not fit together, or a dimension is unknown."""
 
 
-class DataError(TinyrtError):
-    """Input, calibration or evaluation data do not fit the model."""
+class DataError(TinyrtError, ValueError):
+    """Arguments, or input, calibration or evaluation data, do not fit the model."""
+
+
+class NotAllocatedError(TinyrtError, RuntimeError, ValueError):
+    """An interpreter was used before ``allocate_tensors``.
+
+    LiteRT's ``invoke`` raises RuntimeError, its accesses to tensors ValueError: this is both.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("tensors are not allocated", hint="call allocate_tensors() first")
 
 
 class OutputError(TinyrtError):

@@ -13,6 +13,7 @@ import tflite
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_ops import DECODERS, Codec
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Graph, Node, QParams, Value
@@ -56,6 +57,11 @@ def read_tflite(path: str | Path) -> Graph:
 
 def parse_tflite(data: Buffer, name: str = "model") -> Graph:
     """Read a .tflite model from bytes or a map; raises as ``read_tflite``."""
+    return parse_with_directory(data, name)[0]
+
+
+def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Directory]:
+    """As ``parse_tflite``, with what the file says about its tensors and signatures."""
     if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
         raise ModelFormatError(
             "this is not a .tflite file",
@@ -63,13 +69,15 @@ def parse_tflite(data: Buffer, name: str = "model") -> Graph:
             hint="pass a .tflite or .onnx model",
         )
     try:
-        graph = _Reader(data, name).read()
+        reader = _Reader(data, name)
+        graph = reader.read()
+        directory = read_directory(reader.model, reader.graph, reader.values)
     except _CORRUPT as error:
         raise ModelFormatError(
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",
         ) from error
-    return verify(graph)
+    return verify(graph), directory
 
 
 class _Reader:
@@ -90,10 +98,11 @@ class _Reader:
                 hint="export the model without control flow",
             )
         self.graph = self.model.Subgraphs(0)
+        self.values: list[Value] = []
 
     def read(self) -> Graph:
         codecs = self._codecs()
-        values = self._tensors()
+        values = self.values = self._tensors()
         nodes: list[Node] = []
         for i in range(self._count(self.graph.OperatorsLength())):
             operator = self.graph.Operators(i)

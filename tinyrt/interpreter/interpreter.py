@@ -1,4 +1,4 @@
-"""A model file, planned once and run in one arena; the method names are TFLite's."""
+"""A model file, planned once and run in one arena; methods and semantics are LiteRT's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
-from tinyrt.errors import DataError, TinyrtError, UnsupportedError
+from tinyrt.convert.tflite_directory import Directory
+from tinyrt.convert.tflite_reader import map_file, parse_with_directory
+from tinyrt.errors import DataError, NotAllocatedError, UnsupportedError, error_context
 from tinyrt.interpreter import numba_backend, reference
 from tinyrt.interpreter.batch import rebatch
+from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.program import Prepare, Program
+from tinyrt.interpreter.signature import SignatureRunner
+from tinyrt.interpreter.split import SplitProgram, splits
+from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory import ArenaPlan, plan_memory
+from tinyrt.memory import ArenaPlan
 
 BACKENDS: dict[str, Prepare] = {
     "numba": numba_backend.prepare,
@@ -32,17 +37,23 @@ class Interpreter:
     """Runs a .tflite model.
 
     ``allocate_tensors`` plans the arena and prepares every op; ``invoke`` then only computes.
-    Activations are views into the arena, weights are views into the memory-mapped file.
+    Activations are views into the arena, weights are views into the memory-mapped file, inputs keep
+    their values until they are set again. Tensor indices are the file's.
 
     Args:
         model_path: a .tflite file.
         model_content: the bytes of one, instead of a path.
+        experimental_delegates: accepted for LiteRT's sake; must be empty.
+        num_threads: threads that share a resized batch; one sample is always run by one.
+        experimental_preserve_all_tensors: give every tensor memory of its own, so that all of them
+            can be read after ``invoke``.
         backend: a name in ``BACKENDS``.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
 
     Raises:
         ModelFormatError: the file is not a model.
-        UnsupportedError: an op or the backend is not there.
+        UnsupportedError: an op, the backend or a delegate is not there.
+        DataError: none or both of the model arguments are given, or no thread.
 
     """
 
@@ -50,66 +61,118 @@ class Interpreter:
         self,
         model_path: str | Path | None = None,
         model_content: bytes | None = None,
+        experimental_delegates: Sequence[object] | None = None,
+        num_threads: int | None = None,
         *,
+        experimental_preserve_all_tensors: bool = False,
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
-            raise TinyrtError("pass either model_path or model_content")
+            raise DataError("pass either model_path or model_content")
+        if experimental_delegates:
+            raise UnsupportedError("tinyrt runs no delegates", hint="choose a backend instead")
         if model_path is not None:
-            graph = read_tflite(model_path)
+            with error_context(file=str(model_path)):
+                parsed = parse_with_directory(map_file(model_path), Path(model_path).stem)
         else:
-            graph = parse_tflite(model_content or b"")
-        self._start(graph, backend, on_op)
+            parsed = parse_with_directory(model_content or b"")
+        self._start(*parsed, backend, on_op, num_threads, experimental_preserve_all_tensors)
 
     @classmethod
     def from_graph(
-        cls, graph: Graph, *, backend: str = DEFAULT_BACKEND, on_op: OnOp | None = None
+        cls,
+        graph: Graph,
+        *,
+        num_threads: int | None = None,
+        backend: str = DEFAULT_BACKEND,
+        on_op: OnOp | None = None,
     ) -> Interpreter:
         """An interpreter of a graph in memory, e.g. one that is not quantised yet."""
         interpreter = cls.__new__(cls)
-        interpreter._start(graph, backend, on_op)
+        interpreter._start(graph, Directory.of(graph), backend, on_op, num_threads, False)
         return interpreter
 
-    def _start(self, graph: Graph, backend: str, on_op: OnOp | None) -> None:
+    def _start(
+        self,
+        graph: Graph,
+        directory: Directory,
+        backend: str,
+        on_op: OnOp | None,
+        num_threads: int | None,
+        preserve: bool,
+    ) -> None:
         if backend not in BACKENDS:
             raise UnsupportedError(f"there is no backend '{backend}'", expected=", ".join(BACKENDS))
+        threads = 1 if num_threads is None else num_threads
+        if not isinstance(threads, int) or threads < 1:
+            raise DataError(f"num_threads is {num_threads!r}", expected="an integer of at least 1")
         self.graph = self._model = graph
         self.backend = backend
-        self._names = list(graph.values)
+        self._directory = directory
+        self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
+        self._num_threads = threads
+        self._preserve = preserve
+        self._forget()
+
+    def _forget(self) -> None:
+        """Back to the state before allocation."""
         self._plan: ArenaPlan | None = None
-        self._tensors: dict[str, NDArray[Any]] = {}
         self._program: Program | None = None
+        self._tensors: dict[str, NDArray[Any]] = {}
+
+    @property
+    def allocated(self) -> bool:
+        """Whether ``allocate_tensors`` has been called since the last change of shapes."""
+        return self._program is not None
 
     @property
     def plan(self) -> ArenaPlan:
         """The arena plan.
 
         Raises:
-            TinyrtError: ``allocate_tensors`` has not been called.
+            NotAllocatedError: ``allocate_tensors`` has not been called.
 
         """
         if self._plan is None:
-            raise _not_allocated()
+            raise NotAllocatedError
         return self._plan
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of weights and tables that the backend holds in an order of its own."""
+        return self._program.packed_bytes if self._program is not None else 0
 
     def allocate_tensors(self) -> None:
         """Plan the arena, allocate it, and prepare every op."""
-        plan = plan_memory(self.graph)
-        arena = np.zeros(plan.arena_bytes, np.uint8)
-        tensors = {v.name: v.data for v in self.graph.values.values() if v.data is not None}
-        for name, offset in plan.offsets.items():
-            if name in self.graph.values:
-                tensors[name] = _view(arena, offset, self.graph.value(name))
-        self._program = BACKENDS[self.backend](self.graph, tensors)
+        plan, tensors = place_tensors(self.graph, apart=self._preserve)
+        prepare = BACKENDS[self.backend]
+        threads = self._useful_threads()
+        if threads > 1:
+            batch = self.graph.input_values[0].shape[0]
+            self._program = SplitProgram(self._model, tensors, batch, threads, prepare)
+        else:
+            self._program = prepare(self.graph, tensors)
         self._tensors = tensors
         self._plan = plan
 
+    def _useful_threads(self) -> int:
+        """Threads that share the batch, if it is one."""
+        watched = self._preserve or self._on_op is not None
+        if self.graph is self._model or watched or not splits(self.graph, self.backend):
+            return 1
+        return min(self._num_threads, self.graph.input_values[0].shape[0])
+
     def invoke(self) -> None:
-        """Run the model on the inputs that were set."""
+        """Run the model on the inputs that were set.
+
+        Raises:
+            NotAllocatedError: ``allocate_tensors`` has not been called.
+
+        """
         if self._program is None:
-            raise _not_allocated()
+            raise NotAllocatedError
         if self._on_op is None:
             self._program.run()
             return
@@ -117,96 +180,128 @@ class Interpreter:
             self._program.run_op(node.index)
             self._on_op(node, self._tensors[node.output.name])
 
-    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
+    def resize_tensor_input(
+        self, input_index: int, tensor_size: Sequence[int], strict: bool = False
+    ) -> None:
         """Change the batch size: ``tensor_size`` may differ in its first element only.
 
+        Args:
+            input_index: the index of a model input.
+            tensor_size: its new shape.
+            strict: refuse to change a dimension that the file does not leave open.
+
         Raises:
-            ShapeError: another dimension changes, or the model mixes samples.
+            ShapeError: the model mixes samples.
+            DataError: another dimension changes, or a closed one does.
 
         """
         value = self._value(input_index)
         size = tuple(int(n) for n in tensor_size)
-        if value.name not in self.graph.inputs or size[1:] != value.shape[1:]:
+        if value.name not in self.graph.inputs or not size or size[1:] != value.shape[1:]:
             raise DataError(
                 f"cannot resize to {list(size)}",
                 tensor=value.describe(),
                 expected="a model input, and a change of its batch size only",
             )
-        if size[0] != value.shape[0]:
-            self.graph = rebatch(self._model, size[0])
-            self._plan, self._program, self._tensors = None, None, {}
+        if size[0] == value.shape[0]:
+            return
+        if strict and self._directory.tensors[input_index].shape_signature[0] != -1:
+            raise DataError(
+                f"cannot resize to {list(size)}: the batch size is fixed", tensor=value.describe()
+            )
+        self.graph = rebatch(self._model, size[0])
+        self._forget()
 
     def set_tensor(self, tensor_index: int, value: NDArray[Any]) -> None:
-        """Copy an array into an input tensor.
+        """Copy an array into a tensor, usually an input.
 
         Raises:
-            DataError: dtype or shape differ from the tensor's.
+            DataError: dtype or shape differ from the tensor's, or it is a constant.
+            NotAllocatedError: ``allocate_tensors`` has not been called.
 
         """
         target = self._value(tensor_index)
         array = np.asarray(value)
-        if array.shape != target.shape or array.dtype != target.dtype.numpy:
+        if array.shape != target.shape or array.dtype != target.dtype.numpy or target.is_constant:
             raise DataError(
                 f"the value is {array.dtype}{list(array.shape)}",
                 tensor=target.describe(),
-                expected=f"{target.dtype.value}{list(target.shape)}",
+                expected=f"{target.dtype.value}{list(target.shape)}, for a tensor that may change",
             )
         self._tensor(target)[...] = array
 
     def get_tensor(self, tensor_index: int) -> NDArray[Any]:
-        """A copy of a tensor; intermediate ones may have been overwritten by later ops."""
+        """A copy of a tensor; intermediate ones may have been overwritten by later ops.
+
+        Raises:
+            DataError: there is no such tensor, or nothing computes it.
+            NotAllocatedError: ``allocate_tensors`` has not been called.
+
+        """
         return self._tensor(self._value(tensor_index)).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """A function that returns the tensor itself, a view into the arena, without a copy."""
         return lambda: self._tensor(self._value(tensor_index))
 
+    def reset_all_variables(self) -> None:
+        """Clear the state that ops keep between invocations: tinyrt has no op that keeps any."""
+
     def get_input_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of each input."""
-        return [self._details(name) for name in self.graph.inputs]
+        return [self._details(self._index[name]) for name in self.graph.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of each output."""
-        return [self._details(name) for name in self.graph.outputs]
+        return [self._details(self._index[name]) for name in self.graph.outputs]
 
     def get_tensor_details(self) -> list[dict[str, Any]]:
-        """Name, index, shape, dtype and quantisation of every tensor."""
-        return [self._details(name) for name in self._names]
+        """Name, index, shape, dtype and quantisation of every tensor, by index."""
+        return [self._details(i) for i in range(len(self._directory.tensors))]
 
-    def _value(self, index: int) -> Value:
-        if not 0 <= index < len(self._names):
-            raise DataError(f"there is no tensor {index}", expected=f"0 to {len(self._names) - 1}")
-        return self.graph.value(self._names[index])
-
-    def _tensor(self, value: Value) -> NDArray[Any]:
-        self.plan  # noqa: B018 - raises before tensors are allocated
-        return self._tensors[value.name]
-
-    def _details(self, name: str) -> dict[str, Any]:
-        value = self.graph.value(name)
-        q = value.q
-        shape = np.array(value.shape, np.int32)
-        per_tensor = (q.scale, q.zero_point) if q and len(q.scales) == 1 else (0.0, 0)
-        count = len(q.scales) if q else 0
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Signature key -> names of its ``inputs`` and ``outputs``."""
         return {
-            "name": name,
-            "index": self._names.index(name),
-            "shape": shape,
-            "shape_signature": shape,
-            "dtype": value.dtype.numpy.type,
-            "quantization": per_tensor,
-            "quantization_parameters": {
-                "scales": np.array(q.scales if q else (), np.float32),
-                "zero_points": np.full(count, q.zero_point if q else 0, np.int32),
-                "quantized_dimension": (q.axis or 0) if q else 0,
-            },
-            "sparsity_parameters": {},
+            key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
+            for key, signature in self._directory.signatures.items()
         }
 
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """A function of named arrays.
 
-def _not_allocated() -> TinyrtError:
-    return TinyrtError("tensors are not allocated", hint="call allocate_tensors() first")
+        Args:
+            signature_key: which signature; may be left out where there is exactly one.
 
+        Raises:
+            DataError: there is no such signature.
 
-def _view(arena: NDArray[np.uint8], offset: int, value: Value) -> NDArray[Any]:
-    return arena[offset : offset + value.nbytes].view(value.dtype.numpy).reshape(value.shape)
+        """
+        signatures = self._directory.signatures
+        if signature_key is None and len(signatures) == 1:
+            signature_key = next(iter(signatures))
+        if signature_key not in signatures:
+            raise DataError(
+                f"there is no signature '{signature_key}'",
+                expected=", ".join(signatures) or "nothing: the file has no signatures",
+                hint="use set_tensor and invoke where a file has no signatures",
+            )
+        return SignatureRunner(self, signature_key, signatures[signature_key])
+
+    def _value(self, index: int) -> Value:
+        entries = self._directory.tensors
+        if not 0 <= index < len(entries):
+            raise DataError(f"there is no tensor {index}", expected=f"0 to {len(entries) - 1}")
+        value = entries[index].value
+        return self.graph.values.get(value.name, value)
+
+    def _tensor(self, value: Value) -> NDArray[Any]:
+        if value.data is not None:
+            return value.data
+        if self._program is None:
+            raise NotAllocatedError
+        if value.name not in self._tensors:
+            raise DataError("no op computes this tensor", tensor=value.describe())
+        return self._tensors[value.name]
+
+    def _details(self, index: int) -> dict[str, Any]:
+        return describe(self._directory.tensors[index], index, self._value(index).shape)

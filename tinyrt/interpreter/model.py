@@ -12,24 +12,27 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import DataError, ShapeError, error_context
 from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, Interpreter, OnOp
+from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 BATCH = 32
-"""Samples per invoke: large enough for matrix products, small enough for the caches."""
+"""Samples per thread: large enough for matrix products, small enough for the caches."""
 
 
-def load(path: str | Path, *, backend: str = DEFAULT_BACKEND) -> Model:
-    """Open a .tflite model for calling.
+def load(
+    path: str | Path, *, backend: str = DEFAULT_BACKEND, num_threads: int | None = None
+) -> Model:
+    """Open a .tflite model for calling; see ``Model`` for the arguments.
 
     Raises:
         ModelFormatError: the file is not a model.
         UnsupportedError: an op or the backend is not there.
 
     """
-    return Model(read_tflite(path), backend=backend, file=str(path))
+    return Model(read_tflite(path), backend=backend, num_threads=num_threads, file=str(path))
 
 
 class Model:
@@ -38,6 +41,14 @@ class Model:
     Float inputs of a quantised model are quantised with its own parameters and its outputs
     come back as real values; int8 inputs are taken as raw values, and raw outputs come back.
     The first axis is the batch.
+
+    Args:
+        graph: the model.
+        backend: the interpreter's backend.
+        num_threads: threads that share a batch; all cores by default.
+        file: where the model comes from, for messages.
+        on_op: as for the interpreter.
+
     """
 
     def __init__(
@@ -45,12 +56,15 @@ class Model:
         graph: Graph,
         *,
         backend: str = DEFAULT_BACKEND,
+        num_threads: int | None = None,
         file: str | None = None,
         on_op: OnOp | None = None,
     ) -> None:
         self.graph = graph
         self.file = file
         self._backend = backend
+        self._num_threads = num_threads or cores()
+        self._most = BATCH * self._num_threads if splits(graph, backend) else BATCH
         self._on_op = on_op
         self._interpreters: dict[int, Interpreter] = {}
 
@@ -90,11 +104,13 @@ class Model:
     ) -> dict[str, Array]:
         """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
         count = len(next(iter(feeds.values())))
-        step = self._chunk(count)
+        size = self._batch_size(count)
         results: dict[str, list[Array]] = {name: [] for name in self.graph.outputs}
-        for start in range(0, count, step):
-            stop = min(start + step, count)
-            outputs = self._invoke({n: a[start:stop] for n, a in feeds.items()}, stop - start)
+        for start in range(0, count, size):
+            stop = min(start + size, count)
+            # Whoever watches ops must not see the rows that fill up the last batch.
+            batch = size if self._on_op is None else stop - start
+            outputs = self._invoke({n: a[start:stop] for n, a in feeds.items()}, batch)
             for name, array in outputs.items():
                 results[name].append(array)
             if progress is not None:
@@ -138,35 +154,46 @@ class Model:
         feeds = self.check_inputs(x)
         return {n: _stored(self.graph.value(n), a) for n, a in feeds.items()}
 
-    def _chunk(self, count: int) -> int:
+    def _batch_size(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one."""
-        step = min(BATCH, count)
-        if step > 1 and step not in self._interpreters:
-            try:
-                self._interpreters[step] = self._interpreter(step)
-            except ShapeError:
-                return 1
-        return max(step, 1)
+        size = min(self._most, count)
+        if self._on_op is None:
+            size = min(self._most, 1 << (count - 1).bit_length())
+        try:
+            self._interpreter(size)
+        except ShapeError:
+            return 1
+        return size
 
     def _interpreter(self, batch: int) -> Interpreter:
-        interpreter = Interpreter.from_graph(self.graph, backend=self._backend, on_op=self._on_op)
-        if batch != 1:
+        """The interpreter for that many samples, made when first asked for."""
+        if batch not in self._interpreters:
+            interpreter = Interpreter.from_graph(
+                self.graph,
+                num_threads=self._num_threads,
+                backend=self._backend,
+                on_op=self._on_op,
+            )
             index = interpreter.get_input_details()[0]["index"]
-            value = self.graph.input_values[0]
-            interpreter.resize_tensor_input(index, (batch, *value.shape[1:]))
-        interpreter.allocate_tensors()
-        return interpreter
+            shape = self.graph.input_values[0].shape
+            if batch != 1:
+                interpreter.resize_tensor_input(index, (batch, *shape[1:]))
+            interpreter.allocate_tensors()
+            self._interpreters[batch] = interpreter
+        return self._interpreters[batch]
 
     def _invoke(self, feeds: Mapping[str, Array], batch: int) -> dict[str, Array]:
-        if batch not in self._interpreters:
-            self._interpreters[batch] = self._interpreter(batch)
-        interpreter = self._interpreters[batch]
+        """Outputs for at most ``batch`` samples."""
+        interpreter = self._interpreter(batch)
+        # A sample on its own may have outputs of any number of rows.
+        rows = slice(len(next(iter(feeds.values()))) if batch > 1 else None)
         for detail in interpreter.get_input_details():
-            value = self.graph.value(detail["name"])
-            interpreter.set_tensor(detail["index"], _stored(value, feeds[value.name]))
+            name = detail["name"]
+            stored = _stored(self.graph.value(name), feeds[name])
+            interpreter.tensor(detail["index"])()[rows] = stored
         interpreter.invoke()
         return {
-            detail["name"]: interpreter.get_tensor(detail["index"])
+            detail["name"]: interpreter.tensor(detail["index"])()[rows].copy()
             for detail in interpreter.get_output_details()
         }
 

@@ -1,0 +1,120 @@
+"""What a .tflite file says about its tensors and signatures, by the file's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ModelFormatError
+from tinyrt.ir import Graph, Shape, Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorEntry:
+    """One tensor of the file.
+
+    Attributes:
+        name: as the file has it; several tensors may have the same one.
+        value: the tensor under its unique name in the graph.
+        shape_signature: the shape with -1 for dimensions that the author left open.
+        scales: float32, empty where the tensor is not quantised.
+        zero_points: int32, one per scale.
+        quantized_dimension: the dimension that the scales belong to.
+
+    """
+
+    name: str
+    value: Value
+    shape_signature: Shape
+    scales: NDArray[np.float32]
+    zero_points: NDArray[np.int32]
+    quantized_dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A named way to call the model: argument and result names -> tensor numbers."""
+
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Tensors by number, signatures by key."""
+
+    tensors: tuple[TensorEntry, ...]
+    signatures: dict[str, Signature] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: Graph) -> Directory:
+        """The directory of a graph that comes from no file: values in the graph's order."""
+        return cls(tuple(_entry_of(value) for value in graph.values.values()))
+
+
+def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory:
+    """The directory of a parsed file.
+
+    Args:
+        model: the file's root table.
+        graph: its only subgraph.
+        values: the subgraph's tensors, by number.
+
+    Raises:
+        ModelFormatError: a signature names a tensor that is not there.
+
+    """
+    entries = tuple(_entry(graph.Tensors(i), value) for i, value in enumerate(values))
+    signatures = {}
+    for i in range(model.SignatureDefsLength()):
+        signature = model.SignatureDefs(i)
+        key = (signature.SignatureKey() or b"").decode()
+        inputs = [signature.Inputs(j) for j in range(signature.InputsLength())]
+        outputs = [signature.Outputs(j) for j in range(signature.OutputsLength())]
+        signatures[key] = Signature(_ports(inputs, len(values)), _ports(outputs, len(values)))
+    return Directory(entries, signatures)
+
+
+def _ports(maps: Sequence[Any], count: int) -> dict[str, int]:
+    ports = {(m.Name() or b"").decode(): int(m.TensorIndex()) for m in maps}
+    for name, index in ports.items():
+        if index >= count:
+            raise ModelFormatError(f"signature argument '{name}' is tensor {index} of {count}")
+    return dict(sorted(ports.items()))
+
+
+def _entry(tensor: Any, value: Value) -> TensorEntry:
+    q = tensor.Quantization()
+    quantised = q is not None and q.ScaleLength() > 0
+    count = q.ScaleLength() if quantised else 0
+    has_zero_points = quantised and q.ZeroPointLength() > 0
+    return TensorEntry(
+        name=(tensor.Name() or b"").decode(),
+        value=value,
+        shape_signature=_signature(tensor, value),
+        scales=np.array(q.ScaleAsNumpy() if quantised else (), np.float32),
+        zero_points=np.array(q.ZeroPointAsNumpy() if has_zero_points else [0] * count, np.int32),
+        quantized_dimension=int(q.QuantizedDimension()) if quantised else 0,
+    )
+
+
+def _signature(tensor: Any, value: Value) -> Shape:
+    if tensor.ShapeSignatureLength() != len(value.shape) or not value.shape:
+        return value.shape
+    return tuple(int(n) for n in tensor.ShapeSignatureAsNumpy())
+
+
+def _entry_of(value: Value) -> TensorEntry:
+    q = value.q
+    return TensorEntry(
+        name=value.name,
+        value=value,
+        shape_signature=value.shape,
+        scales=np.array(q.scales if q else (), np.float32),
+        zero_points=np.full(len(q.scales) if q else 0, q.zero_point if q else 0, np.int32),
+        quantized_dimension=(q.axis or 0) if q else 0,
+    )
