@@ -76,12 +76,10 @@ def expected(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     return session.run(None, feeds)
 
 
-def feeds_for(graph: Graph, seed: int = 0, scale: float = 1.0) -> dict[str, np.ndarray]:
+def feeds_for(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
+    """Random normal inputs, by name."""
     rng = np.random.default_rng(seed)
-    return {
-        v.name: (scale * rng.standard_normal(v.shape)).astype(np.float32)
-        for v in graph.input_values
-    }
+    return {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in graph.input_values}
 
 
 def assert_close(found: np.ndarray, wanted: np.ndarray, tolerance: float = 1e-5) -> None:

@@ -3,10 +3,11 @@
 from collections import Counter
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
-from tests.convert.onnx_build import assert_close, channels_last, feeds_for
+from tests.convert.onnx_build import assert_close, channels_last, expected, feeds_for
 from tinyrt.convert.onnx_reader import read_onnx
 from tinyrt.convert.passes import optimise
 from tinyrt.ops.evaluate import evaluate
@@ -52,6 +53,28 @@ def test_results_equal_onnxruntimes(zoo, name):
         turned = {n: channels_last(x) if "torch" in name else x for n, x in feeds.items()}
         (found,) = evaluate(graph, turned).values()
         assert_close(found, wanted, 1e-4 if name == "autoencoder_ad" else 1e-5)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_tensors_that_keep_their_names_keep_their_elements(zoo, name, tmp_path):
+    path = zoo / "models" / f"{name}.onnx"
+    raw = read_onnx(path)
+    graph = optimise(raw)
+    results = [node.outputs[0] for node in graph.nodes]
+    model = onnx.load(path)
+    known = {o for node in model.graph.node for o in node.output}
+    assert len(known.intersection(results)) == len(results)
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.ValueInfoProto(name=o) for o in results)
+    onnx.save(model, tmp_path / "model.onnx")
+    feeds = feeds_for(raw)
+    wanted = dict(zip(results, expected(tmp_path / "model.onnx", feeds), strict=True))
+    found = {}
+    turned = {n: channels_last(x) if "torch" in name else x for n, x in feeds.items()}
+    evaluate(graph, turned, lambda value, array: found.update({value.name: array}))
+    for tensor, want in wanted.items():
+        want = want if want.shape == found[tensor].shape else channels_last(want)
+        assert_close(found[tensor], want, 1e-4 if name == "autoencoder_ad" else 1e-5)
 
 
 @pytest.mark.parametrize("name", ["resnet8_torch_bn", "dscnn_kws_torch_bn"])

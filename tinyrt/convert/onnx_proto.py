@@ -191,7 +191,7 @@ class OnnxNode:
         name: as in the file, or ``Conv_3`` where it has none.
         inputs: tensor names, empty where an optional input is absent.
         outputs: tensor names.
-        opset: the version that the model imports of the domain.
+        opset: the version that the model imports of the domain; 0 where it imports none.
         attributes: by name, as in the file.
         folder: the model's folder.
 
@@ -229,8 +229,8 @@ class OnnxNode:
 
     def describe(self) -> str:
         """``#3 Conv 'stem/conv' (ONNX opset 13)``, for messages."""
-        domain = self.domain or "ONNX"
-        return f"#{self.index} {self.op} '{self.name}' ({domain} opset {self.opset})"
+        version = f" opset {self.opset}" if self.opset else ""
+        return f"#{self.index} {self.op} '{self.name}' ({self.domain or 'ONNX'}{version})"
 
     def has(self, name: str) -> bool:
         """Whether the file gives the attribute."""
