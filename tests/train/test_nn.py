@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.train.gradcheck import check_gradients, leaf
+from tests.train.build import in_float64, leaf
 from tinyrt.errors import DataError, ShapeError
-from tinyrt.train import Tensor, cross_entropy
+from tinyrt.train import Tensor, cross_entropy, gradcheck, gradgradcheck
 from tinyrt.train.nn import (
     AvgPool2d,
     BatchNorm,
@@ -58,12 +58,6 @@ LAYERS = {
 }
 
 
-def in_float64(module):
-    for _, tensor in module.named_tensors():
-        tensor.data = tensor.data.astype(np.float64)
-    return module
-
-
 @pytest.mark.parametrize("training", [True, False], ids=["training", "deployed"])
 @pytest.mark.parametrize(("make", "shape", "out"), LAYERS.values(), ids=LAYERS)
 def test_gradients_of_layers(make, shape, out, training):
@@ -72,14 +66,17 @@ def test_gradients_of_layers(make, shape, out, training):
     layer.train(training)
     x = leaf(rng, *shape)
     assert layer(x).shape == out
-    check_gradients(lambda: layer(x), [x, *layer.parameters()])
+    inputs = [x, *layer.parameters()]
+    gradcheck(lambda *_: layer(x), inputs)
+    gradgradcheck(lambda *_: layer(x), inputs)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradient_of_cross_entropy(smoothing):
     rng = np.random.default_rng(4)
     logits, labels = leaf(rng, 5, 3), [0, 2, 1, 1, 0]
-    check_gradients(lambda: cross_entropy(logits, labels, smoothing=smoothing), [logits])
+    gradcheck(lambda x: cross_entropy(x, labels, smoothing=smoothing), [logits])
+    gradgradcheck(lambda x: cross_entropy(x, labels, smoothing=smoothing), [logits])
 
 
 def test_gradients_through_a_whole_network():
@@ -96,7 +93,9 @@ def test_gradients_through_a_whole_network():
         )
     )
     x = leaf(rng, 3, 4, 4, 1)
-    check_gradients(lambda: cross_entropy(net(x), [0, 1, 3]), [x, *net.parameters()])
+    inputs = [x, *net.parameters()]
+    gradcheck(lambda *_: cross_entropy(net(x), [0, 1, 3]), inputs)
+    gradgradcheck(lambda *_: cross_entropy(net(x), [0, 1, 3]), inputs)
 
 
 def test_cross_entropy_is_minus_the_log_of_the_true_class_share():

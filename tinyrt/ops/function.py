@@ -57,7 +57,8 @@ class Function:
 
 def constant(operand: Any) -> Array:
     """The elements of an array or tensor, to be used as a constant: no gradient passes here."""
-    return operand if isinstance(operand, np.ndarray | np.generic) else operand.data
+    elements: Array = operand if isinstance(operand, np.ndarray) else np.asarray(operand.data)
+    return elements
 
 
 def linear_pair(

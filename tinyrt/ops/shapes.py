@@ -123,7 +123,8 @@ def sum_to(grad: NDArray[Any], shape: Shape) -> NDArray[Any]:
     extra = grad.ndim - len(shape)
     inner = enumerate(shape, extra)
     repeated = tuple(i for i, d in inner if d == 1 and grad.shape[i] != 1)
-    return grad.sum(axis=(*range(extra), *repeated)).reshape(shape)
+    total: NDArray[Any] = grad.sum(axis=(*range(extra), *repeated))
+    return total.reshape(shape)
 
 
 def _repeat(shape: Shape, x: NDArray[Any]) -> NDArray[Any]:

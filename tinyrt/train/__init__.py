@@ -1,13 +1,35 @@
 """The training core, on NumPy.
 
-Read in this order: ``function`` (what can be differentiated), ``tensor`` (the tape and the
-backward pass), ``arithmetic`` and ``functional`` (what the op table lacks), ``nn`` (layers),
-``optim``, ``data``, ``trace`` (from a trained module to a graph), ``recipes`` (all of it at work).
+Read in this order: ``tinyrt.ops.function`` (what can be differentiated, and how once is enough for
+every order), ``function`` (the op table as such functions), ``tape`` (the backward pass),
+``tensor``, ``arithmetic`` and ``functional`` (what the op table lacks), ``autograd`` (derivatives
+as values), ``gradcheck``, ``nn`` (layers), ``checkpoint`` (memory for time), ``optim``, ``data``,
+``trace`` (from a trained module to a graph), ``recipes`` (all of it at work).
 """
 
+from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp
+from tinyrt.train.checkpoint import checkpoint, checkpoint_sequential
 from tinyrt.train.functional import cross_entropy
+from tinyrt.train.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.optim import SGD, Adam, cosine_lr
 from tinyrt.train.tensor import Tensor, apply, no_grad
 from tinyrt.train.trace import trace
 
-__all__ = ["SGD", "Adam", "Tensor", "apply", "cosine_lr", "cross_entropy", "no_grad", "trace"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "CustomFunction",
+    "Tensor",
+    "apply",
+    "checkpoint",
+    "checkpoint_sequential",
+    "cosine_lr",
+    "cross_entropy",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "hvp",
+    "jvp",
+    "no_grad",
+    "trace",
+]

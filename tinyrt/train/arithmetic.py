@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops.shapes import broadcast, sum_to
-from tinyrt.ops.spec import Array, NoAttrs
-from tinyrt.train.function import Function
+from tinyrt.ops.function import constant, linear_pair
+from tinyrt.ops.shapes import REPEAT, broadcast, sum_to
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train.function import Array, Function, Gradient
 
 
 def _div(attrs: NoAttrs, a: Array, b: Array) -> Array:
@@ -21,12 +23,12 @@ def _div(attrs: NoAttrs, a: Array, b: Array) -> Array:
 
 def _div_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient, ...]:
     """``d(a / b) = da / b - (a / b) db / b``, summed over what broadcasting repeated."""
     del attrs
     a, b = inputs
     da = grad / b
-    return sum_to(da, a.shape), sum_to(-da * output, b.shape)
+    return sum_to(da, a.shape), lambda: sum_to(-da * output, b.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,10 @@ def _power(attrs: PowerAttrs, x: Array) -> Array:
 
 def _power_vjp(
     attrs: PowerAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient]:
     del output
+    if attrs.exponent == 0:
+        return (None,)
     return (grad * attrs.exponent * inputs[0] ** (attrs.exponent - 1),)
 
 
@@ -54,7 +58,7 @@ def _exp(attrs: NoAttrs, x: Array) -> Array:
 
 def _exp_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient]:
     del attrs, inputs
     return (grad * output,)
 
@@ -66,7 +70,7 @@ def _log(attrs: NoAttrs, x: Array) -> Array:
 
 def _log_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient]:
     del attrs, output
     return (grad / inputs[0],)
 
@@ -85,36 +89,83 @@ def _sum(attrs: SumAttrs, x: Array) -> Array:
 
 def _sum_vjp(
     attrs: SumAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient]:
     """Every element of the input moves its sum by as much as itself."""
     del output
-    (x,) = inputs
-    if attrs.axes is not None and not attrs.keep_dims:
-        grad = np.expand_dims(grad, tuple(a % x.ndim for a in attrs.axes))
-    return (np.broadcast_to(grad, x.shape),)
+    shape = inputs[0].shape
+    summed = range(len(shape)) if attrs.axes is None else [a % len(shape) for a in attrs.axes]
+    kept = tuple(1 if i in summed else d for i, d in enumerate(shape))
+    return (REPEAT(shape, grad.reshape(kept)),)
 
 
 def _matmul(attrs: NoAttrs, a: Array, b: Array) -> Array:
     del attrs
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+    if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-2]:
         raise ShapeError(
             f"shapes {a.shape} and {b.shape} do not multiply",
-            expected="(m, k) and (k, n)",
+            expected="(..., m, k) and (..., k, n)",
         )
+    broadcast(a.shape[:-2], b.shape[:-2])
     return a @ b
 
 
 def _matmul_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient, ...]:
+    """``dA = G B^T`` and ``dB = A^T G``, summed over the batches that broadcasting repeated."""
     del attrs, output
     a, b = inputs
-    return grad @ b.T, a.T @ grad
+    return (
+        lambda: sum_to(grad @ _swap_last(b), a.shape),
+        lambda: sum_to(_swap_last(a) @ grad, b.shape),
+    )
+
+
+def _swap_last(x: Array) -> Array:
+    return x.transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _abs(attrs: NoAttrs, x: Array) -> Array:
+    del attrs
+    return np.abs(x)
+
+
+def _abs_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """The sign; 0 at 0."""
+    del attrs, output
+    return (grad * np.sign(constant(inputs[0])),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What ``x[index]`` selects of an array of that shape."""
+
+    index: Any
+    shape: tuple[int, ...]
+
+
+def _select(selection: Selection, x: Array) -> Array:
+    return np.asarray(x[selection.index])
+
+
+def _place(selection: Selection, grad: Array) -> Array:
+    """Zeros but for the selected elements; one that is selected twice gets the sum."""
+    placed = np.zeros(selection.shape, grad.dtype)
+    parts = selection.index if isinstance(selection.index, tuple) else (selection.index,)
+    if all(isinstance(i, int | slice | type(None) | type(...)) for i in parts):
+        placed[selection.index] = grad
+    else:
+        np.add.at(placed, selection.index, grad)
+    return placed
 
 
 DIV = Function("div", _div, _div_vjp)
 POWER = Function("power", _power, _power_vjp)
 EXP = Function("exp", _exp, _exp_vjp)
 LOG = Function("log", _log, _log_vjp)
+ABS = Function("abs", _abs, _abs_vjp)
 SUM = Function("sum", _sum, _sum_vjp)
 MATMUL = Function("matmul", _matmul, _matmul_vjp)
+SELECT, _ = linear_pair("select", _select, _place)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops.spec import Array
-from tinyrt.train.function import Function
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train.arithmetic import EXP
+from tinyrt.train.function import Array, Function, Gradient
 from tinyrt.train.tensor import Tensor, apply
 
 
@@ -34,17 +35,19 @@ class BatchStatistics:
         """Statistics over all dimensions but the last."""
         rows = x.reshape(-1, x.shape[-1])
         mean = _column_mean(rows)
-        return cls(mean, _column_mean(np.square(rows - mean)), epsilon)
+        centred = rows - mean
+        return cls(mean, _column_mean(centred * centred), epsilon)
 
     @property
     def inverse_std(self) -> Array:
         """``1 / sqrt(variance + epsilon)``, (c,)."""
-        return np.asarray(1 / np.sqrt(self.variance + self.epsilon))
+        return (self.variance + self.epsilon) ** -0.5
 
 
 def _column_mean(rows: Array) -> Array:
     """Mean over the first of two dimensions, as a matrix product: the fastest form of it."""
-    return np.asarray(np.full(len(rows), 1 / len(rows), rows.dtype) @ rows)
+    count = rows.shape[0]
+    return (np.full((1, count), 1 / count, rows.dtype) @ rows).reshape(-1)
 
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
@@ -54,7 +57,7 @@ def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> A
 
 def _normalise_vjp(
     stats: BatchStatistics, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
+) -> tuple[Gradient, ...]:
     """Gradients of x, gamma and beta; mean and variance depend on x as well.
 
     With ``n`` the normalised x and averages over the batch, ``dx = gamma / std * (grad -
@@ -62,6 +65,9 @@ def _normalise_vjp(
     """
     del output
     x, gamma, _ = inputs
+    if not isinstance(x, np.ndarray):
+        # What depends on x must be computed from it on the tape, to be differentiated again.
+        stats = BatchStatistics.of(x, stats.epsilon)
     channels = x.shape[-1]
     rows = grad.reshape(-1, channels)
     normal = (x.reshape(-1, channels) - stats.mean) * stats.inverse_std
@@ -69,7 +75,7 @@ def _normalise_vjp(
     dx = rows - mean_grad
     dx -= normal * mean_grad_normal
     dx *= gamma * stats.inverse_std
-    return dx.reshape(x.shape), mean_grad_normal * len(rows), mean_grad * len(rows)
+    return dx.reshape(x.shape), mean_grad_normal * rows.shape[0], mean_grad * rows.shape[0]
 
 
 NORMALISE_BATCH = Function("normalise_batch", _normalise, _normalise_vjp)
@@ -104,44 +110,27 @@ def normalise_batch(
     return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassTargets:
-    """The true classes, (n,), and how much of the probability goes to all classes alike."""
-
-    labels: NDArray[np.intp]
-    smoothing: float
-
-
-def _log_softmax(logits: Array) -> Array:
+def _log_softmax(attrs: NoAttrs, logits: Array) -> Array:
     """``x - log(sum(exp(x)))`` along the last dimension; the maximum is taken out first."""
+    del attrs
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
-def _target_distribution(targets: ClassTargets, like: Array) -> Array:
-    """(n, classes): ``1 - smoothing`` on the true class, ``smoothing`` spread over all."""
-    n, classes = like.shape
-    wanted = np.full(like.shape, targets.smoothing / classes, like.dtype)
-    wanted[np.arange(n), targets.labels] += 1 - targets.smoothing
-    return wanted
+def _log_softmax_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """``grad - softmax(x) * sum(grad)``."""
+    del inputs
+    return (grad - EXP(attrs, output) * grad.sum(axis=-1, keepdims=True),)
 
 
-def _cross_entropy(targets: ClassTargets, logits: Array) -> Array:
-    wanted = _target_distribution(targets, logits)
-    return np.asarray(-(wanted * _log_softmax(logits)).sum(axis=-1).mean())
+LOG_SOFTMAX = Function("log_softmax", _log_softmax, _log_softmax_vjp)
 
 
-def _cross_entropy_vjp(
-    targets: ClassTargets, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Array, ...]:
-    """``(softmax(logits) - wanted) / n``."""
-    del output
-    (logits,) = inputs
-    excess = np.exp(_log_softmax(logits)) - _target_distribution(targets, logits)
-    return (excess * grad / len(logits),)
-
-
-CROSS_ENTROPY = Function("cross_entropy", _cross_entropy, _cross_entropy_vjp)
+def log_softmax(logits: Tensor) -> Tensor:
+    """Logarithm of the probabilities along the last dimension, in the logits' shape."""
+    return apply(LOG_SOFTMAX, NoAttrs(), logits)
 
 
 def cross_entropy(logits: Tensor, labels: ArrayLike, *, smoothing: float = 0.0) -> Tensor:
@@ -168,4 +157,7 @@ def cross_entropy(logits: Tensor, labels: ArrayLike, *, smoothing: float = 0.0) 
             f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
             expected=f"integers from 0 to {logits.shape[1] - 1}",
         )
-    return apply(CROSS_ENTROPY, ClassTargets(classes.astype(np.intp), smoothing), logits)
+    n, count = logits.shape
+    wanted = np.full(logits.shape, smoothing / count, logits.dtype)
+    wanted[np.arange(n), classes] += 1 - smoothing
+    return (log_softmax(logits) * wanted).sum() * (-1 / n)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import Array, NoAttrs
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.window import Pair
+from tinyrt.train.function import Array
 from tinyrt.train.functional import normalise_batch
 from tinyrt.train.tensor import Tensor, apply
 
@@ -88,6 +90,17 @@ class Module:
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters of this module and of all below it, by path."""
         return ((k, t) for k, t in self.named_tensors() if isinstance(t, Parameter))
+
+    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """Buffers of this module and of all below it, by path."""
+        return ((k, t) for k, t in self.named_tensors() if isinstance(t, Buffer))
+
+    def random_state(self) -> Any:
+        """The state of what this module itself draws from as it runs; None if nothing."""
+        return None
+
+    def set_random_state(self, state: Any) -> None:
+        """Draw from here on as from where ``random_state`` gave ``state``."""
 
     def parameters(self) -> list[Parameter]:
         """What an optimiser takes."""
@@ -359,7 +372,7 @@ class GlobalAvgPool2d(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, h, w, c) -> (n, c)."""
-        return x.mean(1, 2)
+        return x.mean((1, 2))
 
 
 class Flatten(Module):

@@ -1,18 +1,16 @@
-"""Tensors that remember how they were computed, and reverse-mode differentiation over them.
+"""Tensors that remember how they were computed.
 
 Every computation goes through ``apply``: it computes the value with NumPy and, where a gradient
-is wanted, leaves a ``Step`` on the result: which function, of which tensors. Steps link results
-to operands, so together they are the tape. ``Tensor.backward`` plays it in reverse: it starts from
-the gradient of the result and asks each step's vector-Jacobian product for those of its operands,
-adding up what reaches a tensor over several paths.
+is wanted, leaves a ``Step`` of the tape on the result. A tensor has an array's operators and those
+of its methods that gradients use, with the same arguments, so that one piece of code serves both
+(see ``tinyrt.ops.function``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,91 +21,126 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import Array, NoAttrs
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train import arithmetic
-from tinyrt.train.function import Function, table_function
+from tinyrt.train.function import Array, Function, table_function
+from tinyrt.train.tape import Step, reverse
 
+Axes = int | tuple[int, ...] | None
 Listener = Callable[[Function, Any, tuple["Tensor", ...], "Tensor"], None]
 
 _grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-@dataclass(slots=True, eq=False)
-class Step:
-    """One entry of the tape: how a tensor was computed.
-
-    Attributes:
-        function: what was applied.
-        attrs: its attributes.
-        inputs: its operands; emptied when the tape is freed.
-        freed: whether a backward pass has used the step up.
-
-    """
-
-    function: Function
-    attrs: Any
-    inputs: tuple[Tensor, ...]
-    freed: bool = False
-
-    def free(self) -> None:
-        """Let go of the operands, so that their memory is returned."""
-        self.inputs, self.freed = (), True
-
-
 class Tensor:
     """A float array that can be differentiated with respect to.
 
+    ``data`` may be assigned, and elements set by ``t[index] = ...``; both count as an edit, which
+    a later backward pass refuses if it needs the old value. What is written into the array behind
+    the tensor's back (``t.data[0] = 1``) is not seen.
+
     Attributes:
-        data: the elements, float32 unless given as a float64 array; given arrays are not copied.
         requires_grad: whether ``backward`` reaches this tensor.
-        grad: the gradient gathered so far, same shape and dtype; only leaves have one, that is
-            tensors that were not computed from others.
+        grad: the gradient gathered so far, same shape and dtype; leaves have one, that is tensors
+            that were not computed from others, and tensors told to ``retain_grad``.
+        step: how the tensor was computed; None for a leaf.
+        hooks: called with each gradient that arrives, see ``register_hook``.
 
     """
 
-    __slots__ = ("_step", "data", "grad", "requires_grad")
+    __slots__ = ("_data", "_edits", "_retains", "grad", "hooks", "requires_grad", "step")
     # Makes NumPy leave ``array * tensor`` to the tensor.
     __array_ufunc__ = None
 
     def __init__(self, data: ArrayLike, *, requires_grad: bool = False) -> None:
         array = np.asarray(data)
         keeps_dtype = isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f"
-        self.data: Array = array if keeps_dtype else array.astype(np.float32)
+        self._data: Array = array if keeps_dtype else array.astype(np.float32)
+        # In a list, because views of the same elements share the count.
+        self._edits = [0]
+        self._retains = False
         self.requires_grad = requires_grad
         self.grad: Array | None = None
-        self._step: Step | None = None
+        self.step: Step | None = None
+        self.hooks: tuple[Callable[[Any], Any], ...] = ()
+
+    @property
+    def data(self) -> Array:
+        """The elements, float32 unless given as a float64 array; given arrays are not copied."""
+        return self._data
+
+    @data.setter
+    def data(self, value: Array) -> None:
+        self._edits[0] += 1
+        self._data = value
+
+    @property
+    def edits(self) -> int:
+        """How often the elements have been edited in place."""
+        return self._edits[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions."""
-        return self.data.shape
+        return self._data.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, per dimension."""
+        return self._data.strides
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return self.data.ndim
+        return self._data.ndim
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Float dtype of the elements."""
-        return self.data.dtype
+        return self._data.dtype
 
     def item(self) -> float:
         """The value of a tensor of one element."""
-        return float(self.data.item())
+        return float(self._data.item())
 
     def detach(self) -> Tensor:
         """The same elements (shared, not copied) without their history."""
-        return Tensor(self.data)
+        twin = Tensor(self._data)
+        twin._edits = self._edits
+        return twin
 
     def __repr__(self) -> str:
-        origin = f", from {self._step.function.name}" if self._step else ""
-        return f"Tensor({np.array2string(self.data, precision=4)}, {self.dtype}{origin})"
+        origin = f", from {self.step.function.name}" if self.step else ""
+        return f"Tensor({np.array2string(self._data, precision=4)}, {self.dtype}{origin})"
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this tensor in ``grad``, though it was computed from others."""
+        self._retains = True
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Callable[[], None]:
+        """Call ``hook`` with each whole gradient that arrives here, before it goes on.
+
+        Args:
+            hook: gets the gradient (an array; a tensor when a graph of the gradient is created);
+                returns another to go on with, or None. It must not change what it gets.
+
+        Returns:
+            What to call to remove the hook.
+
+        """
+        self.hooks = (*self.hooks, hook)
+
+        def remove() -> None:
+            self.hooks = tuple(h for h in self.hooks if h is not hook)
+
+        return remove
 
     def backward(self, grad: ArrayLike | None = None, *, retain_graph: bool = False) -> None:
         """Add to every leaf's ``grad`` the derivative of this tensor with respect to the leaf.
+
+        For gradients of gradients, see ``tinyrt.train.grad``.
 
         Args:
             grad: what the derivative is multiplied with from the left, in this tensor's shape;
@@ -115,24 +148,17 @@ class Tensor:
             retain_graph: keep the tape, to go backward from this or a related tensor once more.
 
         Raises:
-            GradientError: nothing here requires a gradient, ``grad`` is missing, or the tape was
-                freed by an earlier pass.
+            GradientError: nothing here requires a gradient, ``grad`` is missing, the tape was
+                freed by an earlier pass, or a value it needs was edited in place.
             ShapeError: ``grad`` does not have this tensor's shape.
 
         """
-        pending = {id(self): self._seed(grad)}
-        for tensor in _outputs_first(self):
-            arrived, step = pending.pop(id(tensor)), tensor._step
-            if step is None:
+        for tensor, arrived in reverse(self, self.seed(grad), retain_graph=retain_graph):
+            if tensor.step is None or tensor._retains:
                 tensor.grad = arrived.copy() if tensor.grad is None else tensor.grad + arrived
-                continue
-            for operand, part in _operand_grads(step, tensor.data, arrived):
-                known = pending.get(id(operand))
-                pending[id(operand)] = part if known is None else known + part
-            if not retain_graph:
-                step.free()
 
-    def _seed(self, grad: ArrayLike | None) -> Array:
+    def seed(self, grad: ArrayLike | None) -> Array:
+        """Where a backward pass from this tensor starts; see ``backward`` for what it refuses."""
         if not self.requires_grad:
             raise GradientError(
                 "backward from a tensor that depends on nothing that requires a gradient",
@@ -140,13 +166,13 @@ class Tensor:
                 hint="set requires_grad=True on the leaves, and compute outside of no_grad()",
             )
         if grad is None:
-            if self.data.size != 1:
+            if self._data.size != 1:
                 raise GradientError(
-                    f"backward from a tensor of {self.data.size} elements needs their gradient",
+                    f"backward from a tensor of {self._data.size} elements needs their gradient",
                     tensor=f"shape {self.shape}",
                     hint="reduce to one number first, as with .mean(), or pass backward(grad)",
                 )
-            return np.ones_like(self.data)
+            return np.ones_like(self._data)
         seed = np.asarray(grad, self.dtype)
         if seed.shape != self.shape:
             raise ShapeError(
@@ -154,20 +180,24 @@ class Tensor:
             )
         return seed
 
+    def record(self, function: Function, attrs: Any, operands: tuple[Any, ...]) -> Tensor:
+        """Apply a function whose operands are tensors and arrays; arrays count as constants."""
+        return apply(function, attrs, *(self._operand(o) for o in operands))
+
     def __add__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("add", AddAttrs(), self, self._operand(other))
+        return apply("add", _ADD, self, self._operand(other))
 
     def __mul__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("mul", MulAttrs(), self, self._operand(other))
+        return apply("mul", _MUL, self, self._operand(other))
 
     def __sub__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("sub", AddAttrs(), self, self._operand(other))
+        return apply("sub", _ADD, self, self._operand(other))
 
     def __rsub__(self, other: Tensor | ArrayLike) -> Tensor:
         return self._operand(other) - self
 
     def __truediv__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply(arithmetic.DIV, NoAttrs(), self, self._operand(other))
+        return apply(arithmetic.DIV, _NONE, self, self._operand(other))
 
     def __rtruediv__(self, other: Tensor | ArrayLike) -> Tensor:
         return self._operand(other) / self
@@ -181,36 +211,79 @@ class Tensor:
     def __pow__(self, exponent: float) -> Tensor:
         return apply(arithmetic.POWER, arithmetic.PowerAttrs(exponent), self)
 
-    def __matmul__(self, other: Tensor) -> Tensor:
-        return apply(arithmetic.MATMUL, NoAttrs(), self, other)
+    def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
+        return apply(arithmetic.MATMUL, _NONE, self, self._operand(other))
+
+    def __rmatmul__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._operand(other) @ self
 
     def _operand(self, other: Tensor | ArrayLike) -> Tensor:
         return other if isinstance(other, Tensor) else Tensor(np.asarray(other, self.dtype))
 
+    def __getitem__(self, index: Any) -> Tensor:
+        """The selected elements: a view for slices, a copy for arrays of indices, as in NumPy."""
+        try:
+            return apply(arithmetic.SELECT, arithmetic.Selection(index, self.shape), self)
+        except IndexError as error:
+            raise ShapeError(
+                f"index {index!r} does not fit shape {self.shape}: {error}",
+                expected="integers, slices or integer arrays within the dimensions",
+            ) from error
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        """Overwrite elements of a leaf; the tape does not record it.
+
+        Raises:
+            GradientError: the tensor was computed, so its gradient would be wrong.
+
+        """
+        if self.step is not None:
+            raise GradientError(
+                "an in-place edit of a tensor that was computed from others",
+                op=self.step.function.name,
+                tensor=f"shape {self.shape}",
+                hint="edit a leaf, or the detached tensor's copy",
+            )
+        self._edits[0] += 1
+        self._data[index] = value
+
     def exp(self) -> Tensor:
         """``e`` to the power of each element."""
-        return apply(arithmetic.EXP, NoAttrs(), self)
+        return apply(arithmetic.EXP, _NONE, self)
 
     def log(self) -> Tensor:
         """Natural logarithm of each element."""
-        return apply(arithmetic.LOG, NoAttrs(), self)
+        return apply(arithmetic.LOG, _NONE, self)
 
-    def sum(self, *axes: int, keep_dims: bool = False) -> Tensor:
-        """Sum over these dimensions, over all if none is given."""
-        return apply(arithmetic.SUM, arithmetic.SumAttrs(axes or None, keep_dims), self)
+    def abs(self) -> Tensor:
+        """Magnitude of each element."""
+        return apply(arithmetic.ABS, _NONE, self)
 
-    def mean(self, *axes: int, keep_dims: bool = False) -> Tensor:
-        """Mean over these dimensions, over all if none is given."""
-        every = axes or tuple(range(self.ndim))
-        return apply("mean", MeanAttrs(every, keep_dims), self)
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Sum over these dimensions, over all for None."""
+        axes = (axis,) if isinstance(axis, int) else axis
+        return apply(arithmetic.SUM, arithmetic.SumAttrs(axes, keepdims), self)
 
-    def reshape(self, *shape: int) -> Tensor:
-        """The same elements in another shape; one size may be -1, for what remains."""
-        return apply("reshape", ReshapeAttrs(shape), self)
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Mean over these dimensions, over all for None."""
+        axes = tuple(range(self.ndim)) if axis is None else axis
+        axes = (axes,) if isinstance(axes, int) else axes
+        return apply("mean", MeanAttrs(axes, keepdims), self)
 
-    def transpose(self, *order: int) -> Tensor:
-        """Dimensions in another order."""
-        return apply("transpose", TransposeAttrs(order), self)
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape (integers or one tuple); -1 is what remains."""
+        return apply("reshape", ReshapeAttrs(_integers(shape)), self)
+
+    def transpose(self, *order: Any) -> Tensor:
+        """Dimensions in another order (integers or one tuple)."""
+        return apply("transpose", TransposeAttrs(_integers(order)), self)
+
+
+_NONE, _ADD, _MUL = NoAttrs(), AddAttrs(), MulAttrs()
+
+
+def _integers(values: tuple[Any, ...]) -> tuple[int, ...]:
+    return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
 
 
 def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tensor:
@@ -231,23 +304,43 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     operands = tuple(t for t in inputs if t is not None)
     with error_context(op=f"{function.name} in training"):
         output = Tensor(np.asarray(function.forward(attrs, *(t.data for t in operands))))
+    _share_edits(output, operands)
     if _grad_enabled.get() and any(t.requires_grad for t in operands):
         output.requires_grad = True
-        output._step = Step(function, attrs, operands)
+        edits = tuple(t.edits for t in (*operands, output))
+        output.step = Step(function, attrs, operands, edits)
     listener = _listener.get()
     if listener is not None:
         listener(function, attrs, operands, output)
     return output
 
 
+def _share_edits(output: Tensor, operands: tuple[Tensor, ...]) -> None:
+    """Let a result that is a view of its first operand share that tensor's count of edits."""
+    base = output.data.base
+    if base is not None and operands:
+        first = operands[0].data
+        if base is first or base is first.base:
+            output._edits = operands[0]._edits
+
+
 @contextmanager
-def no_grad() -> Iterator[None]:
-    """Compute without a tape: results do not require gradients, and operands are not kept."""
-    token = _grad_enabled.set(False)
+def _grad_mode(enabled: bool) -> Iterator[None]:
+    token = _grad_enabled.set(enabled)
     try:
         yield
     finally:
         _grad_enabled.reset(token)
+
+
+def no_grad() -> AbstractContextManager[None]:
+    """Compute without a tape: results do not require gradients, and operands are not kept."""
+    return _grad_mode(False)
+
+
+def enable_grad() -> AbstractContextManager[None]:
+    """Compute with a tape again, inside of ``no_grad``."""
+    return _grad_mode(True)
 
 
 @contextmanager
@@ -258,57 +351,3 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
-
-
-def _outputs_first(root: Tensor) -> list[Tensor]:
-    """Tensors between ``root`` and its leaves, each before the operands it was computed from.
-
-    Raises:
-        GradientError: a part of the tape was freed.
-
-    """
-    finished: list[Tensor] = []
-    seen = {id(root)}
-    stack: list[tuple[Tensor, Iterator[Tensor]]] = [(root, _operands(root))]
-    while stack:
-        tensor, operands = stack[-1]
-        for operand in operands:
-            if operand.requires_grad and id(operand) not in seen:
-                seen.add(id(operand))
-                stack.append((operand, _operands(operand)))
-                break
-        else:
-            finished.append(tensor)
-            stack.pop()
-    return finished[::-1]
-
-
-def _operands(tensor: Tensor) -> Iterator[Tensor]:
-    step = tensor._step
-    if step is not None and step.freed:
-        raise GradientError(
-            "a second backward pass over a tape that the first one has freed",
-            op=step.function.name,
-            tensor=f"shape {tensor.shape}",
-            hint="compute the result again, or pass retain_graph=True to the first pass",
-        )
-    return iter(step.inputs if step else ())
-
-
-def _operand_grads(step: Step, output: Array, grad: Array) -> Iterator[tuple[Tensor, Array]]:
-    """The step's operands that want a gradient, each with what this step adds to it."""
-    parts = step.function.vjp(step.attrs, [t.data for t in step.inputs], output, grad)
-    for operand, part in zip(step.inputs, parts, strict=True):
-        if not operand.requires_grad:
-            continue
-        if callable(part):
-            part = part()
-        if part is None:
-            continue
-        if np.shape(part) != operand.shape:
-            raise ShapeError(
-                f"the gradient has shape {np.shape(part)}",
-                op=step.function.name,
-                expected=f"the operand's: {operand.shape}",
-            )
-        yield operand, np.asarray(part)

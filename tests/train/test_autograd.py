@@ -1,0 +1,257 @@
+"""Derivatives of every op and any order, own functions, checkpoints, and what is refused."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tests.ops.cases import CASES, rng_of
+from tests.train.build import in_float64, leaf
+from tinyrt.errors import GradientError, ShapeError
+from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.window import Window
+from tinyrt.train import (
+    CustomFunction,
+    Tensor,
+    apply,
+    checkpoint,
+    checkpoint_sequential,
+    grad,
+    gradcheck,
+    gradgradcheck,
+    hvp,
+    jvp,
+)
+from tinyrt.train.functional import log_softmax
+from tinyrt.train.nn import BatchNorm, Conv2d, Linear, ReLU, Sequential
+
+CASES_PER_OP = 4
+DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
+
+
+@pytest.mark.parametrize("seed", range(CASES_PER_OP))
+@pytest.mark.parametrize("op", DIFFERENTIABLE)
+def test_first_and_second_derivatives_of_every_op(op, seed):
+    rng = rng_of(op, seed)
+    case = CASES[op](rng)
+    inputs = [leaf(rng, *shape) for shape in case.shapes]
+    if op == "batch_norm":
+        inputs[4].data = np.abs(inputs[4].data) + 0.5  # a variance
+
+    def compute(*operands):
+        return apply(op, case.attrs, *operands)
+
+    gradcheck(compute, inputs)
+    gradgradcheck(compute, inputs, rtol=1e-4, atol=1e-5)
+
+
+def test_third_derivative():
+    x = Tensor(np.array(2.0), requires_grad=True)
+    y = x * x * x * x
+    for expected in (32.0, 48.0, 48.0, 24.0):
+        (y,) = grad(y, [x], create_graph=True)
+        assert y.item() == pytest.approx(expected)
+
+
+def test_grad_gives_derivatives_of_inner_tensors_and_touches_no_leaf():
+    x = Tensor(3.0, requires_grad=True)
+    y = x * x
+    inner, outer = grad(y * y + x, [y, x])
+    assert inner.item() == pytest.approx(18.0)
+    assert outer.item() == pytest.approx(4 * 27 + 1)
+    assert x.grad is None
+
+
+def test_grad_names_an_input_without_influence():
+    x, other = (Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    with pytest.raises(GradientError, match=r"input 1[\s\S]*\(2,\)"):
+        grad((x * x).sum(), [x, other])
+
+
+def test_grad_of_a_target_does_not_need_the_tape_behind_it():
+    x = Tensor(3.0, requires_grad=True)
+    y = x * x
+    y.backward()
+    assert grad(y * 5, [y])[0].item() == pytest.approx(5.0)
+
+
+def test_jvp_and_hvp_agree_with_matrices():
+    rng = np.random.default_rng(0)
+    a, v = rng.normal(size=(3, 3)), rng.normal(size=(1, 3))
+    x = leaf(rng, 1, 3)
+    value, along = jvp(lambda x: (x @ a).exp(), [x], [v])
+    np.testing.assert_allclose(value.data, np.exp(x.data @ a))
+    np.testing.assert_allclose(along.data, np.exp(x.data @ a) * (v @ a))
+    (product,) = hvp(lambda x: (x @ a @ x.transpose(1, 0)).sum(), [x], [v])
+    np.testing.assert_allclose(product.data, v @ (a + a.T))
+    (nothing,) = hvp(lambda x: x.sum(), [x], [v])
+    assert not nothing.data.any()
+    with pytest.raises(ShapeError, match=r"\(2,\)[\s\S]*\(1, 3\)"):
+        jvp(lambda x: x.exp(), [x], [np.ones(2)])
+
+
+def test_gradients_nobody_asked_for_are_not_computed(monkeypatch):
+    gathered = []
+    patches = Window.patches
+    monkeypatch.setattr(Window, "patches", lambda *a: gathered.append(a) or patches(*a))
+    rng = np.random.default_rng(0)
+    x, w = leaf(rng, 1, 4, 4, 1), Tensor(rng.normal(size=(1, 3, 3, 1)))
+    y = apply("conv2d", Conv2dAttrs(), x, w)
+    gathered.clear()
+    y.backward(np.ones(y.shape))
+    assert x.grad is not None
+    assert not gathered  # patches are gathered for the gradient of the weights
+
+
+def test_hooks_see_and_replace_whole_gradients():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    remove = y.register_hook(lambda g: g * 10)
+    (y + y).sum().backward(retain_graph=True)
+    assert seen == [[2, 2]]
+    assert x.grad.tolist() == [60, 60]
+    remove()
+    (y + y).sum().backward()
+    assert x.grad.tolist() == [66, 66]
+    z = x * 2
+    z.register_hook(lambda g: g[:1])
+    with pytest.raises(ShapeError, match="a hook"):
+        z.sum().backward()
+
+
+def test_retain_grad_keeps_the_gradient_of_a_result():
+    x = Tensor(2.0, requires_grad=True)
+    y = x * 3
+    y.retain_grad()
+    (y * y).backward()
+    assert y.grad == pytest.approx(12.0)
+
+
+def test_views_share_storage_and_know_their_strides():
+    x = Tensor(np.zeros((4, 6), np.float32), requires_grad=True)
+    column = x[:, 2]
+    assert np.shares_memory(column.data, x.data)
+    assert column.strides == (24,)
+    assert x[1:3, ::2].shape == (2, 3)
+    with pytest.raises(ShapeError, match=r"index 9[\s\S]*|\(4, 6\)"):
+        x[9]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda x: x.__setitem__(0, 5.0),
+        lambda x: setattr(x, "data", x.data + 1),
+        lambda x: x.detach().__setitem__(0, 5.0),
+    ],
+    ids=["elements", "data", "through a view"],
+)
+def test_an_operand_edited_in_place_is_refused(edit):
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    y = (x * x).sum()
+    edit(x)
+    with pytest.raises(GradientError, match=r"operand of mul[\s\S]*edited in place"):
+        y.backward()
+
+
+def test_a_computed_tensor_cannot_be_edited():
+    y = Tensor([1.0, 2.0], requires_grad=True) * 2
+    with pytest.raises(GradientError, match="in-place"):
+        y[0] = 1.0
+
+
+class Cube(CustomFunction):
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(context, grad):
+        (x,) = context.saved
+        return grad * 3 * x * x
+
+
+class Clamped(CustomFunction):
+    """A gradient that differences do not know: it passes as if nothing had been clipped."""
+
+    @staticmethod
+    def forward(context, x, low):
+        context.save_for_backward(x)
+        return np.maximum(x, low)
+
+    @staticmethod
+    def backward(context, grad):
+        return grad, None
+
+
+def test_custom_functions_have_the_derivatives_they_say():
+    x = leaf(np.random.default_rng(0), 3)
+    gradcheck(Cube.apply, [x])
+    gradgradcheck(Cube.apply, [x])
+    y = Tensor([-1.0, 2.0], requires_grad=True)
+    Clamped.apply(y, Tensor(0.0)).sum().backward()
+    assert y.grad.tolist() == [1, 1]
+
+
+def test_gradcheck_finds_a_wrong_gradient():
+    class Wrong(Cube):
+        @staticmethod
+        def backward(context, grad):
+            return grad * 2 * context.saved[0]
+
+    x = leaf(np.random.default_rng(0), 3)
+    with pytest.raises(GradientError, match="input 0 gives slope"):
+        gradcheck(Wrong.apply, [x])
+    with pytest.raises(GradientError, match="float32"):
+        gradcheck(Cube.apply, [Tensor([1.0], requires_grad=True)])
+
+
+def deep_net(rng, depth=32):
+    layers = [m for _ in range(depth // 2) for m in (Linear(64, 64, rng=rng), ReLU())]
+    return Sequential(*layers)
+
+
+def test_checkpoints_change_memory_but_not_gradients():
+    rng = np.random.default_rng(0)
+    net = deep_net(rng)
+    x = Tensor(rng.normal(size=(2048, 64)).astype(np.float32))
+    peaks, gradients = [], []
+    for run in (net, lambda x: checkpoint_sequential(net, x, 6)):
+        gc.collect()
+        tracemalloc.start()
+        run(x).mean().backward()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        gradients.append([p.grad for p in net.parameters()])
+        for p in net.parameters():
+            p.grad = None
+    assert peaks[1] < 0.5 * peaks[0]
+    for plain, again in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(plain, again)
+
+
+def test_a_checkpoint_differentiates_twice_and_follows_statistics_once():
+    rng = np.random.default_rng(1)
+    net = in_float64(Sequential(Conv2d(2, 3, 3, rng=rng), BatchNorm(3, momentum=0.5)))
+    x = leaf(rng, 2, 4, 4, 2)
+    inputs = [x, *net.parameters()]
+    gradcheck(lambda *_: checkpoint(net, x * 1.0), inputs)
+    gradgradcheck(lambda *_: checkpoint(net, x * 1.0), inputs)
+    before = net.state_dict()["1.mean"]
+    y = checkpoint(net, x)
+    once = net.state_dict()["1.mean"]
+    y.sum().backward()
+    np.testing.assert_array_equal(net.state_dict()["1.mean"], once)
+    assert not np.array_equal(before, once)
+
+
+def test_log_softmax():
+    x = leaf(np.random.default_rng(2), 3, 4)
+    gradcheck(log_softmax, [x])
+    gradgradcheck(log_softmax, [x])
+    np.testing.assert_allclose(np.exp(log_softmax(x).data).sum(axis=1), 1)

@@ -1,0 +1,101 @@
+"""Gradient checkpointing: forget a segment's inner results, and compute them again when needed.
+
+Chen, Xu, Zhang & Guestrin 2016, "Training Deep Nets with Sublinear Memory Cost". With n layers in
+segments of sqrt(n), memory for results falls from n to 2 sqrt(n), for one more forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tinyrt.train.autograd import partial_derivatives
+from tinyrt.train.function import Array, Function, Gradient
+from tinyrt.train.nn import Module, Sequential
+from tinyrt.train.tensor import Tensor, apply, enable_grad, no_grad
+
+
+def checkpoint(module: Module, x: Tensor) -> Tensor:
+    """``module(x)``, of which only ``x`` is kept for the backward pass.
+
+    The segment is computed once more on the way back: with the same random numbers, and without
+    moving running statistics a second time.
+
+    Args:
+        module: the segment; it may hold parameters, and may be differentiated to any order.
+        x: its input, any shape that the module takes.
+
+    """
+    modules = [m for _, m in module.named_modules()]
+    random = [(m, m.random_state()) for m in modules if m.random_state() is not None]
+    segment = _Segment(module, x.requires_grad, tuple(random))
+    return apply(_SEGMENT, segment, x, *module.parameters())
+
+
+def checkpoint_sequential(layers: Sequential, x: Tensor, segments: int) -> Tensor:
+    """``layers(x)`` with every segment but the last checkpointed.
+
+    Args:
+        layers: the chain.
+        x: its input.
+        segments: into how many parts of about equal length it is cut; the square root of the
+            number of layers needs least memory.
+
+    """
+    parts = list(layers.layers.items())
+    size = -(-len(parts) // segments)
+    for start in range(0, len(parts) - size, size):
+        x = checkpoint(Sequential(**dict(parts[start : start + size])), x)
+    tail = (len(parts) - 1) // size * size
+    for _, layer in parts[tail:]:
+        x = layer(x)
+    return x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Segment:
+    """A module, whether its input wants a gradient, and the random states it started from."""
+
+    module: Module
+    input_requires_grad: bool
+    random: tuple[tuple[Module, Any], ...]
+
+    @contextmanager
+    def repeating(self) -> Iterator[None]:
+        """Compute as the first time within a ``with`` block, and leave no trace of it."""
+        buffers = [(b, b.data) for _, b in self.module.named_buffers()]
+        later = [(m, m.random_state()) for m, _ in self.random]
+        for module, state in self.random:
+            module.set_random_state(state)
+        try:
+            yield
+        finally:
+            for module, state in later:
+                module.set_random_state(state)
+            for buffer, data in buffers:
+                buffer.data = data
+
+
+def _forward(segment: _Segment, x: Array, *parameters: Array) -> Array:
+    del parameters  # the module has them; they are operands so that gradients reach them
+    with no_grad():
+        return segment.module(Tensor(x)).data
+
+
+def _vjp(segment: _Segment, inputs: Sequence[Any], output: Any, grad: Any) -> tuple[Gradient, ...]:
+    create_graph = isinstance(output, Tensor)
+    with enable_grad(), segment.repeating():
+        if create_graph:
+            x = inputs[0].reshape(inputs[0].shape)  # a name of its own for the segment's input
+        else:
+            x = Tensor(inputs[0], requires_grad=segment.input_requires_grad)
+        again = segment.module(x)
+        found = partial_derivatives(
+            again, [x, *segment.module.parameters()], grad, create_graph=create_graph
+        )
+    return tuple(g if create_graph or g is None else g.data for g in found)  # type: ignore[misc]
+
+
+_SEGMENT = Function("checkpoint", _forward, _vjp)
