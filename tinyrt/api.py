@@ -19,7 +19,7 @@ from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_c
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import DType, Graph, Shape
-from tinyrt.memory import ArenaPlan, plan_memory
+from tinyrt.memory import ArenaPlan, plan_memory, schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops import OPS
 
@@ -103,6 +103,7 @@ def convert_model(
 
     """
     graph = open_model(model, shapes=shapes, keep_layout=keep_layout)
+    graph = schedule(graph)
     with error_context(file=str(model)):
         save_tflite(graph, output)
     return graph
@@ -147,6 +148,7 @@ def quantize_model(
         inputs = _as_inputs(calibration)
         _require_float(inputs)
         quantised = quantize_graph(graph, _layout_as(graph, inputs), config, progress)
+    quantised = schedule(quantised)
     save_tflite(quantised, output)
     return quantised
 

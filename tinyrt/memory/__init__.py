@@ -3,5 +3,6 @@
 from tinyrt.memory.arena import ArenaPlan, plan_memory
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
+from tinyrt.memory.order import schedule
 
-__all__ = ["ArenaPlan", "Buffer", "buffers", "check_plan", "plan_memory"]
+__all__ = ["ArenaPlan", "Buffer", "buffers", "check_plan", "plan_memory", "schedule"]

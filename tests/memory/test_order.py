@@ -1,0 +1,92 @@
+"""Execution order: valid, never worse, and best where all orders can be tried."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.graphs import Builder, small_cnn
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.memory import order
+from tinyrt.memory.order import peak_bytes, schedule
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.mean import MeanAttrs
+
+
+@st.composite
+def branching_graphs(draw, most=7):
+    """Random graphs of ops that widen, narrow and join."""
+    b = Builder((1, draw(st.integers(1, 8))))
+    names = ["x"]
+    for _ in range(draw(st.integers(1, most))):
+        a = draw(st.sampled_from(names))
+        kind = draw(st.sampled_from(["widen", "narrow", "same", "join"]))
+        if kind == "widen":
+            names.append(b.op("concatenation", (a, a), ConcatenationAttrs(axis=1)))
+        elif kind == "narrow":
+            names.append(b.op("mean", (a,), MeanAttrs((1,), keep_dims=True)))
+        elif kind == "same":
+            names.append(b.op("tanh", (a,)))
+        else:
+            other = draw(st.sampled_from(names))
+            names.append(b.op("concatenation", (a, other), ConcatenationAttrs(axis=1)))
+    return b.graph(names[-1])
+
+
+def _orders(graph):
+    problem = order._Problem.of(graph)
+    for candidate in permutations(range(len(graph.nodes))):
+        done = 0
+        for i in candidate:
+            if problem.needs[i] & ~done:
+                break
+            done |= 1 << i
+        else:
+            yield problem.peak(candidate)
+
+
+@settings(max_examples=60, deadline=None)
+@given(branching_graphs())
+def test_no_order_has_a_lower_peak(graph):
+    scheduled = schedule(graph)  # verified: every input is defined before it is used
+    assert peak_bytes(scheduled) == min(_orders(graph))
+    x = np.linspace(-1, 1, graph.input_values[0].size, dtype=np.float32)[None]
+    for before, after in zip(
+        evaluate(graph, {"x": x}).values(), evaluate(scheduled, {"x": x}).values(), strict=True
+    ):
+        np.testing.assert_array_equal(before, after)
+
+
+@settings(max_examples=30, deadline=None)
+@given(branching_graphs(most=12))
+def test_the_beam_is_never_worse_than_the_graph_s_own_order(graph):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "SEARCH_STATES", 0)
+        assert peak_bytes(schedule(graph)) <= peak_bytes(graph)
+
+
+def test_wide_branches_are_finished_one_by_one():
+    b = Builder((1, 8))
+    wide = [b.op("concatenation", ("x",) * 16, ConcatenationAttrs(axis=1)) for _ in range(4)]
+    narrow = [b.op("mean", (w,), MeanAttrs((1,), keep_dims=True)) for w in wide]
+    total = narrow[0]
+    for name in narrow[1:]:
+        total = b.op("add", (total, name), AddAttrs())
+    graph = b.graph(total)
+    assert peak_bytes(graph) > 4 * 16 * 8 * 4
+    assert peak_bytes(schedule(graph)) < 1.2 * 16 * 8 * 4
+
+
+def test_an_order_that_is_best_already_stays():
+    graph = small_cnn()
+    assert schedule(graph) is graph
+
+
+def test_zoo_models_keep_their_order(zoo):
+    for path in sorted((zoo / "models").glob("*_int8.tflite")):
+        graph = read_tflite(path)
+        assert schedule(graph) is graph
