@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinyrt.interpreter.numba_kernels import lanes
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at, s64_at, subroutine
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant, saturate
+from tinyrt.interpreter.numba_kernels.vector import LANES
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.add import LEFT_SHIFT, AddS8
@@ -67,29 +69,34 @@ class SelectRow(NamedTuple):
     walk: int
 
 
-def _binary(function: Callable[..., Any]) -> Callable[..., None]:
-    """A loop over a walk that stores ``function(a, b, p)`` for each pair of elements."""
-    inner = subroutine(function)
+def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[Any], None]]:
+    """A loop over a walk: ``compute`` on sixteen pairs where they are dense, else one by one."""
 
-    @subroutine
-    def run(p: Any) -> None:
-        walk = row_of(p.walk, Walk)
-        starts = s64_at(walk.starts)
-        for r in range(walk.runs):
-            a = s8_at(walk.a + starts[2 * r])
-            b = s8_at(walk.b + starts[2 * r + 1])
-            y = s8_at(walk.y + r * walk.length)
-            if walk.a_step == 1 and walk.b_step == 1:
-                for i in range(walk.length):
-                    y[i] = inner(a[i], b[i], p)
-            else:
-                for i in range(walk.length):
-                    y[i] = inner(a[i * walk.a_step], b[i * walk.b_step], p)
+    def decorate(function: Callable[..., Any]) -> Callable[[Any], None]:
+        single, sixteen = subroutine(function), lanes.on_lanes(compute)
 
-    return run
+        @subroutine
+        def run(p: Any) -> None:
+            walk = row_of(p.walk, Walk)
+            starts = s64_at(walk.starts)
+            dense = walk.a_step == 1 and walk.b_step == 1
+            for r in range(walk.runs):
+                a, b = walk.a + starts[2 * r], walk.b + starts[2 * r + 1]
+                y = walk.y + r * walk.length
+                done = 0
+                while dense and done + LANES <= walk.length:
+                    sixteen(a + done, b + done, y + done, p)
+                    done += LANES
+                for i in range(done, walk.length):
+                    element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
+                    s8_at(y)[i] = element
+
+        return run
+
+    return decorate
 
 
-@_binary
+@_binary(lanes.add)
 def _add(a: int, b: int, p: AddRow) -> np.int8:
     first = requant((np.int64(a) - p.a_zp) << LEFT_SHIFT, p.a_mult, 0, p.a_right)
     second = requant((np.int64(b) - p.b_zp) << LEFT_SHIFT, p.b_mult, 0, p.b_right)
@@ -97,7 +104,7 @@ def _add(a: int, b: int, p: AddRow) -> np.int8:
     return saturate(total + p.y_zp, p.act_min, p.act_max)
 
 
-@_binary
+@_binary(lanes.sub)
 def _sub(a: int, b: int, p: AddRow) -> np.int8:
     first = requant((np.int64(a) - p.a_zp) << LEFT_SHIFT, p.a_mult, 0, p.a_right)
     second = requant((np.int64(b) - p.b_zp) << LEFT_SHIFT, p.b_mult, 0, p.b_right)
@@ -105,19 +112,19 @@ def _sub(a: int, b: int, p: AddRow) -> np.int8:
     return saturate(total + p.y_zp, p.act_min, p.act_max)
 
 
-@_binary
+@_binary(lanes.mul)
 def _mul(a: int, b: int, p: MulRow) -> np.int8:
     product = (np.int64(a) - p.a_zp) * (np.int64(b) - p.b_zp)
     scaled = requant(product, p.mult, p.left, p.right)
     return saturate(scaled + p.y_zp, p.act_min, p.act_max)
 
 
-@_binary
+@_binary(lanes.minimum)
 def _minimum(a: int, b: int, p: SelectRow) -> np.int8:
     return np.int8(min(a, b))
 
 
-@_binary
+@_binary(lanes.maximum)
 def _maximum(a: int, b: int, p: SelectRow) -> np.int8:
     return np.int8(max(a, b))
 

@@ -1,0 +1,76 @@
+"""Real models on random inputs against TFLM, and what starting up costs."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tinyrt.interpreter import BACKENDS, Interpreter, load
+from tinyrt.interpreter.model import BATCH
+
+MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
+SAMPLES = 40
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_random_inputs_equal_the_device(zoo, name):
+    """All threads, batches that are full and one that is not, and samples one by one."""
+    tflm = pytest.importorskip("tflite_micro", reason="package tflite-micro is not installed")
+    path = str(zoo / "models" / f"{name}_int8.tflite")
+    model = load(path, num_threads=3)
+    shape = model.graph.input_values[0].shape[1:]
+    x = np.random.default_rng(1).integers(-128, 128, (SAMPLES, *shape)).astype(np.int8)
+    peer = tflm.runtime.Interpreter.from_file(path)
+    expected = []
+    for sample in x:
+        peer.set_input(sample[None], 0)
+        peer.invoke()
+        expected.append(peer.get_output(0)[0])
+    np.testing.assert_array_equal(model(x), expected)
+    np.testing.assert_array_equal(np.concatenate([model(s[None]) for s in x[:3]]), expected[:3])
+    repeated = np.resize(x, (3 * BATCH + 5, *shape))
+    found = model(repeated)
+    np.testing.assert_array_equal(found, np.resize(expected, (len(repeated), *found.shape[1:])))
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_every_backend_reports_ops_to_a_watcher(zoo, backend):
+    path = zoo / "models" / "autoencoder_ad_int8.tflite"
+    seen = []
+    interpreter = Interpreter(path, backend=backend, on_op=lambda n, y: seen.append(n.index))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert seen == list(range(len(interpreter.graph.nodes)))
+
+
+START = """
+import sys, time
+begin = time.perf_counter()
+from tinyrt.interpreter import Interpreter
+assert "numba" not in sys.modules
+imported = time.perf_counter()
+interpreter = Interpreter(sys.argv[1])
+interpreter.allocate_tensors()
+interpreter.invoke()
+print(imported - begin, time.perf_counter() - begin)
+"""
+
+
+def start(path, environment=()):
+    command = [sys.executable, "-c", START, str(path)]
+    env = os.environ | dict(environment)
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    imported, ran = map(float, result.stdout.split())
+    return imported, ran, result.stderr
+
+
+def test_a_warm_start_is_quick_and_a_cold_one_says_why_it_is_not(zoo, tmp_path):
+    path = zoo / "models" / "autoencoder_ad_int8.tflite"
+    *_, cold = start(path, {"NUMBA_CACHE_DIR": str(tmp_path)})
+    assert "compiling" in cold
+    imported, ran, warm = min(start(path, {"NUMBA_CACHE_DIR": str(tmp_path)}) for _ in range(3))
+    assert warm == ""
+    assert imported < 0.6
+    assert ran < 1.5
