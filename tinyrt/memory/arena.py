@@ -37,8 +37,16 @@ class ArenaPlan:
         return self.offsets.get(scratch_name(index), 0)
 
     def alive_bytes(self, step: int) -> int:
-        """Bytes that must be kept while node ``step`` runs."""
-        return sum(b.nbytes for b in self.buffers if b.first <= step <= b.last)
+        """Bytes of the arena in use while node ``step`` runs; shared ones count once."""
+        total = end = 0
+        for start, stop in sorted(
+            (self.offsets[b.names[0]], self.offsets[b.names[0]] + b.nbytes)
+            for b in self.buffers
+            if b.first <= step <= b.last
+        ):
+            total += max(0, stop - max(start, end))
+            end = max(end, stop)
+        return total
 
 
 def plan_memory(

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.lifetimes import scratch_name
+from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import InstructionSet
 from tinyrt.ops.sweep import Step
@@ -50,7 +50,7 @@ def check_plan(
             replay.share(node.input(0), node.output)
         else:
             steps = _steps(node, node.index in backward)
-            replay.run(node, steps, OPS[node.op].scratch_bytes(node, isa))
+            replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
             replay.where = "model output"
@@ -89,11 +89,11 @@ class _Replay:
                 tensor=value.describe(),
             )
 
-    def run(self, node: BoundNode, steps: tuple[Step, ...], scratch_bytes: int) -> None:
+    def run(self, node: BoundNode, steps: tuple[Step, ...], nbytes: int) -> None:
         """One op: its kernel's steps, beside its scratch memory."""
         scratch = slice(0, 0)
-        if scratch_bytes:
-            scratch = self._span(scratch_name(node.index), 0, scratch_bytes)
+        if nbytes:
+            scratch = self._span(scratch_name(node.index), 0, nbytes)
             self._writer[scratch] = _SCRATCH
         self.define(node.output)
         for step in steps:

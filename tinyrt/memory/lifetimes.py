@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyrt.ir import Graph
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import InstructionSet
+from tinyrt.ops.spec import InstructionSet, is_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,11 @@ class Buffer:
 def scratch_name(index: int) -> str:
     """The name under which node ``index``'s scratch memory appears in a plan."""
     return f"scratch#{index}"
+
+
+def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
+    """Working memory of the node's C kernel; none for float ops, which have no C kernel."""
+    return OPS[node.op].scratch_bytes(node, isa) if is_integer(node) else 0
 
 
 def view_roots(graph: Graph) -> dict[str, str]:
@@ -77,7 +82,7 @@ def buffers(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> list[B
         for root, names in members.items()
     ]
     for bound in graph.bound():
-        nbytes = OPS[bound.op].scratch_bytes(bound, isa)
+        nbytes = scratch_bytes(bound, isa)
         if nbytes:
             found.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
     return found

@@ -18,6 +18,9 @@ RESTARTS = 400
 SEARCH_STEPS = 60_000
 """Placements that the exact search may try; a bound on work, not on time, for repeatability."""
 
+MOST_SEARCHED = 200
+"""Buffers up to which more than the fixed orders is tried: each placement costs their square."""
+
 # Large and long-lived buffers are hard to place late; which matters more depends on the graph.
 _ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
     lambda b: (-b.nbytes, b.first),
@@ -117,7 +120,8 @@ def place(problem: Problem) -> list[int]:
         if best_size <= goal:
             break
     else:
-        best = _Search(problem, best, goal).run()
+        if len(problem.buffers) <= MOST_SEARCHED:
+            best = _Search(problem, best, goal).run()
     return [best[i] for i in range(len(problem.buffers))]
 
 
@@ -133,7 +137,7 @@ def _orders(problem: Problem) -> list[list[int]]:
     found = problem.buffers
     indices = list(range(len(found)))
     orders = [sorted(indices, key=lambda i: (key(found[i]), i)) for key in _ORDERS]
-    if problem.pairs:
+    if problem.pairs and len(found) <= MOST_SEARCHED:
         shuffle = random.Random(0)
         for _ in range(RESTARTS):
             order = list(orders[shuffle.randrange(len(_ORDERS))])
