@@ -45,7 +45,8 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
         return grad
     low, high = bounds(activation)
     y = constant(output)
-    return grad * ((y > low) & (y < high))
+    passes = y > low
+    return grad * (passes if high == np.inf else passes & (y < high))
 
 
 def act_range_s8(activation: str, output: Value) -> tuple[int, int]:

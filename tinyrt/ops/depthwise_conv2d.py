@@ -70,8 +70,9 @@ def _convolve(window: Window, padded: Array, w: Array) -> Array:
     """Sum over taps."""
     spread = _spread(padded, w)
     acc = np.zeros((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
+    product = np.empty_like(acc)
     for i, j, where in window.taps():
-        acc += spread[where] * w[0, i, j]
+        acc += np.multiply(spread[where], w[0, i, j], out=product)
     return acc
 
 
@@ -99,8 +100,9 @@ def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
     """Each tap's weights carry the gradient back to the elements that the tap read."""
     spread_shape = (*shapes.x[:3], w.shape[3])
     padded = shapes.window.padded_zeros(spread_shape, grad.dtype)
+    product = np.empty_like(grad)
     for i, j, where in shapes.window.taps():
-        padded[where] += grad * w[0, i, j]
+        padded[where] += np.multiply(grad, w[0, i, j], out=product)
     dx = shapes.window.crop(padded, shapes.x)
     per_channel = w.shape[3] // shapes.x[3]
     return dx if per_channel == 1 else dx.reshape(*shapes.x, per_channel).sum(axis=4)

@@ -72,7 +72,10 @@ class Window:
         (top, left), (bottom, right) = self.before, self.after
         if not (top or left or bottom or right):
             return x
-        return np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+        n, h, w, c = x.shape
+        padded = np.full((n, top + h + bottom, left + w + right, c), fill, x.dtype)
+        padded[:, top : top + h, left : left + w] = x
+        return padded
 
     def padded_zeros(self, in_shape: Shape, dtype: Any) -> NDArray[Any]:
         """Zeros in the shape that an input (n, h, w, c) has when padded."""
@@ -84,6 +87,14 @@ class Window:
         """The part of a padded array that is the input itself."""
         top, left = self.before
         return padded[:, top : top + in_shape[1], left : left + in_shape[2], :]
+
+    def reversed(self, in_shape: Shape) -> Window:
+        """The window that slides over the output and undoes this one, whose stride must be 1."""
+        reach = [(k - 1) * d for k, d in zip(self.kernel, self.dilation, strict=True)]
+        before = [r - b for r, b in zip(reach, self.before, strict=True)]
+        after = [r - a for r, a in zip(reach, self.after, strict=True)]
+        hw = (in_shape[1], in_shape[2])
+        return Window(self.kernel, (1, 1), self.dilation, _pair(before), _pair(after), hw)
 
     def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
         """For each tap, its row and column and the slices of the padded input it reads."""

@@ -6,11 +6,11 @@ statistics) are declared in this package in the same form.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import DType, Shape, TensorType
 from tinyrt.ops import OPS
 from tinyrt.ops.function import Array, Function, Gradient, Vjp
 
@@ -34,8 +34,12 @@ def table_function(op: str) -> Function:
     if ref_f32 is None or spec.vjp is None:
         raise UnsupportedError(f"{op} cannot be trained: it has no float form with a gradient")
 
+    @lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
+    def check(attrs: Any, shapes: tuple[Shape, ...]) -> None:
+        infer(attrs, [TensorType(DType.FLOAT32, shape) for shape in shapes])
+
     def forward(attrs: Any, *arrays: Array) -> Array:
-        infer(attrs, [TensorType(DType.FLOAT32, a.shape) for a in arrays])
+        check(attrs, tuple(a.shape for a in arrays))
         return ref_f32(attrs, *arrays)
 
     return Function(op, forward, spec.vjp, deployable=True)

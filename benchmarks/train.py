@@ -1,0 +1,218 @@
+"""Time of one training step (forward, backward, Adam) at batch 32, beside PyTorch's.
+
+    python benchmarks/train.py [--seconds 3] [--threads 2] [--json]
+
+Both run in one process, in turn, a few steps at a time, so that a busy machine slows both. PyTorch
+(extra ``torch``) runs eagerly on the CPU; without it, only tinyrt is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tinyrt.train import Adam, Tensor, cross_entropy
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    GlobalAvgPool2d,
+    Linear,
+    Module,
+    ReLU,
+    Sequential,
+)
+from tinyrt.train.recipes.digits import digits_cnn
+
+BATCH = 32
+BURST = 3
+"""Steps of one side before the other's turn."""
+
+Step = Callable[[], None]
+
+
+def dscnn(rng: np.random.Generator) -> Sequential:
+    """Keyword spotting's DS-CNN of MLPerf Tiny: 49 x 10 inputs, 64 channels, 12 classes."""
+    layers: list[Module] = [Conv2d(1, 64, (10, 4), stride=2, rng=rng, bias=False)]
+    layers += [BatchNorm(64), ReLU()]
+    for _ in range(4):
+        layers += [DepthwiseConv2d(64, 3, rng=rng, bias=False), BatchNorm(64), ReLU()]
+        layers += [Conv2d(64, 64, 1, rng=rng, bias=False), BatchNorm(64), ReLU()]
+    return Sequential(*layers, GlobalAvgPool2d(), Linear(64, 12, rng=rng))
+
+
+class Residual(Module):
+    """Two 3 x 3 convolutions beside a shortcut."""
+
+    def __init__(self, c_in: int, c_out: int, stride: int, rng: np.random.Generator) -> None:
+        self.body = Sequential(
+            Conv2d(c_in, c_out, 3, stride=stride, rng=rng, bias=False),
+            BatchNorm(c_out),
+            ReLU(),
+            Conv2d(c_out, c_out, 3, rng=rng, bias=False),
+            BatchNorm(c_out),
+        )
+        shortcut = Conv2d(c_in, c_out, 1, stride=stride, rng=rng, bias=False)
+        self.shortcut = Sequential(*([] if c_in == c_out else [shortcut]))
+        self.relu = ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.relu(self.body(x) + self.shortcut(x))
+
+
+def resnet8(rng: np.random.Generator) -> Sequential:
+    """Image classification's ResNet8 of MLPerf Tiny: 32 x 32 x 3 inputs, 10 classes."""
+    return Sequential(
+        Conv2d(3, 16, 3, rng=rng, bias=False),
+        BatchNorm(16),
+        ReLU(),
+        Residual(16, 16, 1, rng),
+        Residual(16, 32, 2, rng),
+        Residual(32, 64, 2, rng),
+        GlobalAvgPool2d(),
+        Linear(64, 10, rng=rng),
+    )
+
+
+MODELS: dict[str, tuple[Callable[[np.random.Generator], Sequential], tuple[int, ...], int]] = {
+    "digits CNN": (digits_cnn, (8, 8, 1), 10),
+    "DS-CNN": (dscnn, (49, 10, 1), 12),
+    "ResNet8": (resnet8, (32, 32, 3), 10),
+}
+
+
+def tinyrt_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step:
+    optimizer = Adam(net.parameters(), 1e-3)
+
+    def step() -> None:
+        loss = cross_entropy(net(Tensor(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def torch_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step | None:
+    """The same network with the same initial weights in PyTorch; None if it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    twin = _twin(net)
+    images, labels = torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), torch.from_numpy(y)
+    optimizer = torch.optim.Adam(twin.parameters(), 1e-3)
+
+    def step() -> None:
+        loss = torch.nn.functional.cross_entropy(twin(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def _twin(module: Module) -> Any:
+    from torch import nn
+
+    match module:
+        case Sequential():
+            return nn.Sequential(*(_twin(m) for _, m in module.children()))
+        case Residual():
+            return _torch_residual(_twin(module.body), _twin(module.shortcut))
+        case Conv2d():
+            c_out, kh, kw, c_in = module.weight.shape
+            return _convolution(module, c_in, c_out, (kh, kw), 1)
+        case DepthwiseConv2d():
+            _, kh, kw, c = module.weight.shape
+            return _convolution(module, c, c, (kh, kw), c)
+        case BatchNorm():
+            return nn.BatchNorm2d(module.gamma.shape[0], eps=module.attrs.epsilon)
+        case Linear():
+            return nn.Linear(module.weight.shape[1], module.weight.shape[0])
+        case GlobalAvgPool2d():
+            return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    name = type(module).__name__
+    return {"ReLU": nn.ReLU, "Flatten": nn.Flatten, "MaxPool2d": partial(nn.MaxPool2d, 2)}[name]()
+
+
+def _convolution(module: Any, c_in: int, c_out: int, kernel: tuple[int, int], groups: int) -> Any:
+    from torch import nn
+
+    stride = module.attrs.stride
+    padding: Any = "same" if stride == (1, 1) else (kernel[0] // 2, kernel[1] // 2)
+    bias = module.bias is not None
+    return nn.Conv2d(c_in, c_out, kernel, stride, padding, groups=groups, bias=bias)
+
+
+def _torch_residual(body: Any, shortcut: Any) -> Any:
+    from torch import nn
+
+    class TorchResidual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.shortcut, self.relu = body, shortcut, nn.ReLU()
+
+        def forward(self, x: Any) -> Any:
+            return self.relu(self.body(x) + self.shortcut(x))
+
+    return TorchResidual()
+
+
+def measure(steps: dict[str, Step], seconds: float) -> dict[str, float]:
+    """Median milliseconds of one step of each, taken in turns."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for step in steps.values():
+        step()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for name, step in steps.items():
+            for _ in range(BURST):
+                start = time.perf_counter()
+                step()
+                times[name].append(1e3 * (time.perf_counter() - start))
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=3.0, help="per model")
+    parser.add_argument("--threads", type=int, default=2, help="of both sides")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    args = parser.parse_args()
+    results = []
+    with threadpool_limits(args.threads):
+        for name, (make, shape, classes) in MODELS.items():
+            rng = np.random.default_rng(0)
+            x = rng.normal(size=(BATCH, *shape)).astype(np.float32)
+            y = rng.integers(0, classes, BATCH)
+            net = make(rng)
+            steps = {"tinyrt": tinyrt_step(net, x, y)}
+            peer = torch_step(net, x, y)
+            if peer is not None:
+                import torch
+
+                torch.set_num_threads(args.threads)
+                steps["torch"] = peer
+            results.append({"model": name, "milliseconds": measure(steps, args.seconds)})
+    if args.json:
+        print(json.dumps({"batch": BATCH, "results": results}))
+        return
+    for result in results:
+        ms = result["milliseconds"]
+        line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms"
+        if "torch" in ms:
+            line += f"   torch {ms['torch']:7.2f} ms   ratio {ms['tinyrt'] / ms['torch']:.2f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
