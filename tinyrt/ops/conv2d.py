@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
-from tinyrt.ops.function import Gradient, bilinear_triple
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
@@ -59,69 +60,10 @@ def infer(attrs: Conv2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
     return (TensorType(x.dtype, (x.shape[0], *out, w.shape[0])),)
 
 
-def _convolve(window: Window, padded: Array, w: Array) -> Array:
-    """Sum over taps and input channels, as one matrix product per group."""
-    c_out, kh, kw, c_in = w.shape
-    groups = padded.shape[3] // c_in
-    per_group = c_out // groups
-    parts = []
-    for g in range(groups):
-        columns = window.patches(padded[..., g * c_in : (g + 1) * c_in])
-        columns = columns.reshape(-1, kh * kw * c_in)
-        parts.append(columns @ w[g * per_group : (g + 1) * per_group].reshape(per_group, -1).T)
-    acc = parts[0] if groups == 1 else np.concatenate(parts, axis=1)
-    return acc.reshape(padded.shape[0], *window.out, c_out)
-
-
 def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
-    window = window_of(attrs, x.shape, w.shape)
-    acc = _convolve(window, window.pad(x), w)
+    acc = convolve(Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape), x, w)
     return activate(acc if bias is None else acc + bias, attrs.activation)
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """What the convolution and its derivatives know of their operands."""
-
-    window: Window
-    x: Shape
-    w: Shape
-
-    def groups(self) -> Iterator[tuple[slice, slice]]:
-        """Input and output channels of each group."""
-        c_out, _, _, c_in = self.w
-        count = self.x[3] // c_in
-        per_group = c_out // count
-        for g in range(count):
-            yield slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
-
-
-def _y(shapes: Shapes, x: Array, w: Array) -> Array:
-    return _convolve(shapes.window, shapes.window.pad(x), w)
-
-
-def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """Each tap's weights carry the gradient back to the elements that the tap read."""
-    padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
-    for ins, outs in shapes.groups():
-        rows = grad[..., outs].reshape(-1, outs.stop - outs.start)
-        for i, j, where in shapes.window.taps():
-            padded[(*where, ins)] += (rows @ w[outs, i, j]).reshape(*grad.shape[:3], -1)
-    return shapes.window.crop(padded, shapes.x)
-
-
-def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    padded = shapes.window.pad(x)
-    dw = np.empty(shapes.w, grad.dtype)
-    for ins, outs in shapes.groups():
-        rows = grad[..., outs].reshape(-1, outs.stop - outs.start)
-        columns = shapes.window.patches(padded[..., ins]).reshape(len(rows), -1)
-        dw[outs] = (rows.T @ columns).reshape(dw[outs].shape)
-    return dw
-
-
-CONVOLUTION = bilinear_triple("convolution", _y, _dx, _dw)
 
 
 def vjp(
@@ -153,9 +95,9 @@ def ref_s8(
 
     The sum runs in float64, which holds every int32 accumulator exactly and has a fast matmul.
     """
-    centred = p.window.pad(x.astype(np.float64) - p.x_zp)
-    acc = _convolve(p.window, centred, w.astype(np.float64)).astype(np.int64)
-    return p.requant.apply(acc if bias is None else acc + bias)
+    centred = x.astype(np.float64) - p.x_zp
+    acc = convolve(Shapes(p.window, x.shape, w.shape), centred, w.astype(np.float64))
+    return p.requant.apply(acc.astype(np.int64) if bias is None else acc.astype(np.int64) + bias)
 
 
 def macs(node: BoundNode) -> int:
