@@ -11,6 +11,7 @@ from tests.export.models import dense, views
 from tinyrt.export import export_c, export_graph
 from tinyrt.memory import plan_memory
 from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.spec import InstructionSet
 
 
 def files(folder):
@@ -26,15 +27,19 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/net_weights.h",
         "out/Makefile",
         "out/CMakeLists.txt",
-        "out/tinyrt/tinyrt_fully_connected_s8.c",
-        "out/tinyrt/tinyrt_fully_connected.h",
-        "out/tinyrt/tinyrt_fixedpoint.h",
+        "out/tinyrt/tinyrt_dense_s8.c",
+        "out/tinyrt/tinyrt_dense.h",
+        "out/tinyrt/tinyrt_block_s8.c",
+        "out/tinyrt/tinyrt_block_s8.h",
+        "out/tinyrt/tinyrt_columns.h",
+        "out/tinyrt/tinyrt_requant4.h",
+        "out/tinyrt/tinyrt_simd.h",
         "out/tinyrt/tinyrt_types.h",
     }
 
 
 def test_header_declares_the_plan(tmp_path):
-    plan = plan_memory(dense())
+    plan = plan_memory(dense(), InstructionSet.DSP)
     project = export_graph(dense(), tmp_path / "out")
     assert project.arena_bytes == plan.arena_bytes
     header = (tmp_path / "out" / "net.h").read_text()

@@ -6,6 +6,7 @@ import pytest
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.memory import plan_memory
+from tinyrt.ops.spec import InstructionSet
 
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 
@@ -30,7 +31,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4"):
 def test_device_answers_what_is_golden(zoo, tmp_path, name):
     report, graph = emulate(zoo, name, tmp_path)
     assert report.bit_exact
-    assert report.ram.arena == plan_memory(graph).arena_bytes
+    assert report.ram.arena == plan_memory(graph, InstructionSet.DSP).arena_bytes
     assert report.ram.static == 0
     assert 0 < report.ram.stack < 512
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)

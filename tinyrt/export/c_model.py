@@ -130,6 +130,7 @@ def model_files(
 ) -> Mapping[str, str]:
     """File name -> text, for all files but the kernels."""
     sources = [kernels_c.source(k, core.isa.value) for k in writer.kernels]
+    needed = kernels_c.closure(writer.kernels, core.isa.value)
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
@@ -140,7 +141,7 @@ def model_files(
         "inputs": [port_of(v, plan) for v in graph.input_values],
         "outputs": [port_of(v, plan) for v in graph.output_values],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
-        "sources": sorted(s.name for s in sources),
+        "sources": [s.name for s in needed if s.suffix == ".c"],
         "definitions": writer.definitions,
         "statements": writer.statements,
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},

@@ -1,4 +1,10 @@
-"""The C kernels, as files: which sources and headers a set of kernels needs."""
+"""The C kernels, as files: which sources and headers a set of kernels needs.
+
+A kernel's portable source lies in ``src``; one in ``src_<set>`` takes its place for cores with that
+instruction set. Headers of primitives that differ between instruction sets lie in ``isa/<set>``,
+all others in ``include``. A header that is named like a source brings that source along: this is
+how kernels share functions.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent
 INCLUDE = ROOT / "include"
 SRC = ROOT / "src"
+
+FALLBACKS = {"scalar": ("scalar",), "dsp": ("dsp", "scalar"), "mve": ("mve", "dsp", "scalar")}
+"""Instruction set -> the sets whose code its cores can run, best first."""
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
@@ -22,6 +31,12 @@ def source(kernel: str, isa: str = "scalar") -> Path:
     return override if override.is_file() else SRC / f"{kernel}.c"
 
 
+def header(name: str, isa: str = "scalar") -> Path:
+    """The file of a header, by its name."""
+    places = [ROOT / "isa" / fallback / name for fallback in FALLBACKS[isa]]
+    return next((path for path in places if path.is_file()), INCLUDE / name)
+
+
 def own_header(path: Path) -> str:
     """The header that declares the kernel in this source file: the first one it includes."""
     return includes(path)[0]
@@ -33,13 +48,16 @@ def includes(path: Path) -> list[str]:
 
 
 def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
-    """Sources of the kernels and every header that these need, sorted by name."""
+    """Sources of the kernels and everything that these need, sorted by name."""
     pending = [source(k, isa) for k in kernels]
     found: set[Path] = set()
     while pending:
         path = pending.pop()
-        if path not in found:
-            found.add(path)
-            pending += [INCLUDE / name for name in includes(path)]
+        if path in found:
+            continue
+        found.add(path)
+        shared = source(path.stem, isa)
+        pending += [header(name, isa) for name in includes(path)]
+        pending += [shared] if shared.is_file() else []
     # A model without any kernel still needs the status codes.
-    return sorted(found | {INCLUDE / "tinyrt_types.h"})
+    return sorted(found | {INCLUDE / "tinyrt_types.h"}, key=lambda path: path.name)

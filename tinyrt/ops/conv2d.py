@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.blocks import convolution_block, convolution_scratch, emit_convolution
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.window import Pair, Window
 
 
@@ -106,8 +107,19 @@ def macs(node: BoundNode) -> int:
     return node.output.size * (w.size // w.shape[0])
 
 
+def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
+    """Columns of the packed kernels; the general one needs nothing."""
+    p = prepare_s8(node)
+    block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
+    return convolution_scratch(block, p.window, node.output.size // node.output.shape[3], isa)
+
+
 def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_conv2d_s8``."""
+    """Write the call of a packed kernel, or of ``tinyrt_conv2d_s8`` where that cannot be."""
+    block = convolution_block(node, p.window, p.x_zp, p.requant, c.isa)
+    if block is not None:
+        emit_convolution(node, block, p.window, p.x_zp, p.requant, c)
+        return
     x, w, y = node.input(0), node.input(1), node.output
     fields: Fields = {
         "x": nhwc(x.shape),
@@ -129,5 +141,6 @@ CONV2D = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    scratch_bytes=scratch_bytes,
     emit_c=emit_c,
 )

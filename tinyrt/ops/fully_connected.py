@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.blocks import block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,19 @@ def macs(node: BoundNode) -> int:
     return node.output.size * node.input(1).shape[1]
 
 
+def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
+    """Columns of the packed kernel; the general one needs nothing."""
+    p = prepare_s8(node)
+    block = block_of(node, p.x_zp, p.requant, isa)
+    return dense_scratch(block, node.input(0).size // node.input(1).shape[1], isa)
+
+
 def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_fully_connected_s8``."""
+    """Write the call of a packed kernel, or of the general one where that cannot be."""
+    block = block_of(node, p.x_zp, p.requant, c.isa)
+    if block is not None:
+        emit_dense(node, block, p.requant, c)
+        return
     c_out, c_in = node.input(1).shape
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
     emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
@@ -134,5 +146,6 @@ FULLY_CONNECTED = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    scratch_bytes=scratch_bytes,
     emit_c=emit_c,
 )

@@ -1,0 +1,18 @@
+/** clamp: fused activations that the packed kernels leave to a second pass. */
+#ifndef TINYRT_CLAMP_H
+#define TINYRT_CLAMP_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** y = clamp(y), in place. */
+void tinyrt_clamp_s8(int32_t size, int32_t low, int32_t high, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/** Dense layers and pointwise convolutions over packed weights. */
+#ifndef TINYRT_DENSE_H
+#define TINYRT_DENSE_H
+
+#include "tinyrt_block_s8.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** x is (rows, c_in); block.taps is c_in, padded. */
+typedef struct {
+    int32_t rows;
+    int32_t c_in;
+    tinyrt_block_s8_params block;
+} tinyrt_dense_s8_params;
+
+/** y (rows, c_out) = requant(bias + sum((x - x_zp) * w)) + y_zp.
+ *  columns has room for min(rows, 2) columns; y overlaps nothing. */
+void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
+                     int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

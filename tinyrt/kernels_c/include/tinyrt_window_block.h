@@ -1,0 +1,29 @@
+/** Convolutions over packed weights. */
+#ifndef TINYRT_WINDOW_BLOCK_H
+#define TINYRT_WINDOW_BLOCK_H
+
+#include "tinyrt_block_s8.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Requires: one group, no dilation; block.taps is kernel_h * kernel_w * x.c, padded. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t x_zp;
+    tinyrt_block_s8_params block;
+} tinyrt_window_block_s8_params;
+
+/** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
+ *  columns has room for two columns, patch for block.taps bytes; y overlaps nothing. */
+void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
+                            tinyrt_taps_word *columns, int8_t *patch, int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,155 @@
+/** Columns of activations, and their products with four output channels, two taps at a time.
+ *
+ *  A column holds the activations that one output position reads, as 16-bit numbers: of every four
+ *  bytes first the even ones, then the odd ones, so that one instruction widens two. Two columns
+ *  are interleaved by pairs. */
+#ifndef TINYRT_COLUMNS_H
+#define TINYRT_COLUMNS_H
+
+#include "tinyrt_simd.h"
+
+/** Two taps of one column. */
+typedef uint32_t tinyrt_taps_word;
+
+/** Taps that one such word holds. */
+#define TINYRT_TAPS_PER_WORD 2
+
+/** Writes count bytes, a multiple of four, to a column; lanes is the number of columns (1 or 2)
+ *  that column is one of. Returns where the column goes on. */
+static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
+                                             tinyrt_taps_word *column) {
+    const int8_t *const end = x + count;
+    while (x != end) {
+        const uint32_t word = tinyrt_load_word(x);
+        column[0] = tinyrt_even_bytes(word);
+        column[lanes] = tinyrt_odd_bytes(word);
+        column += 2 * lanes;
+        x += 4;
+    }
+    return column;
+}
+
+/** As tinyrt_widen for any count; the column is padded with zeros to a multiple of four taps. */
+static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
+                                    tinyrt_taps_word *column) {
+    const int32_t whole = count & ~3;
+    column = tinyrt_widen(x, whole, lanes, column);
+    if (whole != count) {
+        int8_t last[4] = {0};
+        for (int32_t i = 0; i < count - whole; ++i) {
+            last[i] = x[whole + i];
+        }
+        tinyrt_widen(last, 4, lanes, column);
+    }
+}
+
+/** Copies bytes to [to, end); returns end. */
+static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
+    for (; end - to >= 4; to += 4, from += 4) {
+        tinyrt_store_word(to, tinyrt_load_word(from));
+    }
+    while (to != end) {
+        *to++ = *from++;
+    }
+    return to;
+}
+
+/** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
+ *  256 times those of channels 1 and 3 in acc[1] and acc[3].
+ *  w holds for every two taps two words: pairs of 256 * w1 + w0, and of 256 * w3 + w2.
+ *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_word *column,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = column + taps / 2;
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    while (column != end) {
+        for (int32_t i = 0; i < 2; ++i) {
+            const uint32_t x = *column++;
+            const uint32_t low = (uint32_t)w[0];
+            const uint32_t high = (uint32_t)w[1];
+            a1 = tinyrt_dot_pair(low, x, a1);
+            a0 = tinyrt_dot_pair(tinyrt_even_bytes(low), x, a0);
+            a3 = tinyrt_dot_pair(high, x, a3);
+            a2 = tinyrt_dot_pair(tinyrt_even_bytes(high), x, a2);
+            w += 2;
+        }
+    }
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    return w;
+}
+
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__)
+
+#define TINYRT_TWO_TAPS                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a1], %[w0], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w0], %[x1], %[b1]\n"                                                           \
+    "sxtb16 %[w0], %[w0]\n"                                                                        \
+    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
+    "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
+    "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
+    "smlad %[b3], %[w1], %[x1], %[b3]\n"                                                           \
+    "sxtb16 %[w1], %[w1]\n"                                                                        \
+    "smlad %[a2], %[w1], %[x0], %[a2]\n"                                                           \
+    "smlad %[b2], %[w1], %[x1], %[b2]\n"
+
+/** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7].
+ *
+ *  In assembly because it takes every register that there is: compilers keep some of the sums on
+ *  the stack. */
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = columns + taps;
+    const tinyrt_taps_word *const long_end = columns + (taps & ~15);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
+    uint32_t x0, x1, w0, w1;
+    __asm("ldr %[w0], %[long_end]\n"
+          "b 2f\n"
+          "1:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
+              TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[long_end]\n"
+          "2:\n"
+          "cmp %[x], %[w0]\n"
+          "bne 1b\n"
+          "ldr %[w0], %[end]\n"
+          "b 4f\n"
+          "3:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[end]\n"
+          "4:\n"
+          "cmp %[x], %[w0]\n"
+          "bne 3b\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
+          : [end] "m"(end), [long_end] "m"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+    return w;
+}
+
+#undef TINYRT_TWO_TAPS
+
+#else
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    for (int32_t i = 0; i < taps; i += 2) {
+        const uint32_t low = (uint32_t)w[0];
+        const uint32_t high = (uint32_t)w[1];
+        for (int32_t lane = 0; lane < 2; ++lane, acc += 4) {
+            const uint32_t x = *columns++;
+            acc[1] = tinyrt_dot_pair(low, x, acc[1]);
+            acc[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, acc[0]);
+            acc[3] = tinyrt_dot_pair(high, x, acc[3]);
+            acc[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, acc[2]);
+        }
+        acc -= 8;
+        w += 2;
+    }
+    return w;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+/** Instructions on pairs of 16-bit halves, each with a twin in C for compilers of other machines.
+ */
+#ifndef TINYRT_SIMD_H
+#define TINYRT_SIMD_H
+
+#include <string.h>
+
+#include "tinyrt_types.h"
+
+/** The four bytes at any address, as a little-endian word. */
+static inline uint32_t tinyrt_load_word(const void *bytes) {
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static inline void tinyrt_store_word(void *bytes, uint32_t word) {
+    memcpy(bytes, &word, sizeof word);
+}
+
+static inline int32_t tinyrt_low(uint32_t word) {
+    return (int16_t)(uint16_t)word;
+}
+
+static inline int32_t tinyrt_high(uint32_t word) {
+    return (int16_t)(uint16_t)(word >> 16);
+}
+
+static inline uint32_t tinyrt_pair(int32_t low, int32_t high) {
+    return (uint32_t)(uint16_t)low | (uint32_t)high << 16;
+}
+
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__)
+
+/** Bytes 0 and 2, sign-extended to a pair. */
+static inline uint32_t tinyrt_even_bytes(uint32_t word) {
+    uint32_t pair;
+    __asm("sxtb16 %0, %1" : "=r"(pair) : "r"(word));
+    return pair;
+}
+
+/** Bytes 1 and 3, sign-extended to a pair. */
+static inline uint32_t tinyrt_odd_bytes(uint32_t word) {
+    uint32_t pair;
+    __asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(word));
+    return pair;
+}
+
+/** The low halves of both words. */
+static inline uint32_t tinyrt_low_halves(uint32_t first, uint32_t second) {
+    uint32_t pair;
+    __asm("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(first), "r"(second));
+    return pair;
+}
+
+/** The high halves of both words. */
+static inline uint32_t tinyrt_high_halves(uint32_t first, uint32_t second) {
+    uint32_t pair;
+    __asm("pkhtb %0, %1, %2, asr #16" : "=r"(pair) : "r"(second), "r"(first));
+    return pair;
+}
+
+/** acc + low * low + high * high, modulo 2^32. */
+static inline int32_t tinyrt_dot_pair(uint32_t a, uint32_t b, int32_t acc) {
+    int32_t sum;
+    __asm("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+    return sum;
+}
+
+/** round(a * b / 2^32), halves towards +infinity. */
+static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
+    int32_t high;
+    __asm("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
+    return high;
+}
+
+/** value limited to an int8's range. */
+static inline int32_t tinyrt_saturate(int32_t value) {
+    int32_t limited;
+    __asm("ssat %0, #8, %1" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
+#else
+
+static inline uint32_t tinyrt_even_bytes(uint32_t word) {
+    return tinyrt_pair((int8_t)(uint8_t)word, (int8_t)(uint8_t)(word >> 16));
+}
+
+static inline uint32_t tinyrt_odd_bytes(uint32_t word) {
+    return tinyrt_even_bytes(word >> 8);
+}
+
+static inline uint32_t tinyrt_low_halves(uint32_t first, uint32_t second) {
+    return (first & UINT32_C(0xFFFF)) | second << 16;
+}
+
+static inline uint32_t tinyrt_high_halves(uint32_t first, uint32_t second) {
+    return first >> 16 | (second & UINT32_C(0xFFFF0000));
+}
+
+static inline int32_t tinyrt_dot_pair(uint32_t a, uint32_t b, int32_t acc) {
+    const uint32_t low = (uint32_t)(tinyrt_low(a) * tinyrt_low(b));
+    const uint32_t high = (uint32_t)(tinyrt_high(a) * tinyrt_high(b));
+    return (int32_t)((uint32_t)acc + low + high);
+}
+
+static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
+    return (int32_t)(((int64_t)a * b + (INT64_C(1) << 31)) >> 32);
+}
+
+static inline int32_t tinyrt_saturate(int32_t value) {
+    if (value < INT8_MIN) {
+        return INT8_MIN;
+    }
+    return value > INT8_MAX ? INT8_MAX : value;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+#include "tinyrt_block_s8.h"
+
+/** A run of blocks of four output channels: where their constants and outputs begin. */
+typedef struct {
+    const int32_t *w;
+    const int32_t *init;
+    const int32_t *mult;
+    const int8_t *shift;
+    int8_t *y;
+    int32_t y_step;
+    int32_t blocks;
+} tinyrt_run;
+
+/** Twice the sum of an odd channel: without the even one's, what is left is a multiple of 256. */
+static inline int32_t doubled_odd(int32_t odd, int32_t even) {
+    return (int32_t)((uint32_t)odd - (uint32_t)even) >> 7;
+}
+
+static inline int32_t doubled_even(int32_t even) {
+    return (int32_t)((uint32_t)even << 1);
+}
+
+static void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
+                       const tinyrt_taps_word *column) {
+    const int32_t zp = 2 * p->y_zp + 1;
+    int8_t *y = run.y;
+    for (; run.blocks != 0; --run.blocks) {
+        int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
+        run.w = tinyrt_dot_one(run.w, column, p->taps, acc);
+        y[0] = tinyrt_requant_doubled(doubled_even(acc[0]), run.mult[0], run.shift[0], zp);
+        y[1] = tinyrt_requant_doubled(doubled_odd(acc[1], acc[0]), run.mult[1], run.shift[1], zp);
+        y[2] = tinyrt_requant_doubled(doubled_even(acc[2]), run.mult[2], run.shift[2], zp);
+        y[3] = tinyrt_requant_doubled(doubled_odd(acc[3], acc[2]), run.mult[3], run.shift[3], zp);
+        run.init += 4;
+        run.mult += p->requant_step;
+        run.shift += p->requant_step;
+        y += 4;
+    }
+}
+
+/** One channel of two columns. */
+static inline void finish(const tinyrt_run *run, int32_t channel, int32_t first, int32_t second,
+                          int32_t zp, int8_t *y) {
+    const int32_t mult = run->mult[channel];
+    const int32_t shift = run->shift[channel];
+    y[channel] = tinyrt_requant_doubled(first, mult, shift, zp);
+    y[run->y_step + channel] = tinyrt_requant_doubled(second, mult, shift, zp);
+}
+
+static void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
+                        const tinyrt_taps_word *columns) {
+    const int32_t zp = 2 * p->y_zp + 1;
+    int8_t *y = run.y;
+    for (; run.blocks != 0; --run.blocks) {
+        const int32_t *const init = run.init;
+        int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
+        run.w = tinyrt_dot_two(run.w, columns, p->taps, acc);
+        finish(&run, 1, doubled_odd(acc[1], acc[0]), doubled_odd(acc[5], acc[4]), zp, y);
+        finish(&run, 0, doubled_even(acc[0]), doubled_even(acc[4]), zp, y);
+        finish(&run, 3, doubled_odd(acc[3], acc[2]), doubled_odd(acc[7], acc[6]), zp, y);
+        finish(&run, 2, doubled_even(acc[2]), doubled_even(acc[6]), zp, y);
+        run.init += 4;
+        run.mult += p->requant_step;
+        run.shift += p->requant_step;
+        y += 4;
+    }
+}
+
+static void all_blocks(const tinyrt_block_s8_params *p, const tinyrt_run *run, int32_t lanes,
+                       const tinyrt_taps_word *columns) {
+    if (lanes == 2) {
+        two_columns(p, *run, columns);
+    } else {
+        one_column(p, *run, columns);
+    }
+}
+
+void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
+                     int32_t lanes, int8_t *TINYRT_RESTRICT y) {
+    const int32_t whole = p->c_out >> 2;
+    const int32_t rest = p->c_out & 3;
+    tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
+    all_blocks(p, &run, lanes, columns);
+    if (rest != 0) {
+        int8_t last[8];
+        run.w += whole * p->taps;
+        run.init += whole * 4;
+        run.mult += whole * p->requant_step;
+        run.shift += whole * p->requant_step;
+        run.y = last;
+        run.y_step = 4;
+        run.blocks = 1;
+        all_blocks(p, &run, lanes, columns);
+        y += whole * 4;
+        for (int32_t lane = 0; lane < lanes; ++lane) {
+            for (int32_t i = 0; i < rest; ++i) {
+                y[lane * p->c_out + i] = last[lane * 4 + i];
+            }
+        }
+    }
+}

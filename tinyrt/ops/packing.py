@@ -1,0 +1,183 @@
+"""Weights and constants in the order in which the C kernels read them.
+
+The kernels of convolutions and dense layers compute four output channels at a time, from one or two
+columns of activations. A layer is packed for them when it is exported:
+
+* The input's zero point is folded into the bias, ``init = bias - x_zp * sum(w)``, so that the
+  kernels multiply activations as they are; taps outside of the input read the zero point.
+* Two channels share one 16-bit half: ``256 * w1 + w0``. A multiplication with it adds
+  ``256 * s1 + s0`` to a sum, one with its sign-extended low byte adds ``s0``; the kernel takes
+  ``s1 = (sum - s0) / 256`` out in the end. This needs half the byte extractions of plain weights,
+  and ``|s1| < 2**23``.
+* Channels are padded to a multiple of four, taps to a multiple of four, both with zeros.
+* Scalar cores read one 32-bit word for each block of four channels and tap: the halves of channels
+  (0, 1) and (2, 3). Cores with dual multiplies read two words for each two taps: the halves of
+  channels (0, 1) for both taps, then those of channels (2, 3). Of every four taps the even ones
+  come first there, as the activations do when their bytes are widened in pairs.
+* Exponents of requantisation are right shifts of 1 to 22; a channel whose outputs are all the zero
+  point has the mantissa 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.spec import InstructionSet
+
+BLOCK = 4
+"""Output channels of a block, and the multiple to which taps are padded."""
+
+MOST_SUM = 1 << 23
+"""What the absolute value of every accumulator must stay below."""
+
+MOST_SHIFT = 22
+
+MOST_PADDING = 1024
+"""Bytes of zeros that a layer may always be padded with; beyond, at most half its weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRequant:
+    """Requantisation as the packed kernels take it.
+
+    Attributes:
+        mult: mantissas, one for each channel, padded to blocks; four entries where all are alike.
+        shift: right shifts, likewise.
+        step: entries from one block to the next: 4, or 0 where all channels are alike.
+
+    """
+
+    mult: NDArray[np.int32]
+    shift: NDArray[np.int8]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock:
+    """A layer for ``tinyrt_block_s8``.
+
+    Attributes:
+        taps: elements of a column, padded.
+        w: 32-bit words, see above.
+        init: first values of the accumulators: those of the channels 0 and 2 of a block, and the
+            ones of 1 and 3 times 256 plus their neighbour's.
+        requant: mantissas and shifts.
+
+    """
+
+    taps: int
+    w: NDArray[np.int32]
+    init: NDArray[np.int32]
+    requant: PackedRequant
+
+
+def padded(size: int) -> int:
+    """The next multiple of ``BLOCK``."""
+    return -(-size // BLOCK) * BLOCK
+
+
+def column_bytes(taps: int, isa: InstructionSet) -> int:
+    """Bytes of one column of so many taps, a multiple of four."""
+    return taps * (4 if isa is InstructionSet.SCALAR else 2)
+
+
+def reach(
+    w: NDArray[np.int64], bias: NDArray[np.int64], x_zp: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Least and greatest accumulator of every channel, for weights (channels, taps)."""
+    low, high = INT8_MIN - x_zp, INT8_MAX - x_zp
+    positive, negative = np.maximum(w, 0).sum(axis=1), np.minimum(w, 0).sum(axis=1)
+    least = bias + positive * low + negative * high
+    greatest = bias + positive * high + negative * low
+    return least, greatest
+
+
+def pack_requant(requant: Requant, most: NDArray[np.int64]) -> PackedRequant | None:
+    """Requantisation for accumulators of at most that absolute value in each channel.
+
+    Returns:
+        None if a channel's exponent is out of the kernels' range.
+
+    """
+    mult = requant.mult.astype(np.int64)
+    shift = -requant.shift.astype(np.int64)
+    # |acc * mult / 2**31| + 1 bounds the first rounding; below half a step the second gives 0.
+    silent = (mult == 0) | ((most * mult >> 31) + 1 < 1 << np.maximum(shift - 1, 0))
+    mult, shift = np.where(silent, 0, mult), np.where(silent, 1, shift)
+    if shift.min() < 1 or shift.max() > MOST_SHIFT:
+        return None
+    if (mult == mult[0]).all() and (shift == shift[0]).all():
+        return PackedRequant(
+            np.full(BLOCK, mult[0], np.int32), np.full(BLOCK, shift[0], np.int8), 0
+        )
+    rest = padded(len(mult)) - len(mult)
+    return PackedRequant(
+        np.pad(mult, (0, rest)).astype(np.int32),
+        np.pad(shift, (0, rest), constant_values=1).astype(np.int8),
+        BLOCK,
+    )
+
+
+def pack_block(
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+    isa: InstructionSet,
+) -> PackedBlock | None:
+    """Pack a layer with weights (c_out, taps), taps in the order of the column's bytes.
+
+    Returns:
+        None if the layer must take the general kernel: its sums are too large, its output scale is
+        finer than its accumulators', or too much of it would be padding.
+
+    """
+    c_out, taps = w.shape
+    rows, columns = padded(c_out), padded(taps)
+    wide = w.astype(np.int64)
+    first = np.zeros(c_out, np.int64) if bias is None else bias.astype(np.int64)
+    least, greatest = reach(wide, first, x_zp)
+    most = np.maximum(-least, greatest)
+    packed = pack_requant(requant, most)
+    pad_bytes = rows * columns - w.size
+    if packed is None or most.max() >= MOST_SUM or pad_bytes > max(MOST_PADDING, w.size // 2):
+        return None
+    pairs = np.pad(wide, ((0, rows - c_out), (0, columns - taps))).reshape(rows // 2, 2, columns)
+    halves = pairs[:, 1] * 256 + pairs[:, 0]
+    if halves.min() < -(1 << 15):
+        return None
+    init = np.pad(first - x_zp * wide.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
+    init[:, 1] = init[:, 1] * 256 + init[:, 0]
+    words = _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
+    # The doubled words wrap as a register does.
+    return PackedBlock(columns, _int32(words), _int32(init.ravel()), packed)
+
+
+def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(channel pairs, taps) -> words (blocks, taps)."""
+    low, high = halves[0::2], halves[1::2]
+    return _word(low, high).ravel()
+
+
+def _words_pairs(halves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(channel pairs, taps) -> words (blocks, taps / 2, channel pairs)."""
+    pairs, taps = halves.shape
+    even_first = halves.reshape(pairs, taps // 4, 2, 2).transpose(0, 1, 3, 2)
+    low, high = even_first[..., 0], even_first[..., 1]
+    words = _word(low, high).reshape(pairs // 2, 2, taps // 2)
+    return words.transpose(0, 2, 1).ravel()
+
+
+def _word(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two 16-bit halves in a word."""
+    return np.asarray((low & 0xFFFF) | (high << 16), np.int64)
+
+
+def _int32(words: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The low 32 bits."""
+    return words.astype(np.uint64).astype(np.uint32).view(np.int32)
