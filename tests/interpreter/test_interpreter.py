@@ -1,5 +1,8 @@
 """The interpreter's interface: TFLite's method names, its moments of error, one arena."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from tinyrt.interpreter import Interpreter, Model
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -109,6 +113,36 @@ def test_resizing_changes_the_batch_and_back(interpreter, x):
         np.testing.assert_allclose(found, np.repeat(single, batch, axis=0), rtol=1e-5)
     with pytest.raises(DataError, match="batch size only"):
         interpreter.resize_tensor_input(index, (1, 9, 8, 3))
+
+
+def _resident_bytes():
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("needs Linux to tell how much memory is resident")
+    line = next(ln for ln in status.read_text().splitlines() if ln.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+def test_opening_a_large_read_only_model_leaves_its_weights_on_disk(tmp_path):
+    b = Builder((1, 4096))
+    y, zeros = "x", np.zeros((2048, 4096), np.float32)
+    for _ in range(3):
+        y = b.op("fully_connected", (y, b.constant(zeros)), FullyConnectedAttrs())
+        y = b.op("concatenation", (y, y), ConcatenationAttrs(axis=1))
+    path = tmp_path / "large.tflite"
+    with path.open("wb") as file:
+        file.write(write_tflite(b.graph(y)))
+        os.fsync(file.fileno())
+        # What was just written lies in huge pages, of which one byte maps 2 MiB: start from disk.
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    path.chmod(0o400)
+    Interpreter(model_content=write_tflite(small_cnn()))  # what the first model imports
+    before = _resident_bytes()
+    interpreter = Interpreter(path)
+    assert path.stat().st_size > 96 << 20
+    assert _resident_bytes() - before < 5 << 20
+    interpreter.allocate_tensors()
+    interpreter.invoke()
 
 
 def test_unknown_backends_are_refused():

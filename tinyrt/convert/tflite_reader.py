@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +70,29 @@ def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Dire
             hint="pass a .tflite or .onnx model",
         )
     try:
-        reader = _Reader(data, name)
-        graph = reader.read()
-        directory = read_directory(reader.model, reader.graph, reader.values)
+        with _hopping(data):
+            reader = _Reader(data, name)
+            graph = reader.read()
+            directory = read_directory(reader.model, reader.graph, reader.values)
     except _CORRUPT as error:
         raise ModelFormatError(
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",
         ) from error
     return verify(graph), directory
+
+
+@contextmanager
+def _hopping(data: Buffer) -> Iterator[None]:
+    """Keep the system from mapping megabytes of weights around every small table that is read."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
+        data.madvise(mmap.MADV_RANDOM)
+        try:
+            yield
+        finally:
+            data.madvise(mmap.MADV_NORMAL)
+    else:
+        yield
 
 
 class _Reader:

@@ -95,8 +95,7 @@ def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
     fours, vectors = -(-taps // 4), channel_vectors(channels)
     padded = np.zeros((fours * 4, vectors * LANES), np.int8)
     padded[:taps, :channels] = w
-    order = padded.reshape(fours, 4, vectors, LANES).transpose(2, 0, 3, 1)
-    return np.ascontiguousarray(order)
+    return padded.reshape(fours, 4, vectors, LANES).transpose(2, 0, 3, 1)
 
 
 def pack(node: BoundNode, p: DepthwiseConv2dS8, workspace: Workspace) -> Call:

@@ -82,15 +82,16 @@ def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
             bytes; runs are filled up with zeros to whole steps of four.
 
     Returns:
-        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros.
+        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros; a view.
 
     """
     channels, segments, length = w.shape
     vectors, fours = channel_vectors(channels), -(-length // 4)
-    padded = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
-    padded[:channels, :, :length] = w
-    order = padded.reshape(vectors, LANES, segments * fours, 4)
-    return np.ascontiguousarray(order.transpose(0, 2, 1, 3))
+    if (channels, length) != (vectors * LANES, fours * 4):
+        filled = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
+        filled[:channels, :, :length] = w
+        w = filled
+    return w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
 
 
 def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:

@@ -43,9 +43,9 @@ class Workspace:
         return address(array)
 
     def pack(self, array: NDArray[Any]) -> int:
-        """The address of an aligned copy."""
+        """The address of an aligned copy in row-major order."""
         copy = aligned(array.nbytes)
-        copy.view(array.dtype)[...] = array.reshape(-1)
+        copy.view(array.dtype).reshape(array.shape)[...] = array
         self._kept.append(copy)
         self.packed_bytes += array.nbytes
         return address(copy)
@@ -121,5 +121,4 @@ def pack_quant(
     channels = len(sums) // groups
     rows = np.zeros((groups, channel_vectors(channels) * LANES, 4), np.int32)
     rows[:, :channels] = constants.reshape(groups, channels, 4)
-    by_vector = rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)
-    return np.ascontiguousarray(by_vector)
+    return rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)
