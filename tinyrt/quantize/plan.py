@@ -99,6 +99,17 @@ def make_plan(
     return QuantPlan(activations, weights)
 
 
+def shared_parameters(graph: Graph) -> dict[str, str]:
+    """Which activations must share scale and zero point.
+
+    Returns:
+        For every tensor that becomes int8, the name of the one that stands for its group.
+
+    """
+    groups = _Groups(graph)
+    return {name: groups.find(name) for name in groups.names}
+
+
 def _check_quantisable(node: BoundNode) -> None:
     quant = OPS[node.op].quant
     if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY):
