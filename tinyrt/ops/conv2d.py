@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.blocks import convolution_block, convolution_scratch, emit_convolution
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
@@ -110,12 +111,17 @@ def macs(node: BoundNode) -> int:
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     """Columns of the packed kernels; the general one needs nothing."""
     p = prepare_s8(node)
+    if isa is InstructionSet.MVE:
+        return packing_mve.convolution_scratch(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     return convolution_scratch(block, p.window, node.output.size // node.output.shape[3], isa)
 
 
 def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of ``tinyrt_conv2d_s8`` where that cannot be."""
+    if c.isa is InstructionSet.MVE:
+        packing_mve.emit_convolution(node, p.window, p.x_zp, p.requant, c)
+        return
     block = convolution_block(node, p.window, p.x_zp, p.requant, c.isa)
     if block is not None:
         emit_convolution(node, block, p.window, p.x_zp, p.requant, c)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.window import Pair, Window
 
 
@@ -159,8 +160,18 @@ def macs(node: BoundNode) -> int:
     return node.output.size * w.shape[1] * w.shape[2]
 
 
+def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
+    """A copy of eight channels for vectors; the general kernel needs nothing."""
+    return (
+        packing_mve.depthwise_scratch(prepare_s8(node).window) if isa is InstructionSet.MVE else 0
+    )
+
+
 def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_depthwise_conv2d_s8``."""
+    if c.isa is InstructionSet.MVE:
+        packing_mve.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
+        return
     fields: Fields = {
         "x": nhwc(node.input(0).shape),
         "y": nhwc(node.output.shape),
@@ -181,5 +192,6 @@ DEPTHWISE_CONV2D = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    scratch_bytes=scratch_bytes,
     emit_c=emit_c,
 )

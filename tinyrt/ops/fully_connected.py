@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
 from tinyrt.ops.blocks import block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
@@ -126,6 +127,9 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
 
 def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of the general one where that cannot be."""
+    if c.isa is InstructionSet.MVE:
+        packing_mve.emit_fully_connected(node, p.x_zp, p.requant, c)
+        return
     block = block_of(node, p.x_zp, p.requant, c.isa)
     if block is not None:
         emit_dense(node, block, p.requant, c)

@@ -1,0 +1,25 @@
+/** fully_connected: a matrix product with constant weights, for cores with MVE. */
+#ifndef TINYRT_FULLY_CONNECTED_MVE_H
+#define TINYRT_FULLY_CONNECTED_MVE_H
+
+#include "tinyrt_product_s8.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    int32_t rows;
+    tinyrt_product_s8_params product;
+} tinyrt_fully_connected_s8_params;
+
+/** y = clamp(requant(bias + sum(x * w)) + y_zp); x is (rows, product.length), y (rows,
+ *  product.c_out); w and bias are packed as the product wants them. y overlaps nothing. */
+void tinyrt_fully_connected_s8(const tinyrt_fully_connected_s8_params *p, const int8_t *x,
+                               const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,204 @@
+/** Dot products of patches with four filters, requantised, for cores with MVE.
+ *
+ *  A patch has first bytes (1 to 16), then full blocks of 16. The filters lie interleaved: 16 bytes
+ *  of each of the four, the first block filled up with zeros in front. */
+#ifndef TINYRT_MVE_DOT_H
+#define TINYRT_MVE_DOT_H
+
+#include "tinyrt_mve.h"
+
+/** A patch's length, as the loops want it: the full blocks from bit 16 on, below them the lanes
+ *  that the first bytes take, at the end of a vector. */
+static inline uint32_t tinyrt_mve_patch(int32_t length) {
+    const uint32_t blocks = (uint32_t)(length - 1) / TINYRT_VECTOR;
+    const uint32_t first = (uint32_t)length - blocks * TINYRT_VECTOR;
+    return (blocks << 16) | (0xFFFFU & (0xFFFFU << (TINYRT_VECTOR - first)));
+}
+
+/** Bytes before a patch's full blocks, 1 to 16. */
+static inline int32_t tinyrt_mve_first_bytes(int32_t length) {
+    return (length - 1) % TINYRT_VECTOR + 1;
+}
+
+/** What four output channels share, and how the loop over patches walks. The assembly below knows
+ *  the offsets of the scalars. */
+typedef struct {
+    uint32_t patch;
+    const int8_t *w;
+    int32_t x_step;
+    int32_t y_zp;
+    uint32_t lanes;
+    int32_t y_step;
+    int32_t x_next; /* 2 * x_step less the bytes of the full blocks */
+    const int8_t *y_end;
+    int32x4_t left;
+    int32x4_t right;
+    int32x4_t mult;
+    int32x4_t bias;
+    int32x4_t act_min;
+    int32x4_t act_max;
+} tinyrt_mve_quad;
+
+#if TINYRT_MVE_ASM
+
+/* Sums across a vector go to even-numbered registers. There are eight with lr: enough for four
+ * filters and two patches, but the compiler copies and spills where more than four are in use, and
+ * moves lanes through memory. */
+
+#define TINYRT_MVE_MULTIPLY_4X2(mul)                                                               \
+    "vldrb.8 q2, [%[w]], #16\n" mul " r0, q0, q2\n" mul " r8, q1, q2\n"                            \
+    "vldrb.8 q2, [%[w]], #16\n" mul " r2, q0, q2\n" mul " r10, q1, q2\n"                           \
+    "vldrb.8 q2, [%[w]], #16\n" mul " r4, q0, q2\n" mul " r12, q1, q2\n"                           \
+    "vldrb.8 q2, [%[w]], #16\n" mul " r6, q0, q2\n" mul " lr, q1, q2\n"
+
+#define TINYRT_MVE_BLOCK_4X2                                                                       \
+    "vldrb.8 q0, [%[a]], #16\n"                                                                    \
+    "vldrb.8 q1, [%[b]], #16\n" TINYRT_MVE_MULTIPLY_4X2("vmladava.s8")
+
+/** See tinyrt_mve_requantise_positive. */
+#define TINYRT_MVE_POSITIVE                                                                        \
+    "vqrdmulh.s32 q0, q0, %q[mult]\n"                                                              \
+    "vqrdmulh.s32 q1, q1, %q[mult]\n"                                                              \
+    "vrshl.s32 q0, q0, %q[right]\n"                                                                \
+    "vrshl.s32 q1, q1, %q[right]\n"
+
+/** See tinyrt_mve_requantise. */
+#define TINYRT_MVE_ANY                                                                             \
+    "vldrw.32 q2, [%[quad], #32]\n"                                                                \
+    "vshl.s32 q0, q0, q2\n"                                                                        \
+    "vshl.s32 q1, q1, q2\n"                                                                        \
+    "vqrdmulh.s32 q0, q0, %q[mult]\n"                                                              \
+    "vqrdmulh.s32 q1, q1, %q[mult]\n"                                                              \
+    "vand q2, q0, %q[right]\n"                                                                     \
+    "vshr.s32 q2, q2, #31\n"                                                                       \
+    "vqadd.s32 q0, q0, q2\n"                                                                       \
+    "vand q2, q1, %q[right]\n"                                                                     \
+    "vshr.s32 q2, q2, #31\n"                                                                       \
+    "vqadd.s32 q1, q1, q2\n"                                                                       \
+    "vrshl.s32 q0, q0, %q[right]\n"                                                                \
+    "vrshl.s32 q1, q1, %q[right]\n"
+
+/** Two patches a turn until y reaches its end. The carry is set where the number of full blocks is
+ *  odd: that loop takes two at a time. */
+#define TINYRT_MVE_PAIRS(requantise)                                                               \
+    __asm volatile(                                                                                \
+        "1:\n"                                                                                     \
+        "ldrd %[patch], %[w], [%[quad]]\n"                                                         \
+        "ldr %[b], [%[quad], #8]\n"                                                                \
+        "add %[b], %[a]\n"                                                                         \
+        "vmsr p0, %[patch]\n"                                                                      \
+        "vpstt\n"                                                                                  \
+        "vldrbt.8 q0, [%[a], #-16]\n"                                                              \
+        "vldrbt.8 q1, [%[b], #-16]\n" TINYRT_MVE_MULTIPLY_4X2(                                     \
+            "vmladav.s8") "lsrs %[patch], %[patch], #17\n"                                         \
+                          "bcs 3f\n"                                                               \
+                          "subs %[patch], #1\n"                                                    \
+                          "bmi 4f\n"                                                               \
+                          "2:\n" TINYRT_MVE_BLOCK_4X2 "3:\n" TINYRT_MVE_BLOCK_4X2                  \
+                          "subs %[patch], #1\n"                                                    \
+                          "bpl 2b\n"                                                               \
+                          "4:\n"                                                                   \
+                          "vmov q0[2], q0[0], r0, r4\n"                                            \
+                          "vmov q0[3], q0[1], r2, r6\n"                                            \
+                          "vmov q1[2], q1[0], r8, r12\n"                                           \
+                          "vmov q1[3], q1[1], r10, lr\n"                                           \
+                          "ldrd r0, r2, [%[quad], #12]\n"                                          \
+                          "ldrd r4, r6, [%[quad], #20]\n"                                          \
+                          "ldr r8, [%[quad], #28]\n"                                               \
+                          "vadd.i32 q0, q0, %q[bias]\n"                                            \
+                          "vadd.i32 q1, q1, %q[bias]\n" requantise "vadd.i32 q0, q0, r0\n"         \
+                          "vadd.i32 q1, q1, r0\n"                                                  \
+                          "vmax.s32 q0, q0, %q[act_min]\n"                                         \
+                          "vmax.s32 q1, q1, %q[act_min]\n"                                         \
+                          "vmin.s32 q0, q0, %q[act_max]\n"                                         \
+                          "vmin.s32 q1, q1, %q[act_max]\n"                                         \
+                          "add r0, %[y], r4\n"                                                     \
+                          "vmsr p0, r2\n"                                                          \
+                          "vpstt\n"                                                                \
+                          "vstrbt.32 q0, [%[y]]\n"                                                 \
+                          "vstrbt.32 q1, [r0]\n"                                                   \
+                          "add %[y], r0, r4\n"                                                     \
+                          "add %[a], r6\n"                                                         \
+                          "cmp %[y], r8\n"                                                         \
+                          "bne 1b\n"                                                               \
+        : [a] "+r"(a), [y] "+l"(y), [b] "=&r"(b), [w] "=&r"(w), [patch] "=&r"(patch)               \
+        : [quad] "r"(quad), [bias] "w"(quad->bias), [mult] "w"(quad->mult),                        \
+          [right] "w"(quad->right), [act_min] "w"(quad->act_min), [act_max] "w"(quad->act_max)     \
+        : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "memory")
+
+static inline void tinyrt_mve_pairs(const tinyrt_mve_quad *quad, int32_t only_positive,
+                                    const int8_t *a, int8_t *y) {
+    const int8_t *b, *w;
+    uint32_t patch;
+    if (only_positive) {
+        TINYRT_MVE_PAIRS(TINYRT_MVE_POSITIVE);
+    } else {
+        TINYRT_MVE_PAIRS(TINYRT_MVE_ANY);
+    }
+}
+
+#define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r0, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r2, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r4, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r6, q0, q1\n"
+
+/** Lane i: the dot product of the patch with filter i. a points behind the patch's first bytes. */
+static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
+    int32x4_t sums;
+    __asm volatile("vmsr p0, %[patch]\n"
+                   "vpst\n"
+                   "vldrbt.8 q0, [%[a], #-16]\n" TINYRT_MVE_MULTIPLY_4X1(
+                       "vmladav.s8") "lsr %[patch], %[patch], #16\n"
+                                     "wls lr, %[patch], 2f\n"
+                                     "1:\n"
+                                     "vldrb.8 q0, [%[a]], #16\n" TINYRT_MVE_MULTIPLY_4X1(
+                                         "vmladava.s8") "le lr, 1b\n"
+                                                        "2:\n"
+                                                        "vmov %q[sums][2], %q[sums][0], r0, r4\n"
+                                                        "vmov %q[sums][3], %q[sums][1], r2, r6\n"
+                   : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(w)
+                   :
+                   : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "memory");
+    return sums;
+}
+
+#else
+
+static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
+    int32_t sums[4] = {0, 0, 0, 0};
+    int8x16_t block = vldrbq_z_s8(a - TINYRT_VECTOR, (mve_pred16_t)(patch & 0xFFFFU));
+    for (uint32_t left = patch >> 16;; --left) {
+        for (int32_t i = 0; i < 4; ++i) {
+            sums[i] = vmladavaq_s8(sums[i], block, vldrbq_s8(w + i * TINYRT_VECTOR));
+        }
+        if (left == 0) {
+            return vldrwq_s32(sums);
+        }
+        block = vldrbq_s8(a);
+        a += TINYRT_VECTOR;
+        w += 4 * TINYRT_VECTOR;
+    }
+}
+
+#endif
+
+#if !TINYRT_MVE_ASM
+
+static inline void tinyrt_mve_pairs(const tinyrt_mve_quad *quad, int32_t only_positive,
+                                    const int8_t *a, int8_t *y) {
+    (void)only_positive;
+    for (; y != quad->y_end; y += quad->y_step) {
+        const int32x4_t acc = vaddq_s32(tinyrt_mve_dot(quad->patch, a, quad->w), quad->bias);
+        const int32x4_t high = vqrdmulhq_s32(vshlq_s32(acc, quad->left), quad->mult);
+        const int32x4_t scaled = tinyrt_mve_rounding_shift_right(high, quad->right);
+        const int32x4_t moved = vaddq_n_s32(scaled, quad->y_zp);
+        const int32x4_t clamped = vminq_s32(vmaxq_s32(moved, quad->act_min), quad->act_max);
+        vstrbq_p_s32(y, clamped, (mve_pred16_t)quad->lanes);
+        a += quad->x_step;
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+/** Copying and filling bytes with vectors, for cores with MVE. */
+#ifndef TINYRT_MVE_MEMORY_H
+#define TINYRT_MVE_MEMORY_H
+
+#include "tinyrt_mve.h"
+
+#if TINYRT_MVE_ASM
+
+/* The compiler knows no loops that idle the lanes behind the end by themselves. */
+
+/** y = x, for bytes >= 0; they may not overlap. */
+static inline void tinyrt_mve_copy(int8_t *y, const int8_t *x, int32_t bytes) {
+    __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
+                   "1:\n"
+                   "vldrb.8 q0, [%[x]], #16\n"
+                   "vstrb.8 q0, [%[y]], #16\n"
+                   "letp lr, 1b\n"
+                   "2:\n"
+                   : [x] "+r"(x), [y] "+r"(y)
+                   : [bytes] "r"(bytes)
+                   : "lr", "q0", "memory");
+}
+
+/** y = value in all of bytes >= 0 bytes. */
+static inline void tinyrt_mve_fill(int8_t *y, int8_t value, int32_t bytes) {
+    const int8x16_t values = vdupq_n_s8(value);
+    __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
+                   "1:\n"
+                   "vstrb.8 %q[values], [%[y]], #16\n"
+                   "letp lr, 1b\n"
+                   "2:\n"
+                   : [y] "+r"(y)
+                   : [bytes] "r"(bytes), [values] "w"(values)
+                   : "lr", "memory");
+}
+
+#else
+
+static inline void tinyrt_mve_copy(int8_t *y, const int8_t *x, int32_t bytes) {
+    for (; bytes > 0; bytes -= TINYRT_VECTOR) {
+        const mve_pred16_t lanes = vctp8q((uint32_t)bytes);
+        vstrbq_p_s8(y, vldrbq_z_s8(x, lanes), lanes);
+        x += TINYRT_VECTOR;
+        y += TINYRT_VECTOR;
+    }
+}
+
+static inline void tinyrt_mve_fill(int8_t *y, int8_t value, int32_t bytes) {
+    for (; bytes > 0; bytes -= TINYRT_VECTOR) {
+        vstrbq_p_s8(y, vdupq_n_s8(value), vctp8q((uint32_t)bytes));
+        y += TINYRT_VECTOR;
+    }
+}
+
+#endif
+
+#endif

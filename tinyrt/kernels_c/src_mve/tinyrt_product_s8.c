@@ -1,0 +1,76 @@
+#include "tinyrt_product_s8.h"
+
+#include "tinyrt_mve_dot.h"
+
+/** One patch. */
+static void single(const tinyrt_product_s8_params *p, const int8_t *x, const int8_t *w,
+                   const int32_t *bias, int8_t *y) {
+    const uint32_t patch = tinyrt_mve_patch(p->length);
+    const int32_t filter_bytes = 4 * TINYRT_VECTOR * (1 + (int32_t)(patch >> 16));
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int32x4_t act_min = vdupq_n_s32(p->requant.act_min);
+    const int32x4_t act_max = vdupq_n_s32(p->requant.act_max);
+    int32x4_t mult = vdupq_n_s32(p->requant.mult[0]);
+    int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
+    x += tinyrt_mve_first_bytes(p->length);
+    for (int32_t left = p->c_out; left > 0; left -= 4) {
+        const int32_t c = p->c_out - left;
+        int32x4_t value = vaddq_s32(tinyrt_mve_dot(patch, x, w), vldrwq_s32(bias + c));
+        const mve_pred16_t lanes = vctp32q((uint32_t)left);
+        if (p->requant.step != 0) {
+            mult = vldrwq_z_s32(p->requant.mult + c, lanes);
+            shift = vldrbq_z_s32(p->requant.shift + c, lanes);
+        }
+        if (p->only_positive) {
+            value = vrshlq_s32(vqrdmulhq_s32(value, mult), shift);
+        } else {
+            value = vqrdmulhq_s32(vshlq_s32(value, vmaxq_s32(shift, zero)), mult);
+            value = tinyrt_mve_rounding_shift_right(value, vminq_s32(shift, zero));
+        }
+        value = vaddq_n_s32(value, p->requant.y_zp);
+        vstrbq_p_s32(y + c, vminq_s32(vmaxq_s32(value, act_min), act_max), lanes);
+        w += filter_bytes;
+    }
+}
+
+/** Patches two by two; count is even. */
+static void pairs(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step, int32_t count,
+                  const int8_t *w, const int32_t *bias, int8_t *y, int32_t y_step) {
+    const uint32_t patch = tinyrt_mve_patch(p->length);
+    const int32_t block_bytes = (int32_t)(patch >> 16) * TINYRT_VECTOR;
+    const int32x4_t zero = vdupq_n_s32(0);
+    tinyrt_mve_quad quad;
+    quad.patch = patch;
+    quad.w = w;
+    quad.x_step = x_step;
+    quad.y_zp = p->requant.y_zp;
+    quad.y_step = y_step;
+    quad.x_next = 2 * x_step - block_bytes;
+    quad.act_min = vdupq_n_s32(p->requant.act_min);
+    quad.act_max = vdupq_n_s32(p->requant.act_max);
+    x += tinyrt_mve_first_bytes(p->length);
+    for (int32_t c = 0; c < p->c_out; c += 4) {
+        const mve_pred16_t lanes = vctp32q((uint32_t)(p->c_out - c));
+        const tinyrt_mve_requant requant = tinyrt_mve_load_requant(&p->requant, c, lanes);
+        quad.lanes = lanes;
+        quad.bias = vldrwq_s32(bias + c);
+        quad.mult = requant.mult;
+        quad.left = vmaxq_s32(requant.shift, zero);
+        quad.right = vminq_s32(requant.shift, zero);
+        quad.y_end = y + c + count * y_step;
+        tinyrt_mve_pairs(&quad, p->only_positive, x, y + c);
+        quad.w += 4 * (block_bytes + TINYRT_VECTOR);
+    }
+}
+
+void tinyrt_product_s8(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step,
+                       int32_t count, const int8_t *w, const int32_t *bias,
+                       int8_t *TINYRT_RESTRICT y, int32_t y_step) {
+    const int32_t even = count & ~1;
+    if (even != 0) {
+        pairs(p, x, x_step, even, w, bias, y, y_step);
+    }
+    if (even != count) {
+        single(p, x + even * x_step, w, bias, y + even * y_step);
+    }
+}
