@@ -129,6 +129,7 @@ def _answers(
     names = (output,) if output == logits else (output, logits)
     model = Model(replace(graph, outputs=names), backend=backend)
     feeds = model.check_inputs(inputs)
+    model.allocate(len(next(iter(feeds.values()))))
     start = time.perf_counter()
     raw = model.run_raw(feeds, progress)
     seconds = time.perf_counter() - start

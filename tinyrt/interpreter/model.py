@@ -117,6 +117,14 @@ class Model:
                 progress(stop, count)
         return {name: np.concatenate(parts) for name, parts in results.items()}
 
+    def allocate(self, count: int) -> None:
+        """Prepare for calls with that many samples: start threads, touch memory.
+
+        The first such call does it otherwise, and takes longer for it.
+        """
+        if self._on_op is None:
+            self._interpreter(self._batch_size(count)).invoke()
+
     def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name, each of shape (batch, ...), checked against the model.
 
