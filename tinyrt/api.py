@@ -26,6 +26,7 @@ from tinyrt.ops import OPS
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
     from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.samples import Samples
 
 Array = NDArray[Any]
 Data = str | Path | Array | Mapping[str, Array]
@@ -111,7 +112,7 @@ def convert_model(
 
 def quantize_model(
     model: str | Path,
-    calibration: Data,
+    calibration: Samples,
     output: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
@@ -122,7 +123,8 @@ def quantize_model(
 
     Args:
         model: a float .onnx or .tflite model.
-        calibration: an .npz file, an array, or arrays by input name; float, samples first.
+        calibration: an .npz or .npy file, a folder of .npy files, an array, arrays by input name,
+            or an iterable of arrays; float, samples first.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
         config: choices of the scheme.
@@ -137,6 +139,7 @@ def quantize_model(
 
     """
     from tinyrt.quantize import quantize_graph
+    from tinyrt.quantize.samples import read_batches
 
     graph = open_model(model, shapes=shapes)
     with error_context(file=str(model)):
@@ -145,9 +148,8 @@ def quantize_model(
                 "the model is quantised already", hint="pass the float model it was made from"
             )
     with error_context(file=_file_of(calibration)):
-        inputs = _as_inputs(calibration)
-        _require_float(inputs)
-        quantised = quantize_graph(graph, _layout_as(graph, inputs), config, progress)
+        batches = (_layout_as(graph, _require_float(b)) for b in read_batches(calibration))
+        quantised = quantize_graph(graph, batches, config, progress)
     quantised = schedule(quantised)
     save_tflite(quantised, output)
     return quantised
@@ -336,11 +338,17 @@ def _as_inputs(data: Data) -> dict[str, Array]:
     return dict(data) if isinstance(data, Mapping) else {"x": data}
 
 
-def _file_of(data: Data) -> str | None:
+def _file_of(data: object) -> str | None:
     return str(data) if isinstance(data, str | Path) else None
 
 
-def _require_float(inputs: Mapping[str, Array]) -> None:
+def _require_float(inputs: dict[str, Array]) -> dict[str, Array]:
+    """The calibration inputs as they are.
+
+    Raises:
+        DataError: they are not real values.
+
+    """
     for name, array in inputs.items():
         if array.dtype.kind != "f":
             raise DataError(
@@ -348,6 +356,7 @@ def _require_float(inputs: Mapping[str, Array]) -> None:
                 expected="float values as the float model takes them",
                 hint="dequantise the data: (x - zero_point) * scale",
             )
+    return inputs
 
 
 def _layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -11,10 +11,11 @@ import typer
 
 from tinyrt import __version__
 from tinyrt.cli import tables
-from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import Shape
+from tinyrt.quantize.config import Calibrator
 
 app = typer.Typer(
     name="tinyrt",
@@ -31,12 +32,6 @@ class Scheme(StrEnum):
     """Quantisation schemes."""
 
     INT8 = "int8"
-
-
-class Calibrator(StrEnum):
-    """How calibration turns values into a range."""
-
-    MINMAX = "minmax"
 
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
@@ -104,11 +99,19 @@ def quantize(
     model: Model,
     calibration: Annotated[
         Path,
-        typer.Option("-c", "--calibration", help="Float inputs: .npz with x.", show_default=False),
+        typer.Option(
+            "-c",
+            "--calibration",
+            help="Float inputs: .npz with x, .npy, or a folder of .npy.",
+            show_default=False,
+        ),
     ],
     output: TfliteOut,
     scheme: Annotated[Scheme, typer.Option(help="Integer types.")] = Scheme.INT8,
     calibrator: Annotated[Calibrator, typer.Option(help="Range finder.")] = Calibrator.MINMAX,
+    percentile: Annotated[
+        float, typer.Option(help="Percent of the values that calibrator percentile keeps.")
+    ] = 99.99,
     per_channel_dense: Annotated[
         bool,
         typer.Option("--per-channel-dense", help="A scale per output of fully connected layers."),
@@ -120,10 +123,9 @@ def quantize(
     from tinyrt import api
     from tinyrt.quantize import QuantConfig
 
-    del calibrator  # one choice so far, named so that scripts can state it
     with reporting(json) as report:
-        config = QuantConfig(per_channel_dense=per_channel_dense)
-        with progress_bar("calibrating") as progress:
+        config = QuantConfig(calibrator, percentile, per_channel_dense)
+        with progress_bar("quantising") as progress, noting() as notes:
             graph = api.quantize_model(
                 model,
                 calibration,
@@ -138,7 +140,7 @@ def quantize(
             "bytes": output.stat().st_size,
             "ops": len(graph.nodes),
         }
-        report(data, tables.facts(data))
+        report(data | {"warnings": notes}, tables.facts(data))
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,6 +43,18 @@ def reporting(as_json: bool) -> Iterator[Report]:
             sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
         ERR.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """Collect the warnings of what runs inside, and print each once on stderr at the end."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    notes += dict.fromkeys(str(w.message) for w in caught)
+    for note in notes:
+        ERR.print(Text.assemble(("warning: ", "bold yellow"), note), soft_wrap=True)
 
 
 @contextmanager

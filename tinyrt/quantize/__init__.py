@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from numpy.typing import NDArray
-
 from tinyrt.interpreter.model import Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibrate import calibrate
-from tinyrt.quantize.plan import QuantConfig, QuantPlan, make_plan
+from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
+from tinyrt.quantize.plan import QuantPlan, make_plan
+from tinyrt.quantize.samples import Samples
 
 
 def quantize_graph(
     graph: Graph,
-    data: NDArray[Any] | Mapping[str, NDArray[Any]],
+    data: Samples,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
 ) -> Graph:
@@ -24,7 +21,7 @@ def quantize_graph(
 
     Args:
         graph: an optimised float graph.
-        data: calibration inputs, float, samples first.
+        data: calibration inputs, float, samples first; see ``samples.read_batches``.
         config: the user's choices.
         progress: called with the samples done and their total.
 
@@ -33,7 +30,16 @@ def quantize_graph(
         UnsupportedError: an op has no integer form.
 
     """
-    return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress), config))
+    return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
 
 
-__all__ = ["QuantConfig", "QuantPlan", "apply_plan", "calibrate", "make_plan", "quantize_graph"]
+__all__ = [
+    "Calibrator",
+    "QuantConfig",
+    "QuantPlan",
+    "QuantizationWarning",
+    "apply_plan",
+    "calibrate",
+    "make_plan",
+    "quantize_graph",
+]

@@ -13,7 +13,7 @@ from tinyrt.ops import OPS, verify
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize.plan import QuantPlan
-from tinyrt.quantize.ranges import quantize_bias, quantize_weights
+from tinyrt.quantize.ranges import quantize_bias
 
 
 def apply_plan(graph: Graph, plan: QuantPlan) -> Graph:
@@ -62,22 +62,24 @@ class _Applier:
         return name
 
     def _weighted(self, node: BoundNode) -> tuple[str, ...]:
-        x, weights, bias = node.input(0), node.input(1), node.optional(2)
+        x, weights, bias = node.input(0), node.input(1), self.plan.bias(node)
         q = self.plan.weights[node.output.name]
-        names = [x.name, self._constant(weights, quantize_weights(_data(weights), q), q)]
+        names = [x.name, self._constant(weights.name, self.plan.stored_weights(node), q)]
         if bias is not None:
+            there = node.optional(2)
+            name = there.name if there is not None else self._fresh(f"{node.output.name}_bias")
             x_scale = self.plan.activations[x.name].scale
-            names.append(self._constant(bias, *quantize_bias(_data(bias), x_scale, q)))
+            names.append(self._constant(name, *quantize_bias(bias, x_scale, q)))
         return tuple(names)
 
-    def _constant(self, source: Value, data: NDArray[Any], q: QParams) -> str:
-        """A constant under its source's name, or another where that holds something else."""
-        there = self.values.get(source.name)
+    def _constant(self, name: str, data: NDArray[Any], q: QParams) -> str:
+        """A constant of that name, or another where the name stands for something else."""
+        there = self.values.get(name)
         if there is None:
-            return self._add(Value.constant(source.name, data, q))
+            return self._add(Value.constant(name, data, q))
         if there.q == q and there.data is not None and np.array_equal(there.data, data):
-            return source.name
-        return self._add(Value.constant(self._fresh(f"{source.name}_q"), data, q))
+            return name
+        return self._add(Value.constant(self._fresh(f"{name}_q"), data, q))
 
     def _data(self, node: BoundNode) -> tuple[str, ...]:
         same = OPS[node.op].quant is Quant.SAME_AS_INPUT
@@ -91,7 +93,7 @@ class _Applier:
             if value.data is not None:
                 q = target if same else q
                 data = quantize_array(value.data, np.float32(q.scale), q.zero_point)
-                names.append(self._constant(value, data, q))
+                names.append(self._constant(value.name, data, q))
             elif same and q != target:
                 names.append(self._rescale(value, target))
             else:
@@ -107,8 +109,3 @@ class _Applier:
 
 def _activation(value: Value, q: QParams) -> Value:
     return replace(value, dtype=DType.INT8, q=q)
-
-
-def _data(value: Value) -> NDArray[Any]:
-    assert value.data is not None, "the plan refuses weights that are not constant"
-    return value.data

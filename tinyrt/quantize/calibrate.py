@@ -2,46 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, Graph
+from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
+from tinyrt.quantize.observers import Every, MinMax, Observer, make_observer
+from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.samples import Samples, read_batches, split_head
+from tinyrt.quantize.search import search_ranges, search_samples
+from tinyrt.quantize.simulate import Simulator
+
+FEW_SAMPLES = 10
+"""Below it, a range says more about the samples than about the model."""
 
 
 def calibrate(
     graph: Graph,
-    data: NDArray[Any] | Mapping[str, NDArray[Any]],
+    data: Samples,
     progress: Progress | None = None,
+    config: QuantConfig | None = None,
 ) -> dict[str, Range]:
-    """The range of every activation over the data (min-max calibration).
+    """The range of every activation over the data, found by the configured calibrator.
 
-    Memory does not grow with the number of samples.
+    Memory does not grow with the number of samples, where ``data`` are read as they are needed.
 
     Args:
         graph: a float graph.
-        data: inputs, samples first; a dict by name where the model has several.
-        progress: called with the samples done and their total.
+        data: inputs, samples first; see ``read_batches``.
+        progress: called with the samples done and their total, as far as it is known.
+        config: the user's choices; min-max by default.
 
     Raises:
         DataError: the data do not fit the model's inputs.
 
+    Warns:
+        QuantizationWarning: there are few samples, or a tensor never changed.
+
     """
-    ranges: dict[str, Range] = {}
+    config = config or QuantConfig()
+    if config.calibrator is Calibrator.AUTO:
+        return _choose(graph, data, progress, config)
+    found = observe(graph, data, lambda: make_observer(config.calibrator, config), progress)
+    return {name: observer.range() for name, observer in found.items()}
+
+
+def _choose(
+    graph: Graph, data: Samples, progress: Progress | None, config: QuantConfig
+) -> dict[str, Range]:
+    """For each tensor, the calibrator's range that serves the model's output best."""
+    checked = checked_batches(Model(graph), data)
+    head, batches = split_head(checked, search_samples(graph))
+    every = observe(graph, batches, lambda: Every(config), progress)
+    proposals = {name: observer.candidates() for name, observer in every.items()}
+    columns = zip(*proposals.values(), strict=True)
+    tables = [dict(zip(proposals, column, strict=True)) for column in columns]
+
+    def candidates(names: tuple[str, ...], start: Range) -> list[Range]:
+        del start
+        return [reduce(Range.union, (t[n] for n in names if n in t)) for t in tables]
+
+    simulator = Simulator(graph, head)
+    plans = [make_plan(graph, table, config) for table in tables]
+    ratios = [simulator.sqnr_db(simulator.run_plan(plan)) for plan in plans]
+    best = ratios.index(max(ratios))
+    return search_ranges(simulator, plans[best], tables[best], candidates)
+
+
+AnyObserver = TypeVar("AnyObserver", bound=Observer)
+
+
+def observe(
+    graph: Graph,
+    data: Samples,
+    make: Callable[[], AnyObserver],
+    progress: Progress | None = None,
+) -> dict[str, AnyObserver]:
+    """One observer per activation, each shown every value that the activation takes.
+
+    Args, raised errors and warnings as in ``calibrate``; ``make`` makes an observer.
+    """
+    observers: dict[str, AnyObserver] = {}
+    extent: dict[str, MinMax] = {}
 
     def record(name: str, array: NDArray[Any]) -> None:
-        found = Range.of(array)
-        ranges[name] = ranges[name].union(found) if name in ranges else found
+        observers.setdefault(name, make()).add(array)
+        extent.setdefault(name, MinMax()).add(array)
 
     def on_op(node: BoundNode, output: NDArray[Any]) -> None:
         record(node.output.name, output)
 
     model = Model(graph, on_op=on_op)
-    feeds = model.check_inputs(data)
-    for name, array in feeds.items():
-        record(name, array)
-    model.run_raw(feeds, progress)
-    return ranges
+    done = 0
+    for feeds in checked_batches(model, data):
+        for name, array in feeds.items():
+            record(name, array)
+        model.run_raw(feeds, _shifted(progress, done))
+        done += len(next(iter(feeds.values())))
+    _warn(graph, done, {name: e.range() for name, e in extent.items()})
+    return observers
+
+
+def checked_batches(model: Model, data: Samples) -> Iterator[dict[str, NDArray[Any]]]:
+    """The data's batches, each checked against the model's inputs.
+
+    Raises:
+        DataError: the data do not fit the model's inputs.
+
+    """
+    for batch in read_batches(data):
+        yield model.check_inputs(batch)
+
+
+def _shifted(progress: Progress | None, done: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda now, total: progress(done + now, done + total)
+
+
+def _warn(graph: Graph, samples: int, extent: dict[str, Range]) -> None:
+    if samples < FEW_SAMPLES:
+        name = graph.value(graph.inputs[0]).describe()
+        _say(f"only {samples} samples for {name} and all that follows: ranges may be too narrow")
+    for name, found in extent.items():
+        if found.low == found.high:
+            what = graph.value(name).describe()
+            _say(f"{what} was {found.low:g} in every sample: its range rests on that value alone")
+
+
+def _say(message: str) -> None:
+    warnings.warn(message, QuantizationWarning, stacklevel=4)

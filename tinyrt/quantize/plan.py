@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Quant
-from tinyrt.quantize.ranges import Range, weight_params
-
-
-@dataclass(frozen=True, slots=True)
-class QuantConfig:
-    """What the user may choose.
-
-    Attributes:
-        per_channel_dense: one scale per output channel for fully connected layers too.
-
-    """
-
-    per_channel_dense: bool = False
+from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +25,57 @@ class QuantPlan:
     Attributes:
         activations: value name -> parameters, for every tensor that becomes int8.
         weights: node output name -> parameters of its weights (input 1).
+        rounded: node output name -> its int8 weights, where they are not merely the nearest.
+        biases: node output name -> its real bias, one per output channel, where it is not the
+            graph's.
 
     """
 
     activations: dict[str, QParams] = field(default_factory=dict)
     weights: dict[str, QParams] = field(default_factory=dict)
+    rounded: dict[str, NDArray[np.int8]] = field(default_factory=dict)
+    biases: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The plan as readable JSON."""
         tables = {"activations": self.activations, "weights": self.weights}
-        return json.dumps(
-            {
-                kind: {
-                    name: {"scales": list(q.scales), "zero_point": q.zero_point, "axis": q.axis}
-                    for name, q in table.items()
-                }
-                for kind, table in tables.items()
-            },
-            indent=1,
-        )
+        arrays: dict[str, Mapping[str, NDArray[Any]]] = {
+            "rounded": self.rounded,
+            "biases": self.biases,
+        }
+        parameters = {
+            kind: {
+                name: {"scales": list(q.scales), "zero_point": q.zero_point, "axis": q.axis}
+                for name, q in table.items()
+            }
+            for kind, table in tables.items()
+        }
+        lists = {kind: {n: a.tolist() for n, a in t.items()} for kind, t in arrays.items()}
+        return json.dumps(parameters | lists, indent=1)
+
+    def stored_weights(self, node: BoundNode) -> NDArray[np.int8]:
+        """The int8 weights of a weighted node."""
+        name, weights = node.output.name, node.input(1).data
+        assert weights is not None, "the plan refuses weights that are not constant"
+        if name in self.rounded:
+            return self.rounded[name]
+        return quantize_weights(weights, self.weights[name])
+
+    def bias(self, node: BoundNode) -> NDArray[np.float32] | None:
+        """The real bias of a weighted node, None where it has none."""
+        value = node.optional(2)
+        return self.biases.get(node.output.name, value.data if value is not None else None)
+
+    def real_weights(self, graph: Graph) -> dict[str, tuple[NDArray[np.float32], ...]]:
+        """Node output name -> weights, and bias where there is one, as the int8 model has them."""
+        found: dict[str, tuple[NDArray[np.float32], ...]] = {}
+        for node in graph.bound():
+            name = node.output.name
+            if name in self.weights:
+                weights = dequantize_weights(self.stored_weights(node), self.weights[name])
+                bias = self.bias(node)
+                found[name] = (weights,) if bias is None else (weights, bias)
+        return found
 
 
 def make_plan(
@@ -73,24 +98,11 @@ def make_plan(
     config = config or QuantConfig()
     for node in graph.bound():
         _check_quantisable(node)
-    groups = _Groups(graph)
-    fixed = {
-        node.output.name: QParams((spec.fixed_output[0],), spec.fixed_output[1])
-        for node in graph.bound()
-        if (spec := OPS[node.op]).fixed_output is not None
+    activations = {
+        name: prescribed for names, prescribed in _prescribed(graph).items() for name in names
     }
-    merged: dict[str, Range] = {}
-    prescribed: dict[str, QParams] = {}
-    for name in groups.names:
-        root = groups.find(name)
-        if name in fixed:
-            prescribed[root] = fixed[name]
-        else:
-            found = _range(graph.value(name), ranges)
-            merged[root] = merged[root].union(found) if root in merged else found
-    params = {root: prescribed.get(root) or r.asymmetric() for root, r in merged.items()}
-    params.update(prescribed)
-    activations = {name: params[groups.find(name)] for name in groups.names}
+    for names, found in shared_ranges(graph, ranges).items():
+        activations.update(dict.fromkeys(names, found.asymmetric()))
     weights = {
         node.output.name: _weights(node, activations, config)
         for node in graph.bound()
@@ -107,7 +119,42 @@ def shared_parameters(graph: Graph) -> dict[str, str]:
 
     """
     groups = _Groups(graph)
-    return {name: groups.find(name) for name in groups.names}
+    return {name: groups.find(name) for name in groups.parent}
+
+
+def shared_ranges(graph: Graph, ranges: Mapping[str, Range]) -> dict[tuple[str, ...], Range]:
+    """Tensors that must share their parameters -> the range that covers them all.
+
+    Tensors whose parameters an op prescribes are not among them.
+
+    Args:
+        graph: the float graph.
+        ranges: value name -> range, from calibration.
+
+    """
+    groups = _Groups(graph)
+    free = set(groups.members()) - set(_prescribed(graph))
+    found = {}
+    for names in groups.members():
+        if names in free:
+            parts = [_range(graph.value(name), ranges) for name in names]
+            found[names] = Range(min(p.low for p in parts), max(p.high for p in parts))
+    return found
+
+
+def _prescribed(graph: Graph) -> dict[tuple[str, ...], QParams]:
+    """Tied tensors -> the parameters that an op prescribes for one of them."""
+    fixed = {
+        node.output.name: QParams((spec.fixed_output[0],), spec.fixed_output[1])
+        for node in graph.bound()
+        if (spec := OPS[node.op]).fixed_output is not None
+    }
+    found = {}
+    for names in _Groups(graph).members():
+        there = [fixed[name] for name in names if name in fixed]
+        if there:
+            found[names] = there[-1]
+    return found
 
 
 def _check_quantisable(node: BoundNode) -> None:
@@ -159,7 +206,13 @@ class _Groups:
                 if value is not None:
                     self.parent.setdefault(value.name, value.name)
         self._tie(graph)
-        self.names = list(self.parent)
+
+    def members(self) -> list[tuple[str, ...]]:
+        """The groups, in the order of their first tensors."""
+        groups: dict[str, list[str]] = {}
+        for name in self.parent:
+            groups.setdefault(self.find(name), []).append(name)
+        return [tuple(names) for names in groups.values()]
 
     def _tie(self, graph: Graph) -> None:
         fixed: set[str] = set()

@@ -83,6 +83,11 @@ def quantize_weights(weights: NDArray[Any], q: QParams) -> NDArray[np.int8]:
     return np.clip(steps, -WEIGHT_MAX, WEIGHT_MAX).astype(np.int8)
 
 
+def dequantize_weights(stored: NDArray[np.int8], q: QParams) -> NDArray[np.float32]:
+    """The real values of int8 weights."""
+    return np.asarray(stored * _along(q, stored.ndim), np.float32)
+
+
 def quantize_bias(bias: NDArray[Any], x_scale: float, w: QParams) -> tuple[NDArray[Any], QParams]:
     """int32 bias and its parameters: scale = input scale times weight scale."""
     scales = np.float64(np.float32(x_scale)) * np.asarray(w.scales, np.float64)

@@ -1,0 +1,165 @@
+"""Calibrators: what range each finds, that batches do not matter, and which data they take."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from tests.graphs import Builder, small_cnn
+from tinyrt.errors import DataError, TinyrtError
+from tinyrt.metrics import evaluate_graph
+from tinyrt.quantize import (
+    Calibrator,
+    QuantConfig,
+    QuantizationWarning,
+    calibrate,
+    quantize_graph,
+)
+from tinyrt.quantize.histogram import BINS, Histogram
+from tinyrt.quantize.observers import make_observer
+from tinyrt.quantize.ranges import Range
+
+SINGLE = [c for c in Calibrator if c is not Calibrator.AUTO]
+VALUES = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+def _range(calibrator, x, **options):
+    observer = make_observer(calibrator, QuantConfig(**options))
+    observer.add(x)
+    return observer.range()
+
+
+def _error(x, found):
+    """Mean squared error of the values rounded to 256 steps over the range."""
+    step = (found.high - found.low) / 255
+    return np.mean((np.clip(np.rint(x / step) * step, found.low, found.high) - x) ** 2)
+
+
+@given(arrays(np.float32, array_shapes(max_dims=2, max_side=30), elements=VALUES), st.data())
+def test_a_histogram_depends_on_the_values_alone(x, data):
+    whole, parts = Histogram(), Histogram()
+    whole.add(x)
+    shuffled = np.array(data.draw(st.permutations(x.reshape(-1).tolist())), np.float32)
+    for part in np.array_split(shuffled, min(3, x.size)):
+        parts.add(part)
+    assert (whole.low, whole.high, whole.zeros) == (parts.low, parts.high, parts.zeros)
+    assert (whole.exponent, whole.first) == (parts.exponent, parts.first)
+    np.testing.assert_array_equal(whole.counts, parts.counts)
+    assert whole.zeros + whole.counts.sum() == x.size
+    assert len(whole.counts) == BINS
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(SINGLE), arrays(np.float32, (6, 20), elements=st.floats(-99, 99, width=32)))
+def test_every_range_lies_within_the_values_whatever_the_batches(calibrator, x):
+    whole = _range(calibrator, x)
+    observer = make_observer(calibrator, QuantConfig())
+    for part in np.array_split(x, 3):
+        observer.add(part)
+    assert observer.range() == whole
+    slack = 1e-6 * np.abs(x).max()
+    assert min(x.min(), 0) - slack <= whole.low <= whole.high <= max(x.max(), 0) + slack
+
+
+@pytest.mark.parametrize("calibrator", [Calibrator.PERCENTILE, Calibrator.MSE, Calibrator.ENTROPY])
+def test_an_outlier_does_not_set_the_range(calibrator):
+    rng = np.random.default_rng(0)
+    x = np.append(rng.normal(size=400_000), 30).astype(np.float32)[None]
+    found = _range(calibrator, x)
+    assert 2.5 < found.high < 25
+    assert -6 < found.low < -2
+
+
+def test_the_mse_range_beats_all_others_on_its_own_measure():
+    x = np.random.default_rng(1).laplace(size=(1, 50_000)).astype(np.float32)
+    errors = {c: _error(x, _range(c, x)) for c in SINGLE}
+    assert min(errors, key=errors.get) == Calibrator.MSE
+
+
+def test_a_percentile_keeps_its_share():
+    x = np.random.default_rng(2).uniform(-1, 3, (1, 100_000)).astype(np.float32)
+    found = _range(Calibrator.PERCENTILE, x, percentile=99)
+    assert np.mean(x > found.high) == pytest.approx(0.01, abs=0.002)
+    assert np.mean(x < found.low) == pytest.approx(0.01, abs=0.002)
+    assert _range(Calibrator.PERCENTILE, x, percentile=100) == Range.of(x)
+    with pytest.raises(TinyrtError, match="percentile"):
+        QuantConfig(percentile=40)
+
+
+def test_a_moving_average_follows_the_samples():
+    x = np.repeat(np.array([[0, 1], [0, 3]], np.float32), [1, 200], axis=0)
+    found = _range(Calibrator.MOVING_AVERAGE, x)
+    assert found.low == 0
+    assert found.high == pytest.approx(3, abs=1e-3)
+
+
+def test_auto_is_at_least_as_good_as_each_on_the_data_it_saw():
+    rng = np.random.default_rng(3)
+    data = rng.standard_t(3, (16, 8, 8, 3)).astype(np.float32)
+    graph = small_cnn()
+
+    def ratio(calibrator):
+        quantised = quantize_graph(graph, data, QuantConfig(calibrator))
+        return evaluate_graph(quantised, {"x": data}, against=graph).sqnr_db
+
+    auto = ratio(Calibrator.AUTO)
+    assert all(auto > ratio(c) - 1 for c in SINGLE)
+
+
+def _samples(count=24):
+    return np.random.default_rng(4).normal(size=(count, 8, 8, 3)).astype(np.float32)
+
+
+def test_data_may_come_as_files_folders_and_iterables(tmp_path):
+    x, graph = _samples(), small_cnn()
+    expected = calibrate(graph, x)
+    np.savez(tmp_path / "x.npz", x=x)
+    np.save(tmp_path / "x.npy", x)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for i, part in enumerate(np.array_split(x, 6)):
+        np.save(folder / f"{i}.npy", part)
+    for data in (tmp_path / "x.npz", tmp_path / "x.npy", folder, iter([x[:5], {"x": x[5:]}])):
+        assert calibrate(graph, data) == expected
+
+
+@pytest.mark.parametrize("calibrator", Calibrator)
+def test_memory_does_not_grow_with_the_samples(calibrator):
+    graph = small_cnn()
+
+    def peak(batches):
+        tracemalloc.start()
+        stream = (_samples(64) for _ in range(batches))
+        calibrate(graph, stream, config=QuantConfig(calibrator))
+        _, top = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return top
+
+    peak(1)
+    assert peak(12) < 1.3 * peak(4)
+
+
+def test_few_samples_and_constant_tensors_are_named():
+    b = Builder((1, 4))
+    clamped = b.op("relu", ("x",))
+    graph = b.graph(clamped)
+    data = -np.ones((3, 4), np.float32)
+    with pytest.warns(QuantizationWarning) as caught:
+        calibrate(graph, data)
+    messages = [str(w.message) for w in caught]
+    assert any("only 3 samples for 'x'" in m for m in messages)
+    assert any(f"'{clamped}'" in m and "was 0 in every sample" in m for m in messages)
+
+
+def test_unreadable_data_are_named(tmp_path):
+    graph = small_cnn()
+    with pytest.raises(DataError, match="no samples"):
+        calibrate(graph, tmp_path)
+    (tmp_path / "bad.npy").write_bytes(b"not numpy")
+    with pytest.raises(DataError, match=r"not a readable \.npy"):
+        calibrate(graph, tmp_path / "bad.npy")
+    with pytest.raises(DataError, match="cannot read"):
+        calibrate(graph, tmp_path / "missing.npy")

@@ -1,0 +1,98 @@
+"""Calibration data wherever they are: batches of inputs by name, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.data import load_inputs
+from tinyrt.errors import DataError
+
+Array = NDArray[Any]
+Batch = Mapping[str, Array]
+Samples = str | Path | Array | Batch | Iterable[Array | Batch]
+"""A file, a folder, an array, arrays by input name, or an iterable of the latter two."""
+
+ONLY_INPUT = "x"
+SLICE = 64
+"""Samples of an .npy file that are read at once."""
+
+
+def read_batches(samples: Samples) -> Iterator[dict[str, Array]]:
+    """The samples as arrays by input name (``x`` for the only input), samples first.
+
+    Args:
+        samples: an .npz file with ``x`` or arrays named as the inputs; an .npy file, read slice by
+            slice; a folder of .npy files, in the order of their names, each a batch; arrays; or
+            an iterable that yields arrays or dicts of them. Files and iterables are read as they
+            are asked for: memory holds one batch.
+
+    Raises:
+        DataError: a file cannot be read, or there is nothing to read.
+
+    """
+    empty = True
+    for batch in _batches(samples):
+        empty = False
+        yield dict(batch) if isinstance(batch, Mapping) else {ONLY_INPUT: np.asarray(batch)}
+    if empty:
+        raise DataError(
+            "there are no samples",
+            file=str(samples) if isinstance(samples, str | Path) else None,
+            expected="an .npz or .npy file, a folder of .npy files, or arrays",
+        )
+
+
+def _batches(samples: Samples) -> Iterable[Array | Batch]:
+    if isinstance(samples, str | Path):
+        path = Path(samples)
+        if path.is_dir():
+            return (batch for file in sorted(path.glob("*.npy")) for batch in _npy(file))
+        return _npy(path) if path.suffix == ".npy" else (load_inputs(path),)
+    if isinstance(samples, Mapping | np.ndarray):
+        return (samples,)
+    return samples
+
+
+def _npy(path: Path) -> Iterator[Array]:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray) or not array.ndim:
+            raise ValueError("not an array with samples first")
+    except OSError as error:
+        raise DataError(
+            f"cannot read the data: {error.strerror or error}", file=str(path)
+        ) from error
+    except (ValueError, EOFError) as error:
+        raise DataError(
+            f"this is not a readable .npy file ({error})",
+            file=str(path),
+            expected="an array written by numpy.save, samples first",
+        ) from error
+    for start in range(0, len(array), SLICE):
+        yield np.array(array[start : start + SLICE])
+
+
+def split_head(batches: Iterable[Batch], count: int) -> tuple[dict[str, Array], Iterator[Batch]]:
+    """The first ``count`` samples as one batch, and all batches again, these included.
+
+    Args:
+        batches: at least one; read as far as the head needs.
+        count: most samples of the head.
+
+    """
+    rest = iter(batches)
+    taken: list[Batch] = []
+    have = 0
+    for batch in rest:
+        taken.append(batch)
+        have += len(next(iter(batch.values())))
+        if have >= count:
+            break
+    head = {name: np.concatenate([b[name] for b in taken])[:count] for name in taken[0]}
+    return head, chain(taken, rest)

@@ -1,0 +1,66 @@
+"""Choose activation ranges by the error that they cause at the model's output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tinyrt.interpreter.model import Progress
+from tinyrt.ir import Graph
+from tinyrt.ops import OPS
+from tinyrt.quantize.plan import QuantPlan, shared_ranges
+from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.simulate import Simulator
+
+MAC_BUDGET = 3e8
+"""Multiply-accumulates of one run of the search: what sets its number of samples."""
+LEAST_SAMPLES, MOST_SAMPLES = 16, 128
+LEAST_GAIN_DB = 0.01
+"""A range is changed only for more than this: the samples tell no finer."""
+
+
+def search_samples(graph: Graph) -> int:
+    """How many samples the methods that run the model many times look at."""
+    macs = sum(OPS[node.op].macs(node) for node in graph.bound())
+    return int(min(max(MAC_BUDGET / max(macs, 1), LEAST_SAMPLES), MOST_SAMPLES))
+
+
+def search_ranges(
+    simulator: Simulator,
+    plan: QuantPlan,
+    ranges: Mapping[str, Range],
+    candidates: Callable[[tuple[str, ...], Range], Sequence[Range]],
+    progress: Progress | None = None,
+) -> dict[str, Range]:
+    """Ranges that raise the SQNR at the output, tensor by tensor in the graph's order.
+
+    Every tensor is quantised as the plan says while one is varied (coordinate descent), as in
+    Nahshan et al., "Loss Aware Post-training Quantization", Machine Learning 110, 2021,
+    section 4.2. Tensors that share their parameters are varied together.
+
+    Args:
+        simulator: the float graph on the samples to measure with.
+        plan: the parameters at the start.
+        ranges: value name -> the range that these parameters stem from.
+        candidates: from a set of tied tensors and their present range, what to try in its place.
+        progress: called with the tensors done and their total.
+
+    """
+    weights = plan.real_weights(simulator.graph)
+    activations = dict(plan.activations)
+    found = dict(ranges)
+    live = simulator.run(activations, weights)
+    best = simulator.sqnr_db(live)
+    groups = shared_ranges(simulator.graph, ranges)
+    for done, (names, start) in enumerate(groups.items(), 1):
+        if not any(name in live for name in names):
+            continue  # constants: their range is known
+        for candidate in candidates(names, start):
+            trial = activations | dict.fromkeys(names, candidate.asymmetric())
+            result = simulator.run(trial, weights, live, names)
+            ratio = simulator.sqnr_db(result)
+            if ratio > best + LEAST_GAIN_DB:
+                best, live, activations = ratio, result, trial
+                found.update(dict.fromkeys(names, candidate))
+        if progress is not None:
+            progress(done, len(groups))
+    return found

@@ -1,0 +1,138 @@
+"""The float model with any of its tensors rounded as the int8 model would round them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.interpreter.batch import rebatch
+from tinyrt.ir import BoundNode, Graph, QParams
+from tinyrt.metrics import logits_name, sqnr_db
+from tinyrt.ops import OPS
+from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
+from tinyrt.ops.spec import Quant
+from tinyrt.quantize.plan import QuantPlan
+
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+Weights = Mapping[str, tuple[Array, ...]]
+"""Node output name -> weights and bias as real values, in place of the graph's own."""
+
+
+class Simulator:
+    """A float graph on fixed samples; activations are (samples, ...) arrays.
+
+    Quantised tensors are rounded to their grids and stay real values, sums run in float32: the
+    result differs from the integer model's by rare single steps.
+
+    Args:
+        graph: the float graph.
+        feeds: input name -> samples, as ``Model.check_inputs`` returns them.
+
+    Attributes:
+        reference: value name -> what the float model computes, for every activation.
+
+    """
+
+    def __init__(self, graph: Graph, feeds: Mapping[str, Array]) -> None:
+        self.samples = len(next(iter(feeds.values())))
+        self.graph = graph
+        try:
+            batched = rebatch(graph, self.samples)
+            self._nodes, self._stacked = list(batched.bound()), False
+        except ShapeError:
+            # The model mixes samples: each is computed for itself, along a new first axis.
+            self._nodes, self._stacked = list(graph.bound()), True
+        self._constants = {n: v.data for n, v in graph.values.items() if v.data is not None}
+        self._feeds = {
+            name: array[:, None] if self._stacked else array for name, array in feeds.items()
+        }
+        self.targets = (logits_name(graph), *graph.outputs[1:])
+        self.reference = self.run({}, {})
+
+    def run(
+        self,
+        activations: Mapping[str, QParams],
+        weights: Weights,
+        known: Arrays | None = None,
+        changed: Collection[str] = (),
+    ) -> Arrays:
+        """Every activation, rounded.
+
+        Args:
+            activations: value name -> grid that the tensor is rounded to; others stay exact.
+            weights: weights to compute with in place of the graph's.
+            known: an earlier result, to compute only what follows from ``changed``.
+            changed: tensors whose grid, or whose node's weights, differ from the earlier run.
+
+        """
+        dirty = set(changed)
+        live: Arrays = dict(known or {})
+        for name, array in self._feeds.items():
+            if known is None or name in dirty:
+                live[name] = round_to(array, activations.get(name))
+        for node in self._nodes:
+            name = node.output.name
+            reads = {v.name for v in node.inputs if v is not None}
+            if known is None or name in dirty or dirty & reads:
+                dirty.add(name)
+                exact = self.compute(node, live, activations, weights)
+                live[name] = round_to(exact, activations.get(name))
+        return live
+
+    def run_plan(self, plan: QuantPlan) -> Arrays:
+        """Every activation as the plan quantises it."""
+        return self.run(plan.activations, plan.real_weights(self.graph))
+
+    def compute(
+        self,
+        node: BoundNode,
+        live: Mapping[str, Array],
+        activations: Mapping[str, QParams],
+        weights: Weights,
+    ) -> Array:
+        """One node's output before it is rounded, from the activations in ``live``."""
+        reference = OPS[node.op].ref_f32
+        assert reference is not None, "the plan refuses ops without a float form"
+        first = 1 if OPS[node.op].quant is Quant.WEIGHTED else len(node.inputs)
+        inputs: list[Array | None] = []
+        for value in node.inputs[:first]:
+            if value is None or value.name in live:
+                inputs.append(live[value.name] if value is not None else None)
+            else:
+                inputs.append(round_to(self._constants[value.name], activations.get(value.name)))
+        fixed: list[Array | None] = [
+            None if v is None else self._constants[v.name] for v in node.inputs[first:]
+        ]
+        fixed = list(weights.get(node.output.name, fixed))
+        if not self._stacked:
+            return reference(node.attrs, *inputs, *fixed)
+        moving = [v is not None and v.name in live for v in node.inputs[:first]]
+
+        def sample(i: int) -> Array:
+            own = (a[i] if m and a is not None else a for a, m in zip(inputs, moving, strict=True))
+            return reference(node.attrs, *own, *fixed)
+
+        return np.stack([sample(i) for i in range(self.samples)])
+
+    @property
+    def nodes(self) -> list[BoundNode]:
+        """The nodes, for the batch that is computed at once."""
+        return self._nodes
+
+    def sqnr_db(self, live: Mapping[str, Array]) -> float:
+        """Mean over samples and outputs (before a final softmax) of the SQNR against float."""
+        ratios = [sqnr_db(self.reference[n], live[n]).mean() for n in self.targets]
+        return float(np.mean(ratios))
+
+
+def round_to(x: Array, q: QParams | None) -> Array:
+    """Real values rounded to the int8 grid; as they are without one."""
+    if q is None:
+        return x
+    steps = quantize_array(x, np.float32(q.scale), q.zero_point)
+    return dequantize_s8(Affine(q.scale, q.zero_point), steps)
