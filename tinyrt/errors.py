@@ -94,6 +94,10 @@ class GradientError(TinyrtError):
     """A gradient was asked for where there is none: nothing requires it, or the tape is gone."""
 
 
+class BudgetError(TinyrtError):
+    """The model does not fit the memory that it was given."""
+
+
 class VerifyError(TinyrtError):
     """A graph breaks an invariant of its stage: a defect in a pass, or a hostile file."""
 

@@ -95,6 +95,16 @@ def test_export(quantised):
     assert (quantised / "c" / "q.h").is_file()
 
 
+def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):
+    arguments = ("export", quantised / "q.tflite", "-o", quantised / "c", "--max-arena")
+    call(*arguments, "2k")
+    result = call(*arguments, "500", code=1)
+    assert "at most 500" in result.stderr
+    assert "conv2d" in result.stderr
+    assert "'conv2d_0' 512" in result.stderr
+    call(*arguments, "many", code=1)
+
+
 def test_emulate(quantised):
     found = call_json("emulate", quantised / "q.tflite", "-i", quantised / "test.npz")
     assert found["bit_exact"] is True

@@ -11,6 +11,7 @@ import typer
 
 from tinyrt import __version__
 from tinyrt.cli import tables
+from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -231,13 +232,18 @@ def export(
         Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
     ],
     core: Core = "cortex-m4",
+    max_arena: Annotated[
+        str | None,
+        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the model as a C project that builds by itself."""
     from tinyrt.export import export_c
 
     with reporting(json) as report:
-        project = export_c(model, output, core=core)
+        budget = None if max_arena is None else parse_bytes(max_arena)
+        project = export_c(model, output, core=core, max_arena=budget)
         data = {
             "output": str(project.directory),
             "name": project.name,
@@ -301,6 +307,9 @@ def demo(
         report(found.as_dict(), found.shown())
 
 
+app.command()(bench)
+
+
 def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
     """``["x=1,3,32,32"]`` -> ``{"x": (1, 3, 32, 32)}``.
 
@@ -323,6 +332,22 @@ def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
             )
         shapes[name] = shape
     return shapes
+
+
+def parse_bytes(option: str) -> int:
+    """``32k`` -> 32768, ``1M`` -> 1048576, plain numbers as they are.
+
+    Raises:
+        TinyrtError: the option is not of that form.
+
+    """
+    number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
+    factors = {"": 1, "k": 1024, "m": 1024 * 1024}
+    if not number.isdecimal() or unit not in factors:
+        raise TinyrtError(
+            f"'{option}' is not a number of bytes", expected="a number, with k or M behind it"
+        )
+    return int(number) * factors[unit]
 
 
 def main() -> None:

@@ -60,9 +60,17 @@ def inspection(found: Inspection) -> RenderableType:
         "MACs": found.macs,
         "weight bytes": found.weight_bytes,
         "arena bytes": found.arena_bytes,
-        "of these alive at the fullest op": found.plan.lower_bound,
+        "of these, no plan can do without": found.plan.lower_bound,
     }
-    return Group(facts(ports), table, facts(totals))
+    return Group(facts(ports), table, facts(totals), _peak(found))
+
+
+def _peak(found: Inspection) -> RenderableType:
+    """Which op makes the peak, and with which tensors."""
+    step = found.plan.fullest_step()
+    where = f"op #{step} {found.ops[step].op}" if 0 <= step < len(found.ops) else "the start"
+    rows = {b.names[0]: f"{b.nbytes:,}" for b in found.plan.alive_at(step)}
+    return Group(Text(f"  The arena is fullest at {where}, which keeps:"), facts(rows))
 
 
 def _share(part: int, whole: int) -> int:

@@ -15,7 +15,7 @@ from tinyrt.export import c_text
 from tinyrt.export.c_model import Port, model_files, port_of, write_ops
 from tinyrt.export.target import Core, find_core
 from tinyrt.ir import Graph
-from tinyrt.memory import plan_memory
+from tinyrt.memory import plan_memory, require_budget
 from tinyrt.ops import OPS
 
 KERNEL_FOLDER = "tinyrt"
@@ -48,7 +48,11 @@ class ExportedProject:
 
 
 def export_c(
-    model_path: str | Path, out_dir: str | Path, *, core: str = "cortex-m4"
+    model_path: str | Path,
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    max_arena: int | None = None,
 ) -> ExportedProject:
     """Write the C project of an int8 .tflite model.
 
@@ -59,22 +63,28 @@ def export_c(
         model_path: a .tflite file.
         out_dir: the folder to write.
         core: a name in ``tinyrt.export.target.CORES``.
+        max_arena: bytes that the arena may take; None for any number.
 
     Raises:
         ModelFormatError: the file is not a model.
+        BudgetError: the arena takes more than ``max_arena``; nothing is written.
         UnsupportedError: an op has no C kernel or works on floats, or there is no such core.
         OutputError: the folder cannot be written.
 
     """
     with error_context(file=str(model_path)):
-        return export_graph(read_tflite(model_path), out_dir, core=core)
+        return export_graph(read_tflite(model_path), out_dir, core=core, max_arena=max_arena)
 
 
-def export_graph(graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4") -> ExportedProject:
+def export_graph(
+    graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4", max_arena: int | None = None
+) -> ExportedProject:
     """Write the C project of a quantised graph, named after the graph; see ``export_c``."""
     target = find_core(core)
     prefix = c_text.identifier(graph.name)
     plan = plan_memory(graph, target.isa)
+    if max_arena is not None:
+        require_budget(graph, plan, max_arena)
     writer = write_ops(prefix, graph, plan, target.isa)
     files = dict(model_files(prefix, graph, plan, target, writer))
     for path in kernels_c.closure(writer.kernels, target.isa.value):

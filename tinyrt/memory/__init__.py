@@ -1,8 +1,16 @@
 """Lifetimes, the arena plan, and an independent checker."""
 
-from tinyrt.memory.arena import ArenaPlan, plan_memory
+from tinyrt.memory.arena import ArenaPlan, plan_memory, require_budget
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
 from tinyrt.memory.order import schedule
 
-__all__ = ["ArenaPlan", "Buffer", "buffers", "check_plan", "plan_memory", "schedule"]
+__all__ = [
+    "ArenaPlan",
+    "Buffer",
+    "buffers",
+    "check_plan",
+    "plan_memory",
+    "require_budget",
+    "schedule",
+]

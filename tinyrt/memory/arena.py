@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
@@ -47,6 +48,37 @@ class ArenaPlan:
             total += max(0, stop - max(start, end))
             end = max(end, stop)
         return total
+
+    def fullest_step(self) -> int:
+        """The step at which most of the arena is in use: what stands in the way of a smaller one."""
+        return max(
+            {b.first for b in self.buffers}, key=lambda step: (self.alive_bytes(step), -step)
+        )
+
+    def alive_at(self, step: int) -> list[Buffer]:
+        """Buffers that must be kept while node ``step`` runs, largest first."""
+        alive = [b for b in self.buffers if b.first <= step <= b.last]
+        return sorted(alive, key=lambda b: (-b.nbytes, b.names))
+
+
+def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
+    """Raise unless the arena fits.
+
+    Raises:
+        BudgetError: it does not; the error names the op and the tensors in the way.
+
+    """
+    if plan.arena_bytes <= max_arena:
+        return
+    step = max(plan.fullest_step(), 0)
+    tensors = ", ".join(f"'{b.names[0]}' {b.nbytes:,}" for b in plan.alive_at(step))
+    raise BudgetError(
+        f"the arena needs {plan.arena_bytes:,} bytes, {plan.arena_bytes - max_arena:,} too many",
+        op=graph.bind(step).describe() if graph.nodes else None,
+        tensor=f"alive at this op, in bytes: {tensors}",
+        expected=f"at most {max_arena:,}",
+        hint="lower this op's resolution or channels, or split it from the branch that waits",
+    )
 
 
 def plan_memory(
