@@ -50,7 +50,7 @@ class ArenaPlan:
         return total
 
     def fullest_step(self) -> int:
-        """The step at which most of the arena is in use: what stands in the way of a smaller one."""
+        """The step at which most of the arena is in use: it stands in the way of a smaller one."""
         return max(
             {b.first for b in self.buffers}, key=lambda step: (self.alive_bytes(step), -step)
         )
