@@ -13,6 +13,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.depthwise_blocks import depthwise_block, depthwise_scratch, emit_depthwise
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
@@ -161,16 +162,22 @@ def macs(node: BoundNode) -> int:
 
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """A copy of eight channels for vectors; the general kernel needs nothing."""
-    return (
-        packing_mve.depthwise_scratch(prepare_s8(node).window) if isa is InstructionSet.MVE else 0
-    )
+    """Tap list and lines, or eight channels for vectors; the general kernel needs nothing."""
+    p = prepare_s8(node)
+    if isa is InstructionSet.MVE:
+        return packing_mve.depthwise_scratch(p.window)
+    block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
+    return depthwise_scratch(block, p.window, isa)
 
 
 def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_depthwise_conv2d_s8``."""
+    """Write the call of a packed kernel, or of the general one where that cannot be."""
     if c.isa is InstructionSet.MVE:
         packing_mve.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
+        return
+    block = depthwise_block(node, p.window, p.x_zp, p.requant, c.isa)
+    if block is not None:
+        emit_depthwise(node, block, p.window, p.x_zp, p.requant, c)
         return
     fields: Fields = {
         "x": nhwc(node.input(0).shape),

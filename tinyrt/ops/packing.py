@@ -14,8 +14,9 @@ columns of activations. A layer is packed for them when it is exported:
   (0, 1) and (2, 3). Cores with dual multiplies read two words for each two taps: the halves of
   channels (0, 1) for both taps, then those of channels (2, 3). Of every four taps the even ones
   come first there, as the activations do when their bytes are widened in pairs.
-* Exponents of requantisation are right shifts of 1 to 22; a channel whose outputs are all the zero
-  point has the mantissa 0.
+* A channel that gives one output for all inputs (pruned channels do, with exponents and biases
+  beyond any use) gets weights of 0, and a bias and scale that give this output.
+* Exponents of requantisation are right shifts of 1 to 22.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX, INT32_MIN
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import InstructionSet
 
@@ -86,31 +87,71 @@ def column_bytes(taps: int, isa: InstructionSet) -> int:
     return taps * (4 if isa is InstructionSet.SCALAR else 2)
 
 
-def reach(
-    w: NDArray[np.int64], bias: NDArray[np.int64], x_zp: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Least and greatest accumulator of every channel, for weights (channels, taps)."""
-    low, high = INT8_MIN - x_zp, INT8_MAX - x_zp
-    positive, negative = np.maximum(w, 0).sum(axis=1), np.minimum(w, 0).sum(axis=1)
-    least = bias + positive * low + negative * high
-    greatest = bias + positive * high + negative * low
-    return least, greatest
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer's integers by output channel, as exact as the packed kernels need them.
 
-
-def pack_requant(requant: Requant, most: NDArray[np.int64]) -> PackedRequant | None:
-    """Requantisation for accumulators of at most that absolute value in each channel.
-
-    Returns:
-        None if a channel's exponent is out of the kernels' range.
+    Attributes:
+        w: weights (channels, taps).
+        bias: of each channel.
+        mult: mantissas.
+        shift: right shifts, from 1 to ``MOST_SHIFT``.
 
     """
-    mult = requant.mult.astype(np.int64)
-    shift = -requant.shift.astype(np.int64)
-    # |acc * mult / 2**31| + 1 bounds the first rounding; below half a step the second gives 0.
-    silent = (mult == 0) | ((most * mult >> 31) + 1 < 1 << np.maximum(shift - 1, 0))
-    mult, shift = np.where(silent, 0, mult), np.where(silent, 1, shift)
-    if shift.min() < 1 or shift.max() > MOST_SHIFT:
+
+    w: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    mult: NDArray[np.int64]
+    shift: NDArray[np.int64]
+
+
+def simplify(
+    w: NDArray[np.int8], bias: NDArray[np.int32] | None, x_zp: int, requant: Requant
+) -> Layer | None:
+    """The layer with constant channels resolved.
+
+    Args:
+        w: weights (channels, taps).
+        bias: of each channel, or None.
+        x_zp: the input's zero point.
+        requant: exponents and mantissas.
+
+    Returns:
+        None if an accumulator can reach ``MOST_SUM``, or an exponent is out of range.
+
+    """
+    wide = w.astype(np.int64)
+    first = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
+    least, greatest = _reach(wide, first, x_zp)
+    fits = (least >= INT32_MIN) & (greatest <= INT32_MAX)
+    low, high = (requant.apply(np.clip(v, INT32_MIN, INT32_MAX)) for v in (least, greatest))
+    constant = fits & (low == high)
+    # 4 * q, times 2**30, is 2 * q after the first rounding and q after the second, with shift 1.
+    q = low.astype(np.int64) - requant.y_zp
+    layer = Layer(
+        np.where(constant[:, None], 0, wide),
+        np.where(constant, 4 * q, first),
+        np.where(constant, 1 << 30, requant.mult.astype(np.int64)),
+        np.where(constant, 1, -requant.shift.astype(np.int64)),
+    )
+    most = np.where(constant, 0, np.maximum(-least, greatest))
+    if most.max() >= MOST_SUM or layer.shift.min() < 1 or layer.shift.max() > MOST_SHIFT:
         return None
+    return layer
+
+
+def _reach(
+    w: NDArray[np.int64], bias: NDArray[np.int64], x_zp: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Least and greatest accumulator of every channel."""
+    low, high = INT8_MIN - x_zp, INT8_MAX - x_zp
+    positive, negative = np.maximum(w, 0).sum(axis=1), np.minimum(w, 0).sum(axis=1)
+    return bias + positive * low + negative * high, bias + positive * high + negative * low
+
+
+def pack_requant(layer: Layer) -> PackedRequant:
+    """Requantisation in blocks, or one block where all channels are alike."""
+    mult, shift = layer.mult, layer.shift
     if (mult == mult[0]).all() and (shift == shift[0]).all():
         return PackedRequant(
             np.full(BLOCK, mult[0], np.int32), np.full(BLOCK, shift[0], np.int8), 0
@@ -139,23 +180,19 @@ def pack_block(
     """
     c_out, taps = w.shape
     rows, columns = padded(c_out), padded(taps)
-    wide = w.astype(np.int64)
-    first = np.zeros(c_out, np.int64) if bias is None else bias.astype(np.int64)
-    least, greatest = reach(wide, first, x_zp)
-    most = np.maximum(-least, greatest)
-    packed = pack_requant(requant, most)
-    pad_bytes = rows * columns - w.size
-    if packed is None or most.max() >= MOST_SUM or pad_bytes > max(MOST_PADDING, w.size // 2):
+    layer = simplify(w, bias, x_zp, requant)
+    if layer is None or rows * columns - w.size > max(MOST_PADDING, w.size // 2):
         return None
+    wide = layer.w
     pairs = np.pad(wide, ((0, rows - c_out), (0, columns - taps))).reshape(rows // 2, 2, columns)
     halves = pairs[:, 1] * 256 + pairs[:, 0]
     if halves.min() < -(1 << 15):
         return None
-    init = np.pad(first - x_zp * wide.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
+    init = np.pad(layer.bias - x_zp * wide.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
     init[:, 1] = init[:, 1] * 256 + init[:, 0]
     words = _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
     # The doubled words wrap as a register does.
-    return PackedBlock(columns, _int32(words), _int32(init.ravel()), packed)
+    return PackedBlock(columns, _int32(words), _int32(init.ravel()), pack_requant(layer))
 
 
 def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:

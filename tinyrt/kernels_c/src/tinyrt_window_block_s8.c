@@ -1,5 +1,6 @@
 #include "tinyrt_window_block.h"
 
+#include "tinyrt_copy.h"
 #include "tinyrt_taps.h"
 
 /** Copies one row of the window, with the zero point where it lies outside of the input. */
@@ -9,13 +10,9 @@ static int8_t *copy_row(const tinyrt_window_block_s8_params *p, const int8_t *ro
     int8_t *const end = patch + p->window.kernel_w * channels;
     int8_t *const begin_copy = patch + inside.begin * channels;
     int8_t *const end_copy = patch + inside.end * channels;
-    while (patch != begin_copy) {
-        *patch++ = (int8_t)p->x_zp;
-    }
-    patch = tinyrt_copy(row + (x0 + inside.begin) * channels, end_copy, patch);
-    while (patch != end) {
-        *patch++ = (int8_t)p->x_zp;
-    }
+    tinyrt_fill((int8_t)p->x_zp, begin_copy, patch);
+    tinyrt_copy(row + (x0 + inside.begin) * channels, end_copy, begin_copy);
+    tinyrt_fill((int8_t)p->x_zp, end, end_copy);
     return end;
 }
 

@@ -43,17 +43,6 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lane
     }
 }
 
-/** Copies bytes to [to, end); returns end. */
-static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
-    for (; end - to >= 4; to += 4, from += 4) {
-        tinyrt_store_word(to, tinyrt_load_word(from));
-    }
-    while (to != end) {
-        *to++ = *from++;
-    }
-    return to;
-}
-
 /** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
  *  256 times those of channels 1 and 3 in acc[1] and acc[3].
  *  w holds for every two taps two words: pairs of 256 * w1 + w0, and of 256 * w3 + w2.
