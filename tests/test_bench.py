@@ -1,0 +1,41 @@
+"""The benchmark: every engine measured, ratios over the first, mistakes refused."""
+
+import pytest
+
+from tests.graphs import small_cnn
+from tinyrt.bench import bench_model
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import DataError, UnsupportedError
+
+
+@pytest.fixture
+def path(tmp_path):
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    return tmp_path / "net.tflite"
+
+
+def test_every_engine_is_measured(path):
+    pytest.importorskip("ai_edge_litert", reason="package ai-edge-litert is not installed")
+    seen = []
+    found = bench_model(
+        path, backends=["numba", "reference"], seconds=0.01, progress=lambda *n: seen.append(n)
+    )
+    assert [r.engine for r in found] == [
+        "tinyrt numba",
+        "tinyrt reference",
+        "LiteRT XNNPACK",
+        "LiteRT built-in",
+    ]
+    assert seen[-1][0] == seen[-1][1] == len(seen)
+    assert found[0].ratio == 1
+    for r in found:
+        assert 0 < r.latency_us.median <= r.latency_us.p90
+        assert r.ratio == pytest.approx(r.latency_us.median / found[0].latency_us.median)
+        assert min(r.cold_start_ms, r.samples_per_second, r.samples_per_second_one_thread) > 0
+
+
+def test_unknown_names_are_refused(path):
+    with pytest.raises(DataError, match="litert"):
+        bench_model(path, against=["fastest"])
+    with pytest.raises((DataError, UnsupportedError), match="numba"):
+        bench_model(path, against=[], backends=["fastest"])

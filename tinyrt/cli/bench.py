@@ -1,0 +1,70 @@
+"""The command ``bench``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.interpreter import BACKENDS, DEFAULT_BACKEND
+
+if TYPE_CHECKING:
+    from tinyrt.bench import Result
+
+
+def bench(
+    model: Annotated[Path, typer.Argument(help="A .tflite model.", show_default=False)],
+    against: Annotated[
+        str, typer.Option(help="Engines to compare with, separated by commas; may be empty.")
+    ] = "litert",
+    backend: Annotated[
+        str, typer.Option(help=f"Backends, separated by commas: {', '.join(BACKENDS)}.")
+    ] = DEFAULT_BACKEND,
+    seconds: Annotated[float, typer.Option(help="Time for each engine's latency.", min=0)] = 1.0,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Latency and throughput on this host, beside other runtimes."""
+    from tinyrt.bench import bench_model
+
+    with reporting(json) as report:
+        with progress_bar("measuring") as progress:
+            results = bench_model(
+                model,
+                against=_names(against),
+                backends=_names(backend),
+                seconds=seconds,
+                progress=progress,
+            )
+        report({"results": [asdict(result) for result in results]}, table(results))
+
+
+def _names(option: str) -> list[str]:
+    return [name.strip() for name in option.split(",") if name.strip()]
+
+
+def table(results: Sequence[Result]) -> Table:
+    """One row per engine."""
+    shown = Table(box=box.SIMPLE_HEAD)
+    for column in ("engine", "µs", "p90", "ratio", "GMAC/s", "batch/s", "1 thread", "start, ms"):
+        first = column == "engine"
+        shown.add_column(column, justify="left" if first else "right", no_wrap=first)
+    for r in results:
+        shown.add_row(
+            r.engine,
+            f"{r.latency_us.median:,.1f}",
+            f"{r.latency_us.p90:,.1f}",
+            f"{r.ratio:.2f}",
+            f"{r.macs_per_second / 1e9:,.1f}",
+            f"{r.samples_per_second:,.0f}",
+            f"{r.samples_per_second_one_thread:,.0f}",
+            f"{r.cold_start_ms:,.0f}",
+        )
+    return shown
