@@ -11,7 +11,7 @@ from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
 from tinyrt.memory.overlap import pairs
 from tinyrt.memory.place import Problem, place
 from tinyrt.ops import verify
-from tinyrt.ops.spec import InstructionSet
+from tinyrt.ops.isa import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def plan_memory(
 
     """
     found = buffers(graph, isa)
-    problem = Problem(found, pairs(graph, found) if overlap else {})
+    problem = Problem(found, pairs(graph, found, isa) if overlap else {})
     at = place(problem)
     offsets = {name: offset for b, offset in zip(found, at, strict=True) for name in b.names}
     size = problem.size(dict(enumerate(at)))

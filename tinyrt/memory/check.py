@@ -10,7 +10,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import InstructionSet
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.sweep import Step
 
 _NOBODY, _SCRATCH = -1, -2
@@ -49,7 +49,7 @@ def check_plan(
         if _is_view(node, offsets):
             replay.share(node.input(0), node.output)
         else:
-            steps = _steps(node, node.index in backward)
+            steps = _steps(node, isa, node.index in backward)
             replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
@@ -121,10 +121,9 @@ class _Replay:
         return slice(start, stop)
 
 
-def _steps(node: BoundNode, backward: bool) -> tuple[Step, ...]:
+def _steps(node: BoundNode, isa: InstructionSet, backward: bool) -> tuple[Step, ...]:
     """The op's own sweep, or one step that reads and writes everything in any order."""
-    sweep_of = OPS[node.op].sweep
-    sweep = sweep_of(node) if sweep_of is not None else None
+    sweep = OPS[node.op].sweep(node, isa)
     if sweep is not None:
         if backward and not sweep.reversible:
             raise VerifyError("the op's kernel cannot sweep backwards", op=node.describe())

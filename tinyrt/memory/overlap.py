@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import Buffer, view_roots
 from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.sweep import Span, Step, Sweep
 
 
@@ -73,14 +74,13 @@ def _hull(a: Span | None, b: Span | None) -> Span | None:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def pairs(graph: Graph, found: list[Buffer]) -> Pairs:
+def pairs(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Pairs:
     """Every pair of buffers that may overlap, with the distances that make it safe."""
     roots = view_roots(graph)
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
     allowed: Pairs = {}
     for node in graph.bound():
-        sweep_of = OPS[node.op].sweep
-        sweep = sweep_of(node) if sweep_of is not None else None
+        sweep = OPS[node.op].sweep(node, isa)
         if sweep is None or node.output.name in roots:
             continue
         activations = [v.name for v in node.inputs if v is not None and not v.is_constant]

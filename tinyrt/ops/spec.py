@@ -14,6 +14,7 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.function import Array as Array
 from tinyrt.ops.function import Vjp
+from tinyrt.ops.isa import InstructionSet as InstructionSet
 from tinyrt.ops.sweep import Sweep
 
 Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
@@ -39,17 +40,6 @@ class Quant(Enum):
     """quantize and dequantize: the border itself."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
-
-
-class InstructionSet(Enum):
-    """Which variant of the C kernels a core can run; the value names their folder and headers."""
-
-    SCALAR = "scalar"
-    """Portable C."""
-    DSP = "dsp"
-    """16-bit multiply-accumulate pairs in 32-bit registers."""
-    MVE = "mve"
-    """128-bit vectors."""
 
 
 class CWriter(Protocol):
@@ -104,6 +94,11 @@ def no_scratch(node: BoundNode, isa: InstructionSet) -> int:
     return 0
 
 
+def no_sweep(node: BoundNode, isa: InstructionSet) -> None:
+    """The sweep of a kernel that keeps to no order."""
+    del node, isa
+
+
 @dataclass(frozen=True, slots=True)
 class OpSpec:
     """One op, for every part of the toolchain.
@@ -124,8 +119,8 @@ class OpSpec:
         fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
         scratch_bytes: working memory of the C kernel in bytes, by instruction set.
-        sweep: the order in which every backend's kernel reads and writes, where it goes from front
-            to back, so that the output may overlap an input; None where it keeps to no order.
+        sweep: the order in which the C kernel reads and writes, by instruction set, where it goes
+            from front to back, so that the output may overlap an input; None where it does not.
         emit_c: writes the C call; None where the op has no kernel.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
@@ -144,7 +139,7 @@ class OpSpec:
     fixed_output: tuple[float, int] | None = None
     macs: Callable[[BoundNode], int] = no_macs
     scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
-    sweep: Callable[[BoundNode], Sweep | None] | None = None
+    sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
 

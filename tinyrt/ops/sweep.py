@@ -10,10 +10,11 @@ front moves them up again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.window import Window
 
 Span = tuple[int, int]
@@ -53,8 +54,9 @@ class Sweep:
     reversible: bool = False
 
 
-def elementwise(node: BoundNode) -> Sweep | None:
+def elementwise(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Element by element from the front; inputs that repeat (broadcast) are read all along."""
+    del isa  # the same on all
     y = node.output
     if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
         return None
@@ -74,10 +76,21 @@ def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
     return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
 
 
-def rows_of(window_of: Callable[[BoundNode], Window]) -> Callable[[BoundNode], Sweep]:
-    """Row by row of the output, either way; each reads the input rows under its window."""
+def rows_of(
+    window_of: Callable[[BoundNode], Window],
+    sets: Collection[InstructionSet] = tuple(InstructionSet),
+) -> Callable[[BoundNode, InstructionSet], Sweep | None]:
+    """Row by row of the output, either way; each reads the input rows under its window.
 
-    def sweep(node: BoundNode) -> Sweep:
+    Args:
+        window_of: the node's window.
+        sets: the instruction sets whose kernels do so.
+
+    """
+
+    def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+        if isa not in sets:
+            return None
         x, y, window = node.input(0), node.output, window_of(node)
         others = (None,) * (len(node.inputs) - 1)
         steps = []

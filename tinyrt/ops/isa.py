@@ -1,0 +1,16 @@
+"""Instruction sets that C kernels are written for."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class InstructionSet(Enum):
+    """Which variant of the C kernels a core can run; the value names their folder and headers."""
+
+    SCALAR = "scalar"
+    """Portable C."""
+    DSP = "dsp"
+    """16-bit multiply-accumulate pairs in 32-bit registers."""
+    MVE = "mve"
+    """128-bit vectors."""
