@@ -44,9 +44,22 @@ class Built:
     feeds: dict[str, NDArray[Any]]
 
 
+ROOTS = ("log", "rsqrt", "sqrt")
+"""Ops that are defined for positive inputs."""
+
+
+def in_domain(op: str, inputs: Arrays) -> Arrays:
+    """Float inputs, moved to where the op is defined and smooth."""
+    if op in ROOTS:
+        return [np.abs(inputs[0]) + inputs[0].dtype.type(0.5)]
+    if op == "batch_norm":
+        return [*inputs[:4], np.abs(inputs[4]) + inputs[4].dtype.type(0.5)]  # a variance
+    return inputs
+
+
 def build_f32(case: Case, rng: Rng) -> Built:
     """The case in float32, on normally distributed data."""
-    arrays = [rng.normal(size=s).astype(np.float32) for s in case.shapes]
+    arrays = in_domain(case.op, [rng.normal(size=s).astype(np.float32) for s in case.shapes])
     values = [
         Value.constant(f"in{i}", a)
         if i in case.constant
@@ -124,6 +137,7 @@ def _activation_inputs(case: Case, rng: Rng, shared: bool) -> tuple[list[Value],
         q = QParams((_scale(rng, 5e-3, 0.2),), _zero_point(rng))
         q = values[0].q or q if shared and values else q
         data = _int8(rng, shape)
+        data = np.maximum(data, np.int8(q.zero_point)) if case.op in ROOTS else data
         constant = i in case.constant
         values.append(Value(f"in{i}", DType.INT8, shape, q, data if constant else None))
         arrays.append(data)
@@ -139,12 +153,15 @@ def _output_q(case: Case, values: list[Value], arrays: Arrays, rng: Rng) -> QPar
         return QParams((scale,), zp)
     if spec.quant is Quant.SAME_AS_INPUT or (values[0].q is not None and rng.random() < 0.15):
         return values[0].q
-    real = [_dequantised(v, a) for v, a in zip(values, arrays, strict=True)]
+    real = in_domain(case.op, [_dequantised(v, a) for v, a in zip(values, arrays, strict=True)])
     y = real[0] if spec.ref_f32 is None else spec.ref_f32(case.attrs, *real)
     span = max(float(np.abs(y).max()), 1e-2)
     # Now and then far too fine a scale: the multiplier exceeds 1 and most outputs saturate.
     finest = span / 20_000 if rng.random() < 0.1 else span / 400
-    return QParams((_scale(rng, finest, span / 60),), _zero_point(rng))
+    scale = _scale(rng, finest, span / 60)
+    if case.op == "hard_swish" and values[0].q is not None:
+        scale = max(scale, values[0].q.scale / 64)
+    return QParams((scale,), _zero_point(rng))
 
 
 def _dequantised(value: Value, data: NDArray[Any]) -> NDArray[np.float32]:

@@ -13,6 +13,14 @@ from tinyrt.ir import Graph
 
 ARENA_BYTES = 1 << 20
 
+NOT_IN_TFLM = {"exp", "gelu", "log", "relu_0_to_1", "relu_n1_to_1", "sign"}
+"""Ops, or their int8 form, that only LiteRT has."""
+
+
+def run_peer(op: str, graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The first output, from the interpreter whose kernel of this op is the rule."""
+    return (run_litert if op in NOT_IN_TFLM else run_tflm)(graph, inputs)
+
 
 def run_tflm(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The first output, as TFLM's reference kernels compute it."""

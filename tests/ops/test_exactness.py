@@ -7,19 +7,33 @@ import pytest
 
 from tests.ops.build import Case, build_s8
 from tests.ops.cases import CASES, rng_of
-from tests.ops.peers import run_litert, run_tflm
+from tests.ops.peers import run_peer, run_tflm
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.lut import LutS8
-from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
+from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.reshape import ReshapeAttrs, rebatch
 from tinyrt.ops.spec import NoAttrs
 
 EVERY_INT8 = np.arange(-128, 128).astype(np.int8)
-TABLES = ("logistic", "quantize", "relu", "relu6", "relu_n1_to_1", "tanh")
+TABLES = (
+    "abs",
+    "elu",
+    "exp",
+    "gelu",
+    "hard_swish",
+    "leaky_relu",
+    "logistic",
+    "quantize",
+    "relu",
+    "relu6",
+    "relu_0_to_1",
+    "relu_n1_to_1",
+    "tanh",
+)
 
 
 def s8(name, shape, scale, zp, data=None):
@@ -37,11 +51,10 @@ def one_op(op, attrs, inputs, output):
 @pytest.mark.parametrize("op", TABLES)
 def test_every_entry_of_a_table(op, seed):
     rng = rng_of(op, 1000 + seed)
-    attrs = QuantizeAttrs() if op == "quantize" else NoAttrs()
-    built = build_s8(Case(op, attrs, (EVERY_INT8.shape,)), rng)
-    peer = run_litert if op == "relu_n1_to_1" else run_tflm
+    built = build_s8(Case(op, OPS[op].attrs(), (EVERY_INT8.shape,)), rng)
     np.testing.assert_array_equal(
-        evaluate(built.graph, {"in0": EVERY_INT8})["out"], peer(built.graph, [EVERY_INT8])
+        evaluate(built.graph, {"in0": EVERY_INT8})["out"],
+        run_peer(op, built.graph, [EVERY_INT8]),
     )
 
 

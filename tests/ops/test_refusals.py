@@ -18,6 +18,8 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
@@ -41,6 +43,24 @@ def s8(*shape):
 
 IMAGE = f32(1, 8, 8, 4)
 
+UNARY = (
+    "abs",
+    "ceil",
+    "cos",
+    "elu",
+    "exp",
+    "floor",
+    "hard_swish",
+    "log",
+    "neg",
+    "relu_0_to_1",
+    "round",
+    "rsqrt",
+    "sign",
+    "sin",
+    "sqrt",
+    "square",
+)
 REFUSED = [
     ("add", AddAttrs(), [f32(2, 3), f32(2, 4)], "do not broadcast"),
     ("add", AddAttrs(), [f32(2), s8(2)], "inputs are"),
@@ -61,6 +81,9 @@ REFUSED = [
     ("logistic", NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32"),
     ("max_pool2d", Pool2dAttrs(kernel=(2, 2)), [f32(8, 8, 4)], "input is"),
     ("maximum", NoAttrs(), [f32(2)], "missing"),
+    ("leaky_relu", LeakyReluAttrs(float("inf")), [f32(2)], "alpha"),
+    ("gelu", GeluAttrs(), [None], "missing"),
+    *((op, NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32") for op in UNARY),
     ("mean", MeanAttrs((4,)), [IMAGE], "axis 4"),
     ("minimum", NoAttrs(), [f32(0), f32(1)], "the first input is"),
     ("mul", MulAttrs("SIGN_BIT"), [f32(2), f32(2)], "fused activation"),
@@ -96,6 +119,8 @@ small = st.integers(-2, 5)
 pairs = st.tuples(small, small) | st.lists(small, max_size=3).map(tuple)
 lists = st.lists(small, max_size=5).map(tuple)
 FIELDS = {
+    "alpha": st.floats(),
+    "approximate": st.booleans(),
     "activation": st.sampled_from(["NONE", "RELU", "RELU6", "GELU", ""]),
     "axes": lists,
     "axis": small,

@@ -21,6 +21,8 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
@@ -32,6 +34,21 @@ from tinyrt.ops.spec import NoAttrs, qparams
 from tinyrt.ops.transpose import TransposeAttrs
 
 Operands = Sequence[Value | None]
+
+FIRST_VERSION = (
+    "ceil",
+    "cos",
+    "elu",
+    "floor",
+    "hard_swish",
+    "neg",
+    "round",
+    "sign",
+    "sin",
+    "sqrt",
+    "square",
+)
+"""Ops without attributes that have had one version so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +341,24 @@ def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(SoftmaxAttrs(beta=options.Beta()), len(inputs))
 
 
+def _encode_leaky_relu(node: BoundNode) -> Encoded:
+    return Encoded({"Alpha": node.attrs.alpha})
+
+
+def _decode_leaky_relu(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(LeakyReluAttrs(alpha=options.Alpha()), len(inputs))
+
+
+def _encode_gelu(node: BoundNode) -> Encoded:
+    return Encoded({"Approximate": node.attrs.approximate})
+
+
+def _decode_gelu(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(GeluAttrs(approximate=bool(options.Approximate())), len(inputs))
+
+
 def _encode_plain(node: BoundNode) -> Encoded:
     del node
     return Encoded()
@@ -397,6 +432,18 @@ _ALL = (
     _plain("relu", "RELU", _since_s8(2)),
     _plain("relu6", "RELU6", _since_s8(2)),
     _plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),
+    _plain("relu_0_to_1", "RELU_0_TO_1", lambda node: 1),
+    Codec(
+        "leaky_relu",
+        "LEAKY_RELU",
+        "LeakyReluOptions",
+        _encode_leaky_relu,
+        _decode_leaky_relu,
+        _since_s8(2),
+    ),
+    Codec("gelu", "GELU", "GeluOptions", _encode_gelu, _decode_gelu, _since_s8(2)),
+    *(_plain(op, op.upper(), _since_s8(2)) for op in ("abs", "exp", "log", "rsqrt")),
+    *(_plain(op, op.upper(), lambda node: 1) for op in FIRST_VERSION),
     _plain("logistic", "LOGISTIC", _since_s8(2)),
     _plain("tanh", "TANH", _since_s8(2)),
     _plain("minimum", "MINIMUM", _since_s8(2)),

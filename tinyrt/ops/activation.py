@@ -20,6 +20,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "RELU_N1_TO_1": (-1.0, 1.0),
 }
 
+ALONE: dict[str, tuple[float, float]] = {"RELU_0_TO_1": (0.0, 1.0)}
+"""Clamps that are an op, but that no other op can absorb."""
+
 
 def bounds(activation: str) -> tuple[float, float]:
     """Least and greatest real value.
@@ -33,9 +36,13 @@ def bounds(activation: str) -> tuple[float, float]:
     return BOUNDS[activation]
 
 
+def _clamp(activation: str) -> tuple[float, float]:
+    return ALONE.get(activation) or bounds(activation)
+
+
 def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     """Clamp float values, any shape."""
-    low, high = bounds(activation)
+    low, high = _clamp(activation)
     return x if activation == "NONE" else np.clip(x, low, high, dtype=x.dtype)
 
 
@@ -43,7 +50,7 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     """The gradient that passes the clamp: where the output lies strictly inside its bounds."""
     if activation == "NONE":
         return grad
-    low, high = bounds(activation)
+    low, high = _clamp(activation)
     y = constant(output)
     passes = y > low
     return grad * (passes if high == np.inf else passes & (y < high))
@@ -55,7 +62,7 @@ def act_range_s8(activation: str, output: Value) -> tuple[int, int]:
     Bounds are divided by the scale in float32, as TFLite does.
     """
     scale, zp = qparams(output)
-    low, high = bounds(activation)
+    low, high = _clamp(activation)
     least = INT8_MIN if low == -np.inf else zp + _steps(low, scale)
     most = INT8_MAX if high == np.inf else zp + _steps(high, scale)
     return max(INT8_MIN, least), min(INT8_MAX, most)

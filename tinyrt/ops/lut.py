@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import (
     INT8_MAX,
     INT8_MIN,
@@ -16,9 +17,9 @@ from tinyrt.fixedpoint import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from tinyrt.ir import TensorType, Value
+from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.spec import qparams, require_s8
 
 INPUT_INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of logistic and tanh."""
@@ -59,6 +60,15 @@ def infer_unary(attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[Tensor
     return (x,)
 
 
+def infer_float(attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """float32 of any shape -> the same."""
+    del attrs
+    x = operand(inputs, 0, "input")
+    if x.dtype is not DType.FLOAT32:
+        raise ShapeError(f"input is {x}", expected="float32: the op has no integer form")
+    return (x,)
+
+
 def input_values() -> NDArray[np.int64]:
     """Every int8 value, in ascending order."""
     return np.arange(INT8_MIN, INT8_MAX + 1, dtype=np.int64)
@@ -84,3 +94,27 @@ def fixed_point_inputs(x: Value) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     side = np.where(centred <= -radius, -1, np.where(centred >= radius, 1, 0))
     inside = np.where(side == 0, centred, 0)
     return rescale(inside, mult, shift), side
+
+
+def float_table(
+    node: BoundNode, function: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+) -> LutS8:
+    """The table of an op that TFLite computes in float32 when it prepares the model.
+
+    ``round(function(scale * (x - zp)) * (1 / y_scale)) + y_zp``, each step rounded to float32,
+    halves away from zero.
+    """
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    real = x_scale * (input_values() - x_zp).astype(np.float32)
+    with np.errstate(all="ignore"):
+        steps = function(real).astype(np.float32) * (np.float32(1) / y_scale)
+    steps = np.nan_to_num(steps.astype(np.float64), nan=0.0, posinf=1e6, neginf=-1e6)
+    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
+    return LutS8.of(np.clip(rounded, -1e6, 1e6).astype(np.int64) + y_zp)
+
+
+def exp_f32(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``exp(x)``, correctly rounded to float32 as C libraries do in all but the rarest cases."""
+    return np.asarray(np.exp(x.astype(np.float64)), np.float32)

@@ -1,4 +1,4 @@
-"""relu, relu6 and relu_n1_to_1 on their own, where nothing could absorb them."""
+"""relu, relu6, relu_n1_to_1 and relu_0_to_1 on their own, where nothing could absorb them."""
 
 from __future__ import annotations
 
@@ -90,6 +90,20 @@ RELU_N1_TO_1 = OpSpec(
     ref_f32=partial(_ref_f32, "RELU_N1_TO_1"),
     vjp=partial(_vjp, "RELU_N1_TO_1"),
     prepare_s8=partial(_prepare_own_range, "RELU_N1_TO_1"),
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)
+
+RELU_0_TO_1 = OpSpec(
+    name="relu_0_to_1",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=partial(_ref_f32, "RELU_0_TO_1"),
+    vjp=partial(_vjp, "RELU_0_TO_1"),
+    prepare_s8=partial(_prepare_own_range, "RELU_0_TO_1"),
     ref_s8=lut_s8,
     emit_c=emit_lut,
 )

@@ -16,13 +16,14 @@ from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
 
 
-def _shape(rng: Rng) -> Shape:
+def shape_of(rng: Rng) -> Shape:
+    """One to four dimensions."""
     return ints(rng, 1, 6, int(rng.integers(1, 5)))
 
 
 def _broadcast_pair(rng: Rng) -> tuple[Shape, Shape]:
     """A shape, and one that broadcasts with it: in some dimensions 1, maybe of lower rank."""
-    full = _shape(rng)
+    full = shape_of(rng)
     if rng.random() < 0.4:
         return full, full
     small = tuple(1 if rng.random() < 0.5 else d for d in full)[int(rng.integers(0, len(full))) :]
@@ -35,8 +36,9 @@ def _binary(op: str, attrs: type, rng: Rng) -> Case:
     return Case(op, attrs(**fused), _broadcast_pair(rng), constant)
 
 
-def _unary(op: str, attrs: Any, rng: Rng) -> Case:
-    return Case(op, attrs, (_shape(rng),))
+def unary(op: str, attrs: Any, rng: Rng) -> Case:
+    """Any shape."""
+    return Case(op, attrs, (shape_of(rng),))
 
 
 add = partial(_binary, "add", AddAttrs)
@@ -44,28 +46,28 @@ sub = partial(_binary, "sub", AddAttrs)
 mul = partial(_binary, "mul", MulAttrs)
 minimum = partial(_binary, "minimum", NoAttrs)
 maximum = partial(_binary, "maximum", NoAttrs)
-relu = partial(_unary, "relu", NoAttrs())
-relu6 = partial(_unary, "relu6", NoAttrs())
-relu_n1_to_1 = partial(_unary, "relu_n1_to_1", NoAttrs())
-logistic = partial(_unary, "logistic", NoAttrs())
-tanh = partial(_unary, "tanh", NoAttrs())
-dequantize = partial(_unary, "dequantize", NoAttrs())
+relu = partial(unary, "relu", NoAttrs())
+relu6 = partial(unary, "relu6", NoAttrs())
+relu_n1_to_1 = partial(unary, "relu_n1_to_1", NoAttrs())
+logistic = partial(unary, "logistic", NoAttrs())
+tanh = partial(unary, "tanh", NoAttrs())
+dequantize = partial(unary, "dequantize", NoAttrs())
 
 
 def quantize(rng: Rng) -> Case:
     """From float32, and from int8 with other parameters."""
     dtype = DType.FLOAT32 if rng.random() < 0.5 else DType.INT8
-    return Case("quantize", QuantizeAttrs(), (_shape(rng),), input_dtype=dtype)
+    return Case("quantize", QuantizeAttrs(), (shape_of(rng),), input_dtype=dtype)
 
 
 def softmax(rng: Rng) -> Case:
     """Short and long rows; weak and strong beta."""
     row = int(rng.choice([1, 2, 10, 300]))
     beta = float(rng.choice([1.0, 1.0, 0.25, 8.0]))
-    return Case("softmax", SoftmaxAttrs(beta), ((*_shape(rng)[:3], row),))
+    return Case("softmax", SoftmaxAttrs(beta), ((*shape_of(rng)[:3], row),))
 
 
 def batch_norm(rng: Rng) -> Case:
     """Any rank, channels last."""
-    x = _shape(rng)
+    x = shape_of(rng)
     return Case("batch_norm", BatchNormAttrs(1e-3), (x, *[x[-1:]] * 4), frozenset(range(1, 5)))

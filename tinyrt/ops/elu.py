@@ -1,0 +1,54 @@
+"""elu: x where it is positive, ``exp(x) - 1`` elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.function import constant
+from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.sweep import elementwise
+
+
+def ref_f32(attrs: NoAttrs, x: Array) -> Array:
+    """``x if x > 0 else exp(x) - 1``."""
+    del attrs
+    return np.asarray(np.where(x > 0, x, np.expm1(np.minimum(x, 0))))
+
+
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: times 1 on the positive side, ``y + 1`` on the other."""
+    del attrs
+    negative = constant(inputs[0]) <= 0
+    return (grad * (output * negative + 1),)
+
+
+def _elu(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.where(x < 0, exp_f32(x) - np.float32(1), x)
+
+
+def prepare_s8(node: BoundNode) -> LutS8:
+    """The float function of every int8 value."""
+    return float_table(node, _elu)
+
+
+ELU = OpSpec(
+    name="elu",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)

@@ -1,0 +1,87 @@
+"""exp and log: natural exponential and logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.sweep import elementwise
+
+
+def exp_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``exp(x)``."""
+    del attrs
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(x))
+
+
+def exp_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: times y."""
+    del attrs, inputs
+    return (grad * output,)
+
+
+def prepare_exp(node: BoundNode) -> LutS8:
+    """The float function of every int8 value."""
+    return float_table(node, exp_f32)
+
+
+def log_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``log(x)``; -inf at 0, NaN below."""
+    del attrs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(x))
+
+
+def log_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: divided by x."""
+    del attrs, output
+    return (grad / inputs[0],)
+
+
+def _log(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.log(x.astype(np.float64)), np.float32)
+
+
+def prepare_log(node: BoundNode) -> LutS8:
+    """The float function of every int8 value; where there is none, the least output."""
+    return float_table(node, lambda x: np.where(x > 0, _log(x), -np.inf))
+
+
+EXP = OpSpec(
+    name="exp",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=exp_ref,
+    vjp=exp_vjp,
+    prepare_s8=prepare_exp,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)
+
+LOG = OpSpec(
+    name="log",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=log_ref,
+    vjp=log_vjp,
+    prepare_s8=prepare_log,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)

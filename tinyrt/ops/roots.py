@@ -1,0 +1,143 @@
+"""sqrt, rsqrt and square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT32_MAX,
+    rounding_divide_by_pot,
+    rounding_doubling_high_mul,
+    saturating_left_shift,
+)
+from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
+
+SPARE_BITS = 20
+"""Bits kept of a reciprocal root before it is brought to the output's scale."""
+
+
+def sqrt_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``sqrt(x)``; NaN below 0."""
+    del attrs
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt(x))
+
+
+def sqrt_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: ``grad / (2 y)``."""
+    del attrs, inputs
+    return (grad * 0.5 / output,)
+
+
+def rsqrt_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``1 / sqrt(x)``; infinite at 0, NaN below."""
+    del attrs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1 / np.sqrt(x))
+
+
+def rsqrt_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: ``-y**3 / 2``."""
+    del attrs, inputs
+    return (grad * output**3 * -0.5,)
+
+
+def square_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``x * x``."""
+    del attrs
+    return np.asarray(x * x)
+
+
+def square_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: ``2 x``."""
+    del attrs, output
+    return (grad * inputs[0] * 2.0,)
+
+
+def _inverse_root(n: int) -> tuple[int, int]:
+    """Mantissa and exponent of ``1 / sqrt(n)`` for a positive integer below 2**29.
+
+    TFLite's fixed-point Newton-Raphson iteration ``x <- (3 x - n x**3) / 2`` from 1, in Q3, on n
+    brought to [1/4, 1) by an even shift.
+    """
+    if n <= 1:
+        return INT32_MAX, 0
+    pairs = (32 - n.bit_length() - 1) // 2 - 1
+    shift = 11 - pairs
+    value = (n << (2 * pairs)) >> 1
+    half_value, half_three = int(rounding_divide_by_pot(value, 1)), (1 << 28) + (1 << 27)
+    x = 1 << 28
+    for _ in range(5):
+        square = rounding_doubling_high_mul(x, x)
+        cube = saturating_left_shift(rounding_doubling_high_mul(square, x), 6)
+        step = rounding_doubling_high_mul(half_three, x) - rounding_doubling_high_mul(
+            half_value, cube
+        )
+        x = int(saturating_left_shift(step, 3))
+    half_root_of_two = 1518500250
+    mult = int(rounding_doubling_high_mul(x, half_root_of_two))
+    return (mult << -shift, 0) if shift < 0 else (mult, -shift)
+
+
+def prepare_rsqrt(node: BoundNode) -> LutS8:
+    """TFLite's fixed-point root of every int8 value; the greatest output at 0 and below."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    mult, shift = multiplier(1.0 / float(np.sqrt(x_scale) * y_scale))
+    outputs = [INT8_MAX] * 256
+    for i, centred in enumerate(input_values() - x_zp):
+        if centred > 0:
+            root, exponent = _inverse_root(int(centred))
+            raised = rescale(np.asarray(1), root, exponent + SPARE_BITS)
+            outputs[i] = int(rescale(raised, mult, shift - SPARE_BITS)) + y_zp
+    return LutS8.of(outputs)
+
+
+SQRT = OpSpec(
+    name="sqrt",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=sqrt_ref,
+    vjp=sqrt_vjp,
+)
+
+RSQRT = OpSpec(
+    name="rsqrt",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=rsqrt_ref,
+    vjp=rsqrt_vjp,
+    prepare_s8=prepare_rsqrt,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)
+
+SQUARE = OpSpec(
+    name="square",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=square_ref,
+    vjp=square_vjp,
+)

@@ -1,0 +1,32 @@
+"""floor, ceil and round: to whole numbers, in float."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tinyrt.ops.lut import infer_float
+from tinyrt.ops.sign import no_vjp
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+
+
+def _ref_f32(function: Any, attrs: NoAttrs, x: Array) -> Array:
+    del attrs
+    return np.asarray(function(x))
+
+
+FLOOR, CEIL, ROUND = (
+    OpSpec(
+        name=name,
+        attrs=NoAttrs,
+        arity=(1, 1),
+        infer=infer_float,
+        quant=Quant.FLOAT_ONLY,
+        ref_f32=partial(_ref_f32, function),
+        vjp=no_vjp,
+    )
+    # NumPy rounds halves to even, as TFLite does.
+    for name, function in (("floor", np.floor), ("ceil", np.ceil), ("round", np.round))
+)

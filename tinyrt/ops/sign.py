@@ -1,0 +1,103 @@
+"""abs, neg and sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.function import constant
+from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
+
+
+def abs_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``|x|``."""
+    del attrs
+    return np.asarray(np.abs(x))
+
+
+def abs_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: times its sign."""
+    del attrs, output
+    return (grad * np.sign(constant(inputs[0])),)
+
+
+def prepare_abs(node: BoundNode) -> LutS8:
+    """``requant(|x - x_zp|) + y_zp`` for every int8 value."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    magnitude = np.abs(input_values() - x_zp)
+    if x_scale == y_scale:
+        return LutS8.of(magnitude + y_zp)
+    return LutS8.of(rescale(magnitude, *multiplier(float(x_scale / y_scale))) + y_zp)
+
+
+def neg_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``-x``."""
+    del attrs
+    return np.asarray(-x)
+
+
+def neg_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: the output's, negated."""
+    del attrs, inputs, output
+    return (-grad,)
+
+
+def sign_ref(attrs: NoAttrs, x: Array) -> Array:
+    """-1, 0 or 1."""
+    del attrs
+    return np.asarray(np.sign(x))
+
+
+def no_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: 0, as for every function that is constant between its steps."""
+    del attrs, inputs, output
+    return (grad * 0.0,)
+
+
+ABS = OpSpec(
+    name="abs",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
+    sweep=elementwise,
+    ref_f32=abs_ref,
+    vjp=abs_vjp,
+    prepare_s8=prepare_abs,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
+)
+
+NEG = OpSpec(
+    name="neg",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=neg_ref,
+    vjp=neg_vjp,
+)
+
+SIGN = OpSpec(
+    name="sign",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=sign_ref,
+    vjp=no_vjp,
+)

@@ -1,0 +1,63 @@
+"""sin and cos, in float."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.ops.function import Function
+from tinyrt.ops.lut import infer_float
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+
+
+def sin_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``sin(x)``, x in radians."""
+    del attrs
+    return np.asarray(np.sin(x))
+
+
+def sin_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: times its cosine."""
+    del output
+    return (grad * _COS(attrs, inputs[0]),)
+
+
+def cos_ref(attrs: NoAttrs, x: Array) -> Array:
+    """``cos(x)``, x in radians."""
+    del attrs
+    return np.asarray(np.cos(x))
+
+
+def cos_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradient of x: times minus its sine."""
+    del output
+    return (-grad * _SIN(attrs, inputs[0]),)
+
+
+_SIN = Function("sin", sin_ref, sin_vjp)
+_COS = Function("cos", cos_ref, cos_vjp)
+
+SIN = OpSpec(
+    name="sin",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=sin_ref,
+    vjp=sin_vjp,
+)
+
+COS = OpSpec(
+    name="cos",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=cos_ref,
+    vjp=cos_vjp,
+)
