@@ -174,10 +174,12 @@ def lines_of(window: Window) -> tuple[int, int]:
     The kernel computes two points of a line at once: lines go along the axis that wastes least.
     """
 
-    def pairs(lines: int, points: int) -> tuple[int, int]:
-        return window.out[lines] * -(-window.out[points] // 2), window.out[lines]
+    def cost(axes: tuple[int, int]) -> tuple[int, int, int]:
+        lines, points = axes
+        pairs = window.out[lines] * -(-window.out[points] // 2)
+        return pairs, window.out[lines], window.kernel[lines]
 
-    return min(((0, 1), (1, 0)), key=lambda axes: pairs(*axes))
+    return min(((0, 1), (1, 0)), key=cost)
 
 
 def turned(window: Window) -> Window:

@@ -10,15 +10,8 @@
 /** Channels of a block: int16 lanes of a vector. */
 #define TINYRT_LANES 8
 
-/** Even and odd channels of two points. */
-typedef struct {
-    int32x4_t a_even;
-    int32x4_t a_odd;
-    int32x4_t b_even;
-    int32x4_t b_odd;
-} tinyrt_mve_sums;
-
-/** What all points of a block of channels share. The assembly below knows the offsets. */
+/** What all points of a block of channels share, and how the loop over points walks. The assembly
+ *  below knows the offsets. */
 typedef struct {
     int32x4_t mult_even;
     int32x4_t mult_odd;
@@ -26,198 +19,232 @@ typedef struct {
     int32x4_t right_odd;
     int32x4_t left_even;
     int32x4_t left_odd;
+    int32x4_t bias_even;
+    int32x4_t bias_odd;
     int16x8_t act_min;
     int16x8_t act_max;
+    const int8_t *w;
+    int32_t x_pair; /* from the first of two points to the second */
     int32_t y_zp;
     uint32_t lanes;
+    int32_t y_pair;
+    int32_t y_next;
+    int32_t tap_step;
+    int32_t line_step; /* from behind a line's last tap to the next line */
+    int32_t lines;
+    int32_t tap_pairs;
+    int32_t single_taps;
+    int32_t x_next; /* from behind the last line to the next two points */
 } tinyrt_mve_block;
 
 #if TINYRT_MVE_ASM
 
-/* The compiler sums up in an order of its own, and spills. */
+/* The compiler sums up in an order of its own, and spills. q0 has a tap's weights, q1 and q2 are
+ * the sums of a pair of taps, q4 to q7 those of the window: even and odd channels of both points.
+ */
 
-/** Widens the sums q1 and q2 and adds them to those of the points a and b. */
-#define TINYRT_MVE_WIDEN                                                                           \
-    "vmovlb.s16 q3, q1\n"                                                                          \
-    "vmovlt.s16 q1, q1\n"                                                                          \
-    "vadd.i32 %q[a_even], %q[a_even], q3\n"                                                        \
-    "vadd.i32 %q[a_odd], %q[a_odd], q1\n"                                                          \
-    "vmovlb.s16 q3, q2\n"                                                                          \
-    "vmovlt.s16 q2, q2\n"                                                                          \
-    "vadd.i32 %q[b_even], %q[b_even], q3\n"                                                        \
-    "vadd.i32 %q[b_odd], %q[b_odd], q2\n"
-
-#define TINYRT_MVE_FIRST_TAP(w, x)                                                                 \
-    "vldrb.s16 q0, [%[w], #" w "]\n"                                                               \
-    "vldrb.s16 q1, [%[a], #" x "]\n"                                                               \
-    "vldrb.s16 q2, [%[b], #" x "]\n"                                                               \
+#define TINYRT_MVE_FIRST_TAP                                                                       \
+    "vldrb.s16 q0, [%[w]], #8\n"                                                                   \
+    "vldrb.s16 q1, [%[a]]\n"                                                                       \
+    "vldrb.s16 q2, [%[b]]\n"                                                                       \
     "vmul.i16 q1, q1, q0\n"                                                                        \
     "vmul.i16 q2, q2, q0\n"
 
-#define TINYRT_MVE_SECOND_TAP(w, x)                                                                \
-    "vldrb.s16 q0, [%[w], #" w "]\n"                                                               \
-    "vldrb.s16 q3, [%[a], #" x "]\n"                                                               \
+#define TINYRT_MVE_SECOND_TAP                                                                      \
+    "vldrb.s16 q0, [%[w]], #8\n"                                                                   \
+    "vldrb.s16 q3, [%[a]]\n"                                                                       \
     "vmul.i16 q3, q3, q0\n"                                                                        \
     "vadd.i16 q1, q1, q3\n"                                                                        \
-    "vldrb.s16 q3, [%[b], #" x "]\n"                                                               \
+    "vldrb.s16 q3, [%[b]]\n"                                                                       \
     "vmul.i16 q3, q3, q0\n"                                                                        \
     "vadd.i16 q2, q2, q3\n"
 
-#define TINYRT_MVE_NEXT_LINE                                                                       \
-    "add %[a], %[line]\n"                                                                          \
-    "add %[b], %[line]\n"
+#define TINYRT_MVE_WIDEN                                                                           \
+    "vmovlb.s16 q3, q1\n"                                                                          \
+    "vmovlt.s16 q1, q1\n"                                                                          \
+    "vadd.i32 q4, q4, q3\n"                                                                        \
+    "vadd.i32 q5, q5, q1\n"                                                                        \
+    "vmovlb.s16 q3, q2\n"                                                                          \
+    "vmovlt.s16 q2, q2\n"                                                                          \
+    "vadd.i32 q6, q6, q3\n"                                                                        \
+    "vadd.i32 q7, q7, q2\n"
 
-#define TINYRT_MVE_SUMS(s)                                                                         \
-    [a_even] "+w"((s)->a_even), [a_odd] "+w"((s)->a_odd), [b_even] "+w"((s)->b_even),              \
-        [b_odd] "+w"((s)->b_odd)
+#define TINYRT_MVE_ADVANCE                                                                         \
+    "add %[a], %[step]\n"                                                                          \
+    "add %[b], %[step]\n"
 
-/** Adds a 3x3 window to the sums; line: bytes from one line to the next. */
-static inline void tinyrt_mve_taps_3x3(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                       const int8_t *w, int32_t line) {
-    __asm volatile(
-        TINYRT_MVE_FIRST_TAP("0", "0") TINYRT_MVE_SECOND_TAP(
-            "8", "8") TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_TAP("16", "16")
-            TINYRT_MVE_NEXT_LINE TINYRT_MVE_SECOND_TAP("24", "0")
-                TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_TAP("32", "8") TINYRT_MVE_SECOND_TAP("40", "16")
-                    TINYRT_MVE_WIDEN TINYRT_MVE_NEXT_LINE TINYRT_MVE_FIRST_TAP("48", "0")
-                        TINYRT_MVE_SECOND_TAP("56", "8")
-                            TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_TAP("64", "16") TINYRT_MVE_WIDEN
-        : TINYRT_MVE_SUMS(sums), [a] "+l"(a), [b] "+l"(b)
-        : [w] "l"(w), [line] "r"(line)
-        : "q0", "q1", "q2", "q3", "memory");
-}
+/** The window's taps, line by line. */
+#define TINYRT_MVE_TAPS                                                                            \
+    "2:\n"                                                                                         \
+    "ldr %[t], [%[block], #196]\n"                                                                 \
+    "wls lr, %[t], 4f\n"                                                                           \
+    "3:\n" TINYRT_MVE_FIRST_TAP TINYRT_MVE_ADVANCE TINYRT_MVE_SECOND_TAP                           \
+        TINYRT_MVE_ADVANCE TINYRT_MVE_WIDEN "le lr, 3b\n"                                          \
+    "4:\n"                                                                                         \
+    "ldr %[t], [%[block], #200]\n"                                                                 \
+    "wls lr, %[t], 6f\n"                                                                           \
+    "5:\n" TINYRT_MVE_FIRST_TAP TINYRT_MVE_ADVANCE TINYRT_MVE_WIDEN "le lr, 5b\n"                  \
+    "6:\n"                                                                                         \
+    "ldr %[t], [%[block], #188]\n"                                                                 \
+    "add %[a], %[t]\n"                                                                             \
+    "add %[b], %[t]\n"                                                                             \
+    "subs %[lines], #1\n"                                                                          \
+    "bne 2b\n"
 
-/** Adds two taps, step bytes apart, to the sums. */
-static inline void tinyrt_mve_two_taps(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                       const int8_t *w, int32_t step) {
-    __asm volatile(TINYRT_MVE_FIRST_TAP("0", "0") "add %[a], %[step]\n"
-                                                  "add %[b], %[step]\n" TINYRT_MVE_SECOND_TAP(
-                                                      "8", "0") TINYRT_MVE_WIDEN
-                   : TINYRT_MVE_SUMS(sums), [a] "+l"(a), [b] "+l"(b)
-                   : [w] "l"(w), [step] "r"(step)
-                   : "q0", "q1", "q2", "q3", "memory");
-}
+/** The same for 3x3 taps that lie side by side. */
+#define TINYRT_MVE_TAP_3X3(q, x, offset) "vldrb.s16 " q ", [%[" x "], #" offset "]\n"
 
-/** Adds one tap to the sums. */
-static inline void tinyrt_mve_one_tap(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                      const int8_t *w) {
-    __asm volatile(TINYRT_MVE_FIRST_TAP("0", "0") TINYRT_MVE_WIDEN
-                   : TINYRT_MVE_SUMS(sums)
-                   : [a] "l"(a), [b] "l"(b), [w] "l"(w)
-                   : "q0", "q1", "q2", "q3", "memory");
-}
+#define TINYRT_MVE_FIRST_3X3(w, x)                                                                 \
+    TINYRT_MVE_TAP_3X3("q0", "w", w)                                                               \
+    TINYRT_MVE_TAP_3X3("q1", "a", x)                                                               \
+    TINYRT_MVE_TAP_3X3("q2", "b", x)                                                               \
+    "vmul.i16 q1, q1, q0\n"                                                                        \
+    "vmul.i16 q2, q2, q0\n"
 
-/** See tinyrt_mve_requantise_positive. */
-#define TINYRT_MVE_HALF_POSITIVE(half, left, right, mult)                                          \
+#define TINYRT_MVE_SECOND_3X3(w, x)                                                                \
+    TINYRT_MVE_TAP_3X3("q0", "w", w)                                                               \
+    TINYRT_MVE_TAP_3X3("q3", "a", x)                                                               \
+    "vmul.i16 q3, q3, q0\n"                                                                        \
+    "vadd.i16 q1, q1, q3\n" TINYRT_MVE_TAP_3X3("q3", "b", x) "vmul.i16 q3, q3, q0\n"               \
+                                                             "vadd.i16 q2, q2, q3\n"
+
+#define TINYRT_MVE_TAPS_3X3                                                                        \
+    TINYRT_MVE_FIRST_3X3("0", "0")                                                                 \
+    TINYRT_MVE_SECOND_3X3("8", "8")                                                                \
+    TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_3X3("16", "16")                                              \
+        TINYRT_MVE_ADVANCE TINYRT_MVE_SECOND_3X3("24", "0")                                        \
+            TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_3X3("32", "8") TINYRT_MVE_SECOND_3X3("40", "16")     \
+                TINYRT_MVE_WIDEN TINYRT_MVE_ADVANCE TINYRT_MVE_FIRST_3X3("48", "0")                \
+                    TINYRT_MVE_SECOND_3X3("56", "8")                                               \
+                        TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_3X3("64", "16") TINYRT_MVE_WIDEN
+
+/** Requantises the even or the odd channels of both points, without rounding what is negative as it
+ *  must be: fit where results below 0 are clamped. */
+#define TINYRT_MVE_SCALE_POSITIVE(a, b, mult, right)                                               \
     "vldrw.32 q0, [%[block], #" mult "]\n"                                                         \
     "vldrw.32 q1, [%[block], #" right "]\n"                                                        \
-    "vqrdmulh.s32 %q[a_" half "], %q[a_" half "], q0\n"                                            \
-    "vqrdmulh.s32 %q[b_" half "], %q[b_" half "], q0\n"                                            \
-    "vrshl.s32 %q[a_" half "], %q[a_" half "], q1\n"                                               \
-    "vrshl.s32 %q[b_" half "], %q[b_" half "], q1\n"
+    "vqrdmulh.s32 " a ", " a ", q0\n"                                                              \
+    "vqrdmulh.s32 " b ", " b ", q0\n"                                                              \
+    "vrshl.s32 " a ", " a ", q1\n"                                                                 \
+    "vrshl.s32 " b ", " b ", q1\n"
 
-/** See tinyrt_mve_requantise. */
-#define TINYRT_MVE_HALF_ANY(half, left, right, mult)                                               \
+/** The same, for any results and exponents. */
+#define TINYRT_MVE_SCALE(a, b, mult, right, left)                                                  \
     "vldrw.32 q2, [%[block], #" left "]\n"                                                         \
     "vldrw.32 q0, [%[block], #" mult "]\n"                                                         \
     "vldrw.32 q1, [%[block], #" right "]\n"                                                        \
-    "vshl.s32 %q[a_" half "], %q[a_" half "], q2\n"                                                \
-    "vshl.s32 %q[b_" half "], %q[b_" half "], q2\n"                                                \
-    "vqrdmulh.s32 %q[a_" half "], %q[a_" half "], q0\n"                                            \
-    "vqrdmulh.s32 %q[b_" half "], %q[b_" half "], q0\n"                                            \
-    "vand q2, %q[a_" half "], q1\n"                                                                \
-    "vand q3, %q[b_" half "], q1\n"                                                                \
+    "vshl.s32 " a ", " a ", q2\n"                                                                  \
+    "vshl.s32 " b ", " b ", q2\n"                                                                  \
+    "vqrdmulh.s32 " a ", " a ", q0\n"                                                              \
+    "vqrdmulh.s32 " b ", " b ", q0\n"                                                              \
+    "vand q2, " a ", q1\n"                                                                         \
+    "vand q3, " b ", q1\n"                                                                         \
     "vshr.s32 q2, q2, #31\n"                                                                       \
     "vshr.s32 q3, q3, #31\n"                                                                       \
-    "vqadd.s32 %q[a_" half "], %q[a_" half "], q2\n"                                               \
-    "vqadd.s32 %q[b_" half "], %q[b_" half "], q3\n"                                               \
-    "vrshl.s32 %q[a_" half "], %q[a_" half "], q1\n"                                               \
-    "vrshl.s32 %q[b_" half "], %q[b_" half "], q1\n"
+    "vqadd.s32 " a ", " a ", q2\n"                                                                 \
+    "vqadd.s32 " b ", " b ", q3\n"                                                                 \
+    "vrshl.s32 " a ", " a ", q1\n"                                                                 \
+    "vrshl.s32 " b ", " b ", q1\n"
 
-#define TINYRT_MVE_FINISH(half_of)                                                                 \
-    __asm volatile(half_of("even", "64", "32", "0") half_of(                                       \
-                       "odd", "80", "48", "16") "vqmovnb.s32 q0, %q[a_even]\n"                     \
-                                                "vqmovnb.s32 q1, %q[b_even]\n"                     \
-                                                "vqmovnt.s32 q0, %q[a_odd]\n"                      \
-                                                "vqmovnt.s32 q1, %q[b_odd]\n"                      \
-                                                "vldrw.32 q2, [%[block], #96]\n"                   \
-                                                "vldrw.32 q3, [%[block], #112]\n"                  \
-                                                "ldrd %[y_zp], %[lanes], [%[block], #128]\n"       \
-                                                "vqadd.s16 q0, q0, %[y_zp]\n"                      \
-                                                "vqadd.s16 q1, q1, %[y_zp]\n"                      \
-                                                "vmsr p0, %[lanes]\n"                              \
-                                                "vmax.s16 q0, q0, q2\n"                            \
-                                                "vmax.s16 q1, q1, q2\n"                            \
-                                                "vmin.s16 q0, q0, q3\n"                            \
-                                                "vmin.s16 q1, q1, q3\n"                            \
-                                                "vpstt\n"                                          \
-                                                "vstrbt.16 q0, [%[y_a]]\n"                         \
-                                                "vstrbt.16 q1, [%[y_b]]\n"                         \
-                   : TINYRT_MVE_SUMS(sums), [y_zp] "=&r"(y_zp), [lanes] "=&r"(lanes)               \
-                   : [block] "r"(block), [y_a] "l"(y_a), [y_b] "l"(y_b)                            \
-                   : "q0", "q1", "q2", "q3", "memory")
-
-/** Writes the outputs of both points. */
-static inline void tinyrt_mve_finish(const tinyrt_mve_block *block, int32_t only_positive,
-                                     tinyrt_mve_sums *sums, int8_t *y_a, int8_t *y_b) {
-    uint32_t lanes;
-    int32_t y_zp;
-    if (only_positive) {
-        TINYRT_MVE_FINISH(TINYRT_MVE_HALF_POSITIVE);
-    } else {
-        TINYRT_MVE_FINISH(TINYRT_MVE_HALF_ANY);
-    }
+/** Computes pairs > 0 pairs of points; a is the first tap of the first one. is_3x3: the window is
+ *  3x3, its taps lie side by side, and line_step and x_next count from a line's first tap. */
+static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int32_t is_3x3,
+                                          int32_t only_positive, int32_t pairs, const int8_t *a,
+                                          int8_t *y) {
+    const int8_t *b, *w;
+    int32_t step, lines, t;
+    __asm volatile(
+        "1:\n"
+        "vldrw.32 q4, [%[block], #96]\n"
+        "vldrw.32 q5, [%[block], #112]\n"
+        "ldrd %[w], %[b], [%[block], #160]\n"
+        "vmov q6, q4\n"
+        "vmov q7, q5\n"
+        "add %[b], %[a]\n"
+        "cmp %[is_3x3], #0\n"
+        "beq 7f\n"
+        "ldr %[step], [%[block], #188]\n" TINYRT_MVE_TAPS_3X3 "b 8f\n"
+        "7:\n"
+        "ldr %[step], [%[block], #184]\n"
+        "ldr %[lines], [%[block], #192]\n" TINYRT_MVE_TAPS "8:\n"
+        "cmp %[only_positive], #0\n"
+        "beq 9f\n" TINYRT_MVE_SCALE_POSITIVE("q4", "q6", "0", "32") TINYRT_MVE_SCALE_POSITIVE(
+            "q5", "q7", "16",
+            "48") "b 10f\n"
+                  "9:\n" TINYRT_MVE_SCALE("q4", "q6", "0", "32", "64") TINYRT_MVE_SCALE(
+                      "q5", "q7", "16", "48", "80") "10:\n"
+                                                    "vqmovnb.s32 q0, q4\n"
+                                                    "vqmovnb.s32 q1, q6\n"
+                                                    "vqmovnt.s32 q0, q5\n"
+                                                    "vqmovnt.s32 q1, q7\n"
+                                                    "vldrw.32 q2, [%[block], #128]\n"
+                                                    "vldrw.32 q3, [%[block], #144]\n"
+                                                    "ldrd %[t], %[lines], [%[block], #168]\n"
+                                                    "vqadd.s16 q0, q0, %[t]\n"
+                                                    "vqadd.s16 q1, q1, %[t]\n"
+                                                    "vmsr p0, %[lines]\n"
+                                                    "vmax.s16 q0, q0, q2\n"
+                                                    "vmax.s16 q1, q1, q2\n"
+                                                    "ldrd %[b], %[step], [%[block], #176]\n"
+                                                    "vmin.s16 q0, q0, q3\n"
+                                                    "vmin.s16 q1, q1, q3\n"
+                                                    "add %[b], %[y]\n"
+                                                    "ldr %[t], [%[block], #204]\n"
+                                                    "vpstt\n"
+                                                    "vstrbt.16 q0, [%[y]]\n"
+                                                    "vstrbt.16 q1, [%[b]]\n"
+                                                    "add %[y], %[step]\n"
+                                                    "add %[a], %[t]\n"
+                                                    "subs %[pairs], #1\n"
+                                                    "bne 1b\n"
+        : [a] "+l"(a), [y] "+l"(y), [pairs] "+r"(pairs), [b] "=&l"(b), [w] "=&l"(w),
+          [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)
+        : [block] "r"(block), [is_3x3] "r"(is_3x3), [only_positive] "r"(only_positive)
+        : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "memory");
 }
 
 #else
-
-static inline void tinyrt_mve_widen(tinyrt_mve_sums *sums, int16x8_t a, int16x8_t b) {
-    sums->a_even = vaddq_s32(sums->a_even, vmovlbq_s16(a));
-    sums->a_odd = vaddq_s32(sums->a_odd, vmovltq_s16(a));
-    sums->b_even = vaddq_s32(sums->b_even, vmovlbq_s16(b));
-    sums->b_odd = vaddq_s32(sums->b_odd, vmovltq_s16(b));
-}
-
-static inline void tinyrt_mve_one_tap(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                      const int8_t *w) {
-    const int16x8_t tap = vldrbq_s16(w);
-    tinyrt_mve_widen(sums, vmulq_s16(vldrbq_s16(a), tap), vmulq_s16(vldrbq_s16(b), tap));
-}
-
-static inline void tinyrt_mve_two_taps(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                       const int8_t *w, int32_t step) {
-    tinyrt_mve_one_tap(sums, a, b, w);
-    tinyrt_mve_one_tap(sums, a + step, b + step, w + TINYRT_LANES);
-}
-
-static inline void tinyrt_mve_taps_3x3(tinyrt_mve_sums *sums, const int8_t *a, const int8_t *b,
-                                       const int8_t *w, int32_t line) {
-    for (int32_t tap = 0; tap < 9; ++tap) {
-        const int32_t at = tap / 3 * line + tap % 3 * TINYRT_LANES;
-        tinyrt_mve_one_tap(sums, a + at, b + at, w + tap * TINYRT_LANES);
-    }
-}
 
 static inline int32x4_t tinyrt_mve_scale(int32x4_t value, int32x4_t left, int32x4_t right,
                                          int32x4_t mult) {
     return tinyrt_mve_rounding_shift_right(vqrdmulhq_s32(vshlq_s32(value, left), mult), right);
 }
 
-static inline void tinyrt_mve_store(const tinyrt_mve_block *block, int32x4_t even, int32x4_t odd,
-                                    int8_t *y) {
+/** Returns where x is behind the last line. */
+static inline const int8_t *tinyrt_mve_point(const tinyrt_mve_block *block, const int8_t *x,
+                                             int8_t *y) {
+    const int8_t *w = block->w;
+    int32x4_t even = block->bias_even;
+    int32x4_t odd = block->bias_odd;
+    for (int32_t line = 0; line < block->lines; ++line) {
+        for (int32_t tap = 2 * block->tap_pairs + block->single_taps; tap > 0; --tap) {
+            const int16x8_t product = vmulq_s16(vldrbq_s16(x), vldrbq_s16(w));
+            even = vaddq_s32(even, vmovlbq_s16(product));
+            odd = vaddq_s32(odd, vmovltq_s16(product));
+            x += block->tap_step;
+            w += TINYRT_LANES;
+        }
+        x += block->line_step;
+    }
     even = tinyrt_mve_scale(even, block->left_even, block->right_even, block->mult_even);
     odd = tinyrt_mve_scale(odd, block->left_odd, block->right_odd, block->mult_odd);
     int16x8_t value = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
     value = vqaddq_n_s16(value, (int16_t)block->y_zp);
     value = vminq_s16(vmaxq_s16(value, block->act_min), block->act_max);
     vstrbq_p_s16(y, value, (mve_pred16_t)block->lanes);
+    return x;
 }
 
-static inline void tinyrt_mve_finish(const tinyrt_mve_block *block, int32_t only_positive,
-                                     tinyrt_mve_sums *sums, int8_t *y_a, int8_t *y_b) {
+static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int32_t is_3x3,
+                                          int32_t only_positive, int32_t pairs, const int8_t *a,
+                                          int8_t *y) {
+    (void)is_3x3;
     (void)only_positive;
-    tinyrt_mve_store(block, sums->a_even, sums->a_odd, y_a);
-    tinyrt_mve_store(block, sums->b_even, sums->b_odd, y_b);
+    for (; pairs > 0; --pairs) {
+        tinyrt_mve_point(block, a + block->x_pair, y + block->y_pair);
+        a = tinyrt_mve_point(block, a, y) + block->x_next;
+        y += block->y_next;
+    }
 }
 
 #endif

@@ -3,15 +3,42 @@
 #include "tinyrt_mve_memory.h"
 #include "tinyrt_mve_taps.h"
 
-/** One block of channels: its constants, and how its points lie in scratch. */
-typedef struct {
-    tinyrt_mve_block shared;
-    const int8_t *w;
-    const int32_t *bias;
-    int32_t line_bytes;
-} tinyrt_block;
+/** Bytes that the copy of one input line has. */
+static int32_t line_bytes_of(const tinyrt_depthwise_conv2d_s8_params *p) {
+    const tinyrt_window *window = &p->window;
+    const int32_t reach =
+        (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w;
+    return (reach + 1) * TINYRT_LANES;
+}
 
-static void load_requant(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c,
+/** Whether the loop for a window of 3x3 taps side by side can be taken. */
+static int is_3x3(const tinyrt_depthwise_conv2d_s8_params *p) {
+    const tinyrt_window *window = &p->window;
+    return TINYRT_MVE_ASM && window->kernel_h == 3 && window->kernel_w == 3 &&
+           window->dilation_h == 1 && window->dilation_w == 1 && p->tap_pairs;
+}
+
+/** What does not depend on channels. */
+static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block) {
+    const tinyrt_window *window = &p->window;
+    const int32_t line = window->dilation_h * line_bytes_of(p);
+    const int32_t taps = is_3x3(p) ? 0 : window->kernel_w;
+    const int32_t lines = is_3x3(p) ? 2 : window->kernel_h;
+    block->tap_step = window->dilation_w * TINYRT_LANES;
+    block->line_step = line - taps * block->tap_step;
+    block->lines = window->kernel_h;
+    block->tap_pairs = p->tap_pairs ? window->kernel_w / 2 : 0;
+    block->single_taps = window->kernel_w - 2 * block->tap_pairs;
+    block->x_pair = window->stride_w * TINYRT_LANES;
+    block->x_next = 2 * block->x_pair - lines * line;
+    block->y_pair = p->y_point_step;
+    block->y_next = 2 * p->y_point_step;
+    block->y_zp = p->requant.y_zp;
+    block->act_min = vdupq_n_s16((int16_t)p->requant.act_min);
+    block->act_max = vdupq_n_s16((int16_t)p->requant.act_max);
+}
+
+static void set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int32_t *bias,
                          tinyrt_mve_block *block) {
     const int32_t *const mult = p->requant.mult + c * p->requant.step;
     const int8_t *const shift = p->requant.shift + c * p->requant.step;
@@ -24,106 +51,96 @@ static void load_requant(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c,
     block->right_odd = vminq_s32(odd, zero);
     block->left_even = vmaxq_s32(even, zero);
     block->left_odd = vmaxq_s32(odd, zero);
+    block->bias_even = vldrwq_s32(bias + c);
+    block->bias_odd = vldrwq_s32(bias + c + 4);
+    block->lanes = vctp16q((uint32_t)(p->y.c - c));
 }
 
-static inline void taps(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_sums *sums,
-                        const int8_t *a, const int8_t *b, const int8_t *w, int32_t line_bytes) {
-    const int32_t step = p->window.dilation_w * TINYRT_LANES;
-    for (int32_t k = 0; k < p->window.kernel_h; ++k) {
-        const int8_t *a_tap = a;
-        const int8_t *b_tap = b;
-        int32_t left = p->window.kernel_w;
-        for (; p->tap_pairs && left > 1; left -= 2) {
-            tinyrt_mve_two_taps(sums, a_tap, b_tap, w, step);
-            a_tap += 2 * step;
-            b_tap += 2 * step;
-            w += 2 * TINYRT_LANES;
+/** Copies eight channels of points that are step bytes apart, fewer where x has no more. */
+static void copy_points(const int8_t *x, int32_t step, int32_t points, int32_t channels,
+                        int8_t *scratch) {
+    if (channels >= TINYRT_LANES) {
+        for (; points > 0; --points) {
+            vstrbq_s16(scratch, vldrbq_s16(x));
+            x += step;
+            scratch += TINYRT_LANES;
         }
-        for (; left > 0; --left) {
-            tinyrt_mve_one_tap(sums, a_tap, b_tap, w);
-            a_tap += step;
-            b_tap += step;
-            w += TINYRT_LANES;
-        }
-        a += line_bytes * p->window.dilation_h;
-        b += line_bytes * p->window.dilation_h;
+        return;
+    }
+    for (; points > 0; --points) {
+        vstrbq_s16(scratch, vldrbq_z_s16(x, vctp16q((uint32_t)channels)));
+        x += step;
+        scratch += TINYRT_LANES;
     }
 }
 
-/** One output line: two points at a time, the last one twice where their number is odd. */
-static void output_line(const tinyrt_depthwise_conv2d_s8_params *p, const tinyrt_block *block,
-                        const int8_t *x, int8_t *y) {
-    const tinyrt_window *window = &p->window;
-    const int is_3x3 = window->kernel_h == 3 && window->kernel_w == 3 && window->dilation_h == 1 &&
-                       window->dilation_w == 1 && p->tap_pairs;
-    const int32_t line_bytes = block->line_bytes;
-    const int8_t *const w = block->w;
-    const int32_t y_step = p->y_point_step;
-    const int32_t only_positive = p->only_positive;
-    int32_t x_step = window->stride_w * TINYRT_LANES;
-    for (int32_t left = p->y.w; left > 0; left -= 2) {
-        x_step = left > 1 ? x_step : 0;
-        int8_t *const second = left > 1 ? y + y_step : y;
-        const int32x4_t even = vldrwq_s32(block->bias);
-        const int32x4_t odd = vldrwq_s32(block->bias + 4);
-        tinyrt_mve_sums sums = {even, odd, even, odd};
-        if (is_3x3) {
-            tinyrt_mve_taps_3x3(&sums, x, x + x_step, w, line_bytes);
-        } else {
-            taps(p, &sums, x, x + x_step, w, line_bytes);
-        }
-        tinyrt_mve_finish(&block->shared, only_positive, &sums, y, second);
-        x += 2 * x_step;
-        y += 2 * y_step;
-    }
-}
-
-/** Copies what a line's windows read of one input line, for the channels from c on. */
-static void copy_line(const tinyrt_depthwise_conv2d_s8_params *p, uint32_t lanes, int32_t c,
-                      const int8_t *x, int32_t points, int8_t *scratch) {
+/** Copies points of one input line where several output channels read one input channel. */
+static void spread_points(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int8_t *x,
+                          int32_t points, int8_t *scratch) {
     const int32_t multiplier = p->y.c / p->x.c;
+    for (int32_t i = 0; i < points; ++i) {
+        for (int32_t j = 0; j < TINYRT_LANES; ++j) {
+            const int32_t oc = c + j < p->y.c ? c + j : c;
+            *scratch++ = x[oc / multiplier];
+        }
+        x += p->x_point_step;
+    }
+}
+
+/** Copies what a line's windows read of one input line, for eight channels. */
+static void copy_line(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int8_t *x,
+                      int32_t points, int8_t *scratch) {
     const int32_t before = p->window.pad_left < points ? p->window.pad_left : points;
     const int32_t behind = points - before;
     const int32_t inside = behind < p->x.w ? behind : p->x.w;
     tinyrt_mve_fill(scratch, (int8_t)p->x_zp, before * TINYRT_LANES);
     scratch += before * TINYRT_LANES;
-    if (multiplier == 1) {
-        x += c;
-        for (int32_t i = 0; i < inside; ++i) {
-            vstrbq_s16(scratch, vldrbq_z_s16(x, (mve_pred16_t)lanes));
-            x += p->x_point_step;
-            scratch += TINYRT_LANES;
-        }
+    if (p->y.c == p->x.c) {
+        copy_points(x + c, p->x_point_step, inside, p->y.c - c, scratch);
     } else {
-        for (int32_t i = 0; i < inside; ++i) {
-            for (int32_t j = 0; j < TINYRT_LANES; ++j) {
-                const int32_t oc = c + j < p->y.c ? c + j : c;
-                *scratch++ = x[oc / multiplier];
-            }
-            x += p->x_point_step;
-        }
+        spread_points(p, c, x, inside, scratch);
     }
+    scratch += inside * TINYRT_LANES;
     tinyrt_mve_fill(scratch, (int8_t)p->x_zp, (behind - inside) * TINYRT_LANES);
 }
 
-/** Output lines [first, first + count) of one block of channels. */
-static void band(const tinyrt_depthwise_conv2d_s8_params *p, const tinyrt_block *block, int32_t c,
+/** One output line: pairs of points, the last one twice where their number is odd. */
+static void output_line(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block,
+                        const int8_t *x, int8_t *y) {
+    const int32_t pairs = p->y.w / 2;
+    const int32_t x_pair = block->x_pair;
+    const int32_t y_pair = block->y_pair;
+    if (pairs > 0) {
+        tinyrt_mve_point_pairs(block, is_3x3(p), p->only_positive, pairs, x, y);
+    }
+    if (p->y.w % 2 != 0) {
+        block->x_pair = 0;
+        block->y_pair = 0;
+        tinyrt_mve_point_pairs(block, is_3x3(p), p->only_positive, 1, x + 2 * pairs * x_pair,
+                               y + 2 * pairs * y_pair);
+        block->x_pair = x_pair;
+        block->y_pair = y_pair;
+    }
+}
+
+/** Output lines [first, first + count) of eight channels. */
+static void band(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block, int32_t c,
                  int32_t first, int32_t count, const int8_t *x, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
+    const int32_t line_bytes = line_bytes_of(p);
     const int32_t extent = (window->kernel_h - 1) * window->dilation_h + 1;
     const int32_t lines = (count - 1) * window->stride_h + extent;
     const int32_t top = first * window->stride_h - window->pad_top;
-    const int32_t points = block->line_bytes / TINYRT_LANES;
     for (int32_t i = 0; i < lines; ++i) {
-        int8_t *const copy = scratch + i * block->line_bytes;
+        int8_t *const copy = scratch + i * line_bytes;
         if (top + i >= 0 && top + i < p->x.h) {
-            copy_line(p, block->shared.lanes, c, x + (top + i) * p->x_line_step, points, copy);
+            copy_line(p, c, x + (top + i) * p->x_line_step, line_bytes / TINYRT_LANES, copy);
         } else {
-            tinyrt_mve_fill(copy, (int8_t)p->x_zp, block->line_bytes);
+            tinyrt_mve_fill(copy, (int8_t)p->x_zp, line_bytes);
         }
     }
     for (int32_t i = 0; i < count; ++i) {
-        const int8_t *const start = scratch + i * window->stride_h * block->line_bytes;
+        const int8_t *const start = scratch + i * window->stride_h * line_bytes;
         int8_t *const out = y + (first + i) * p->y_line_step + c;
         output_line(p, block, start, out);
     }
@@ -133,20 +150,13 @@ void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, cons
                                 const int8_t *w, const int32_t *bias, int8_t *scratch,
                                 int8_t *TINYRT_RESTRICT y) {
     const tinyrt_window *window = &p->window;
-    const int32_t taps_count = window->kernel_h * window->kernel_w;
-    const int32_t points =
-        (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w + 1;
-    tinyrt_block block;
-    block.line_bytes = points * TINYRT_LANES;
-    block.shared.y_zp = p->requant.y_zp;
-    block.shared.act_min = vdupq_n_s16((int16_t)p->requant.act_min);
-    block.shared.act_max = vdupq_n_s16((int16_t)p->requant.act_max);
+    const int32_t taps = window->kernel_h * window->kernel_w;
+    tinyrt_mve_block block;
+    set_walk(p, &block);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t c = 0; c < p->y.c; c += TINYRT_LANES) {
-            block.w = w + c * taps_count;
-            block.bias = bias + c;
-            block.shared.lanes = vctp16q((uint32_t)(p->y.c - c));
-            load_requant(p, c, &block.shared);
+            set_channels(p, c, bias, &block);
+            block.w = w + c * taps;
             for (int32_t first = 0; first < p->y.h; first += p->band) {
                 const int32_t rest = p->y.h - first;
                 band(p, &block, c, first, rest < p->band ? rest : p->band, x, scratch, y);
