@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tinyrt.bench import Result, bench_model
 from tinyrt.files import write_atomic
-from tinyrt.interpreter import BACKENDS
+from tinyrt.interpreter import BACKENDS, DEFAULT_BACKEND
 from tinyrt.interpreter.split import cores
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
@@ -53,10 +53,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--zoo", type=Path, default=os.environ.get("TINYRT_ZOO", "../shared"))
     parser.add_argument("--seconds", type=float, default=2.0, help="per engine and model")
-    parser.add_argument("--all", action="store_true", help="the reference backends too")
+    parser.add_argument("--all", action="store_true", help="every backend")
     parser.add_argument("-o", "--output", type=Path, help="a JSON file")
     options = parser.parse_args()
-    fast = [name for name in BACKENDS if name != "reference"]
     found: dict[str, list[Result]] = {}
     about = {"cpu": cpu(), "cores": cores(), "ai-edge-litert": version("ai-edge-litert")}
     print(", ".join(f"{key}: {value}" for key, value in about.items()), end=f"\n\n{HEADER}\n")
@@ -64,7 +63,7 @@ def main() -> None:
         found[name] = bench_model(
             Path(options.zoo) / "models" / f"{name}_int8.tflite",
             against=["litert", "litert-reference"] if options.all else ["litert"],
-            backends=list(BACKENDS) if options.all else fast,
+            backends=list(BACKENDS) if options.all else [DEFAULT_BACKEND],
             seconds=options.seconds,
         )
         print("\n".join(rows(name, found[name])), flush=True)

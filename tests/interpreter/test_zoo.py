@@ -35,7 +35,7 @@ def test_random_inputs_equal_the_device(zoo, name):
     np.testing.assert_array_equal(found, np.resize(expected, (len(repeated), *found.shape[1:])))
 
 
-@pytest.mark.parametrize("backend", sorted(BACKENDS))
+@pytest.mark.parametrize("backend", sorted(set(BACKENDS) - {"native"}))
 def test_every_backend_reports_ops_to_a_watcher(zoo, backend):
     path = zoo / "models" / "autoencoder_ad_int8.tflite"
     seen = []

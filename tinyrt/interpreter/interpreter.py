@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite_directory import Directory
 from tinyrt.convert.tflite_reader import map_file, parse_with_directory
 from tinyrt.errors import DataError, NotAllocatedError, UnsupportedError, error_context
-from tinyrt.interpreter import numba_backend, reference
+from tinyrt.interpreter import native_backend, numba_backend, reference
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.program import Prepare, Program
@@ -23,6 +23,7 @@ from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 
 BACKENDS: dict[str, Prepare] = {
+    "native": native_backend.prepare,
     "numba": numba_backend.prepare,
     "reference": reference.prepare,
 }

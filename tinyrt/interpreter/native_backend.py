@@ -1,0 +1,132 @@
+"""Backend ``native``: the model's exported C code, built for this host by the system's compiler.
+
+It is the code that a device runs, so its answers are the device's. One shared library per model
+and batch size lies in the user's cache, named after the hash of everything that it depends on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tinyrt.errors import ToolError, UnsupportedError
+from tinyrt.interpreter.program import Program, Tensors
+from tinyrt.ir import Graph
+
+CORE = "cortex-m3"
+"""The core whose kernels are portable C."""
+FLAGS = ("-std=c99", "-O3", "-march=native", "-fPIC", "-shared")
+COMPILERS = ("cc", "gcc", "clang")
+ALIGNMENT = 64
+
+
+def prepare(graph: Graph, tensors: Tensors) -> Program:
+    """Export, build where the cache has nothing, load.
+
+    Raises:
+        UnsupportedError: an op has no C kernel, or works on floats.
+        ToolError: there is no C compiler, or it failed.
+
+    """
+    # The exporter is only imported where C is written.
+    from tinyrt.export import export_graph
+
+    with tempfile.TemporaryDirectory(prefix="tinyrt-native-") as folder:
+        project = export_graph(graph, Path(folder) / "model", core=CORE)
+        library = ctypes.CDLL(str(_built(project.directory)))
+    return _Native(graph, tensors, getattr(library, f"{project.name}_invoke"), project.arena_bytes)
+
+
+class _Native:
+    """The model as one C function."""
+
+    def __init__(
+        self, graph: Graph, tensors: Tensors, invoke: ctypes._NamedFuncPointer, arena_bytes: int
+    ) -> None:
+        ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
+        self._arena = np.zeros(arena_bytes + ALIGNMENT, np.uint8)
+        self._tensors = ports
+        self._io = (ctypes.c_void_p * len(ports))(*(array.ctypes.data for array in ports))
+        base = self._arena.ctypes.data
+        self._place = ctypes.c_void_p(base + -base % ALIGNMENT)
+        invoke.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        self._invoke = invoke
+        self.packed_bytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+
+    def run(self) -> None:
+        """Run all ops."""
+        status = self._invoke(self._io, self._place)
+        if status:
+            raise ToolError(f"the compiled model returned {status}", expected="0")
+
+    def run_op(self, index: int) -> None:
+        """Refuse: the model is one function.
+
+        Raises:
+            UnsupportedError: always.
+
+        """
+        raise UnsupportedError(
+            f"backend native cannot stop at op {index}: it runs the whole model in one call",
+            hint="watch ops with another backend, which answers the same",
+        )
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: ``$TINYRT_CACHE``, else below the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / "native"
+
+
+def _built(project: Path) -> Path:
+    """The shared library of an exported project."""
+    compiler = next((c for c in COMPILERS if shutil.which(c)), None)
+    if compiler is None:
+        raise ToolError(
+            "there is no C compiler for backend native",
+            expected=f"one of {', '.join(COMPILERS)}",
+            hint="install one (apt install gcc), or choose backend 'numba'",
+        )
+    sources = sorted(p for p in project.rglob("*") if p.suffix in (".c", ".h"))
+    digest = hashlib.sha256(f"{_host(compiler)} {FLAGS}".encode())
+    for source in sources:
+        digest.update(f"{source.relative_to(project)}\n".encode() + source.read_bytes())
+    library = cache_folder() / f"{project.name}-{digest.hexdigest()[:32]}.so"
+    if not library.exists():
+        _build(compiler, project, [s for s in sources if s.suffix == ".c"], library)
+    return library
+
+
+def _build(compiler: str, project: Path, sources: list[Path], library: Path) -> None:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    handle, unfinished = tempfile.mkstemp(dir=library.parent, suffix=".so")
+    os.close(handle)
+    include = f"-I{project / 'tinyrt'}"
+    command = [compiler, *FLAGS, include, *map(str, sources), "-lm", "-o", unfinished]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        Path(unfinished).unlink()
+        raise ToolError(
+            f"{compiler} could not build the model: {done.stderr.strip()[:2000]}",
+            hint="choose backend 'numba'",
+        )
+    Path(unfinished).rename(library)
+
+
+@cache
+def _host(compiler: str) -> str:
+    """What a library depends on besides its sources: compiler and processor."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return f"{version.stdout} {platform.machine()} {platform.processor()} {features}"
