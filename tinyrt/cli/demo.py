@@ -162,7 +162,7 @@ def _train(seed: int) -> DigitsResult:
             seed=seed, on_epoch=lambda epoch: progress(epoch.number, epoch.epochs)
         )
     last = digits.history[-1]
-    ERR.print(f"      {last.number} epochs, test accuracy {tables.percent(last.test_accuracy)}")
+    ERR.print(f"      {last.number} epochs, test accuracy {tables.percent(last.score)}")
     return digits
 
 

@@ -4,117 +4,286 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.ops.spec import Array
+from tinyrt.errors import DataError
+from tinyrt.train.function import Array
 from tinyrt.train.tensor import Tensor
+
+State = dict[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parameters with a learning rate or weight decay of their own.
+
+    Attributes:
+        parameters: the leaves.
+        lr_scale: factor on the optimiser's learning rate.
+        weight_decay: in place of the optimiser's; None for that.
+
+    """
+
+    parameters: Sequence[Tensor]
+    lr_scale: float = 1.0
+    weight_decay: float | None = None
 
 
 class Optimizer(ABC):
     """Moves parameters along their gradients, in place.
 
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or groups of them.
         lr: learning rate; may be changed between steps.
+        weight_decay: how strongly weights are drawn to 0; each rule says in what way.
 
     Attributes:
         lr: learning rate of the next step.
+        steps: steps taken so far.
         state: per parameter, the arrays that its rule remembers, by name.
 
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
-        self.parameters = list(parameters)
-        self.lr = lr
-        self.state: list[dict[str, Array]] = [{} for _ in self.parameters]
+    def __init__(
+        self, parameters: Iterable[Tensor] | Iterable[Group], lr: float, weight_decay: float = 0.0
+    ) -> None:
+        self.lr, self.weight_decay = lr, weight_decay
+        given = list(parameters)
+        loose = [p for p in given if isinstance(p, Tensor)]
+        groups = [g for g in given if isinstance(g, Group)]
+        self._groups = [*groups, *([Group(loose)] if loose else [])]
+        self.parameters = [p for g in self._groups for p in g.parameters]
+        self.state: list[State] = [{} for _ in self.parameters]
         self.steps = 0
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         self.steps += 1
-        for parameter, state in zip(self.parameters, self.state, strict=True):
-            if parameter.grad is not None:
-                parameter.data -= self._change(parameter.data, parameter.grad, state)
+        states = iter(self.state)
+        for group in self._groups:
+            decay = self.weight_decay if group.weight_decay is None else group.weight_decay
+            for parameter, state in zip(group.parameters, states, strict=False):
+                if parameter.grad is not None:
+                    change = self._change(parameter.data, parameter.grad, state, decay)
+                    parameter.data -= (self.lr * group.lr_scale) * change
 
     def zero_grad(self) -> None:
         """Forget the gradients gathered so far."""
         for parameter in self.parameters:
             parameter.grad = None
 
+    def state_dict(self) -> State:
+        """Copies of all that the next step depends on, beside the parameters, by name."""
+        arrays = {f"{i}.{k}": a.copy() for i, s in enumerate(self.state) for k, a in s.items()}
+        return {"steps": np.asarray(self.steps), "lr": np.asarray(self.lr), **arrays}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Go on from where ``state_dict`` was taken.
+
+        Raises:
+            DataError: an array does not fit the parameter it belongs to.
+
+        """
+        found: list[State] = [{} for _ in self.parameters]
+        for key, array in state.items():
+            index, _, name = key.partition(".")
+            if not name:
+                continue
+            i = int(index)
+            if i >= len(found) or array.shape != self.parameters[i].shape:
+                raise DataError(
+                    f"optimiser state '{key}' of shape {array.shape} fits no parameter",
+                    expected=f"the state of {len(found)} parameters in this order",
+                )
+            found[i][name] = array.copy()
+        self.state, self.steps, self.lr = found, int(state["steps"]), float(state["lr"])
+
     @abstractmethod
-    def _change(self, data: Array, grad: Array, state: dict[str, Array]) -> Array:
-        """What to subtract from ``data``; ``state`` is this parameter's own, empty at first."""
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        """What to subtract from ``data``, per unit of learning rate; ``state`` starts empty."""
 
 
 class SGD(Optimizer):
     """Gradient descent with momentum (Polyak 1964): ``v = momentum * v + g``, ``w -= lr * v``.
 
+    Weight decay is an L2 penalty: ``g = grad + weight_decay * w``. With Nesterov's correction
+    (Sutskever et al. 2013) the step is ``g + momentum * v``.
+
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or groups of them.
         lr: learning rate.
         momentum: share of the last step that is kept, 0 for none.
-        weight_decay: L2 penalty, ``g = grad + weight_decay * w``.
+        nesterov: look ahead by the momentum.
+        weight_decay: strength of the penalty.
 
     """
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Tensor] | Iterable[Group],
         lr: float,
         *,
         momentum: float = 0.0,
+        nesterov: bool = False,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__(parameters, lr)
-        self.momentum, self.weight_decay = momentum, weight_decay
+        super().__init__(parameters, lr, weight_decay)
+        self.momentum, self.nesterov = momentum, nesterov
 
-    def _change(self, data: Array, grad: Array, state: dict[str, Array]) -> Array:
-        if self.weight_decay:
-            grad = grad + self.weight_decay * data
-        if self.momentum:
-            velocity = state.setdefault("velocity", np.zeros_like(data))
-            velocity *= self.momentum
-            velocity += grad
-            grad = velocity
-        return self.lr * grad
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        if decay:
+            grad = grad + decay * data
+        if not self.momentum:
+            return grad
+        velocity = _remembered(state, "velocity", data)
+        velocity *= self.momentum
+        velocity += grad
+        return grad + self.momentum * velocity if self.nesterov else velocity
 
 
 class Adam(Optimizer):
     """Adam (Kingma & Ba 2015, algorithm 1).
 
     ``m`` and ``v`` are running averages of the gradient and of its square, corrected for having
-    started at 0: ``w -= lr * m / (sqrt(v) + eps)``.
+    started at 0: ``w -= lr * m / (sqrt(v) + eps)``. Weight decay is an L2 penalty on the gradient.
 
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or groups of them.
         lr: learning rate.
         betas: how much of ``m`` and of ``v`` is kept at each step.
         eps: keeps the quotient finite.
+        weight_decay: strength of the penalty.
 
     """
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-3,
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        weight_decay: float = 0.0,
     ) -> None:
-        super().__init__(parameters, lr)
+        super().__init__(parameters, lr, weight_decay)
         self.betas, self.eps = betas, eps
 
-    def _change(self, data: Array, grad: Array, state: dict[str, Array]) -> Array:
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        return self._direction(data, grad + decay * data if decay else grad, state)
+
+    def _direction(self, data: Array, grad: Array, state: State) -> Array:
         beta1, beta2 = self.betas
-        m = state.setdefault("m", np.zeros_like(data))
-        v = state.setdefault("v", np.zeros_like(data))
+        m, v = _remembered(state, "m", data), _remembered(state, "v", data)
         m += (1 - beta1) * (grad - m)
         v += (1 - beta2) * (grad * grad - v)
-        unbiased_lr = self.lr / (1 - beta1**self.steps)
         root = np.sqrt(v / (1 - beta2**self.steps))
-        return unbiased_lr * m / (root + self.eps)
+        root += self.eps
+        return np.asarray(m / root / (1 - beta1**self.steps))
+
+
+class AdamW(Adam):
+    """Adam whose weight decay is apart from the gradient: ``w -= lr * weight_decay * w`` besides.
+
+    Loshchilov & Hutter 2019, "Decoupled Weight Decay Regularization".
+    """
+
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        direction = self._direction(data, grad, state)
+        return direction + decay * data if decay else direction
+
+
+class RMSProp(Optimizer):
+    """``v`` is a running average of the squared gradient: ``w -= lr * g / (sqrt(v) + eps)``.
+
+    Tieleman & Hinton 2012, lecture 6.5. Weight decay is an L2 penalty on the gradient.
+
+    Args:
+        parameters: the leaves to train, or groups of them.
+        lr: learning rate.
+        decay: how much of ``v`` is kept at each step.
+        eps: keeps the quotient finite.
+        weight_decay: strength of the penalty.
+
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor] | Iterable[Group],
+        lr: float = 1e-2,
+        *,
+        decay: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self.decay, self.eps = decay, eps
+
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        if decay:
+            grad = grad + decay * data
+        v = _remembered(state, "v", data)
+        v += (1 - self.decay) * (grad * grad - v)
+        return np.asarray(grad / (np.sqrt(v) + self.eps))
+
+
+class Lion(Optimizer):
+    """The sign of an average of gradient and momentum (Chen et al. 2023, algorithm 2).
+
+    ``w -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w)``, then ``m`` keeps ``beta2``
+    of itself. Wants a learning rate about ten times smaller than Adam's.
+
+    Args:
+        parameters: the leaves to train, or groups of them.
+        lr: learning rate.
+        betas: share of the momentum in the step, and what it keeps.
+        weight_decay: decoupled from the gradient.
+
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor] | Iterable[Group],
+        lr: float = 1e-4,
+        *,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self.betas = betas
+
+    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+        beta1, beta2 = self.betas
+        m = _remembered(state, "m", data)
+        direction = np.sign(beta1 * m + (1 - beta1) * grad)
+        m += (1 - beta2) * (grad - m)
+        return direction + decay * data if decay else direction
+
+
+def _remembered(state: State, name: str, like: Array) -> Array:
+    """The array of that name, zeros in the parameter's shape at first."""
+    if name not in state:
+        state[name] = np.zeros_like(like)
+    return state[name]
+
+
+def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
+    """Scale all gradients down so that their common Euclidean norm is at most ``max_norm``.
+
+    Pascanu, Mikolov & Bengio 2013.
+
+    Returns:
+        The norm before.
+
+    """
+    gradients = [(p, p.grad) for p in parameters if p.grad is not None]
+    norm = math.sqrt(sum(float(np.square(g).sum(dtype=np.float64)) for _, g in gradients))
+    if norm > max_norm:
+        for parameter, gradient in gradients:
+            parameter.grad = gradient * (max_norm / norm)
+    return norm
 
 
 def cosine_lr(step: int, steps: int, peak: float, warmup: int = 0) -> float:
@@ -126,3 +295,29 @@ def cosine_lr(step: int, steps: int, peak: float, warmup: int = 0) -> float:
         return peak * (step + 1) / warmup
     progress = (step - warmup) / max(1, steps - warmup)
     return 0.5 * peak * (1 + math.cos(math.pi * progress))
+
+
+def step_lr(step: int, start: float, every: int, factor: float = 0.1) -> float:
+    """Learning rate of step ``step``: multiplied by ``factor`` every ``every`` steps."""
+    return start * factor ** (step // every)
+
+
+def one_cycle_lr(step: int, steps: int, peak: float, rise: float = 0.3, low: float = 25.0) -> float:
+    """Learning rate of step ``step`` of ``steps``: up from ``peak / low``, down to nearly 0.
+
+    Smith & Topin 2018, "Super-Convergence", with half cosines both ways.
+
+    Args:
+        step: from 0.
+        steps: of the whole training.
+        peak: the greatest rate.
+        rise: share of the steps until the peak.
+        low: how many times smaller than the peak the rate starts; it ends ``low ** 2`` times.
+
+    """
+    top = max(1.0, rise * steps)
+    if step < top:
+        start, progress = peak / low, step / top
+    else:
+        start, progress = peak / low**2, 1 - (step - top) / max(1.0, steps - 1 - top)
+    return start + (peak - start) * 0.5 * (1 - math.cos(math.pi * progress))

@@ -10,8 +10,9 @@ import numpy as np
 
 from tinyrt.errors import ToolError
 from tinyrt.ir import Graph
-from tinyrt.ops.spec import Array
-from tinyrt.train.data import Labels, batches, shift_images, stratified_split
+from tinyrt.train.data import Labels, shift_images, stratified_split
+from tinyrt.train.fit import Epoch, FitConfig, fit
+from tinyrt.train.function import Array
 from tinyrt.train.functional import cross_entropy
 from tinyrt.train.nn import (
     BatchNorm,
@@ -38,24 +39,6 @@ SHIFTED = 0.5
 """Share of the images that augmentation moves; the others stay centred, as test images are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One pass over the training data.
-
-    Attributes:
-        number: from 1.
-        epochs: how many there will be.
-        loss: mean over the pass.
-        test_accuracy: on the test part after it, as a fraction.
-
-    """
-
-    number: int
-    epochs: int
-    loss: float
-    test_accuracy: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DigitsResult:
     """A trained model and its data.
@@ -80,7 +63,7 @@ class DigitsResult:
     @property
     def test_accuracy(self) -> float:
         """After the last epoch, as a fraction."""
-        return self.history[-1].test_accuracy
+        return self.history[-1].score
 
     def graph(self) -> Graph:
         """The float graph for one image, with a softmax at its end."""
@@ -158,18 +141,34 @@ def train_digits(
     x, y = load_digits()
     train, test = stratified_split(y, TEST_FRACTION, rng)
     module = digits_cnn(rng)
-    optimizer = Adam(module.parameters(), PEAK_LR)
-    history = []
-    with _one_thread():
-        for number in range(1, epochs + 1):
-            loss = _train_epoch(module, optimizer, x[train], y[train], epochs, rng)
-            history.append(Epoch(number, epochs, loss, accuracy(module, x[test], y[test])))
-            if on_epoch is not None:
-                on_epoch(history[-1])
-    return DigitsResult(module, x[train], y[train], x[test], y[test], tuple(history))
+    with one_thread():
+        history = fit(
+            module,
+            Adam(module.parameters(), PEAK_LR),
+            x[train],
+            y[train],
+            FitConfig(epochs, BATCH),
+            rng=rng,
+            loss=digits_loss,
+            lr=lambda step, steps: cosine_lr(step, steps, PEAK_LR, WARMUP_EPOCHS * steps // epochs),
+            augment=augment,
+            validate=lambda m: accuracy(m, x[test], y[test]),
+            on_epoch=on_epoch,
+        )
+    return DigitsResult(module, x[train], y[train], x[test], y[test], history)
 
 
-def _one_thread() -> AbstractContextManager[object]:
+def digits_loss(logits: Tensor, labels: Array) -> Tensor:
+    """Cross entropy with smoothed labels."""
+    return cross_entropy(logits, labels, smoothing=SMOOTHING)
+
+
+def augment(images: Array, rng: np.random.Generator) -> Array:
+    """Move a share of the images by up to one pixel."""
+    return shift_images(images, rng, share=SHIFTED)
+
+
+def one_thread() -> AbstractContextManager[object]:
     """Keep matrix products on one thread.
 
     Matrices as small as these gain nothing from more, and the number of threads decides the order
@@ -179,25 +178,3 @@ def _one_thread() -> AbstractContextManager[object]:
 
     limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
     return limits
-
-
-def _train_epoch(
-    module: Module, optimizer: Adam, x: Array, y: Labels, epochs: int, rng: np.random.Generator
-) -> float:
-    """One pass; returns the mean loss over its batches."""
-    steps_per_epoch = -(-len(x) // BATCH)
-    losses = []
-    for images, labels in batches(x, y, BATCH, rng):
-        optimizer.lr = cosine_lr(
-            optimizer.steps,
-            epochs * steps_per_epoch,
-            PEAK_LR,
-            warmup=WARMUP_EPOCHS * steps_per_epoch,
-        )
-        logits = module(Tensor(shift_images(images, rng, share=SHIFTED)))
-        loss = cross_entropy(logits, labels, smoothing=SMOOTHING)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return float(np.mean(losses))

@@ -1,0 +1,196 @@
+"""Quantisation-aware training: what it computes is what is deployed, and it learns."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.convert.passes import optimise
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.quantize import quantize_graph
+from tinyrt.quantize.ranges import Range
+from tinyrt.train import Adam, Tensor, apply, cross_entropy, no_grad, trace
+from tinyrt.train.fake_quant import FAKE_QUANTIZE, RangeQuantizer, Steps
+from tinyrt.train.nn import (
+    AvgPool2d,
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    GlobalAvgPool2d,
+    Linear,
+    MaxPool2d,
+    Module,
+    ReLU,
+    ReLU6,
+    Sequential,
+    Softmax,
+)
+from tinyrt.train.qat import QatConfig, QatModel
+from tinyrt.train.recipes.digits_int8 import train_digits_int8
+
+CONFIGS = {"ranges": QatConfig(), "learned scales": QatConfig(learned_scales=True)}
+
+
+class Net(Module):
+    """Every kind of rule: own ranges, shared ones, prescribed ones, and a residual sum."""
+
+    def __init__(self, rng):
+        self.stem = Sequential(Conv2d(1, 4, 3, rng=rng, bias=False), BatchNorm(4), ReLU())
+        self.body = Sequential(
+            DepthwiseConv2d(4, 3, rng=rng, bias=False),
+            BatchNorm(4),
+            ReLU6(),
+            Conv2d(4, 4, 1, rng=rng),
+            BatchNorm(4),
+        )
+        self.pools = Sequential(MaxPool2d(2), AvgPool2d(2))
+        self.head = Sequential(GlobalAvgPool2d(), Linear(4, 3, rng=rng))
+
+    def forward(self, x):
+        y = self.stem(x)
+        y = self.body(y) + y
+        gate = apply("logistic", NoAttrs(), y)
+        return self.head(self.pools(y * gate))
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 64)
+    x = (rng.normal(size=(64, 8, 8, 1)) + y[:, None, None, None]).astype(np.float32)
+    net = Net(rng)
+    for _ in range(20):
+        net(Tensor(x))  # let the batch norms see the data
+    return net, x, y
+
+
+def qat_model(net, x, config=None, *, softmax=False):
+    top = Sequential(net=net, softmax=Softmax()) if softmax else net
+    source = trace(top, x.shape[1:])
+    return QatModel(optimise(source), x, source=source, config=config)
+
+
+def train(model, x, y, steps, lr=1e-2):
+    optimizer = Adam(model.parameters(), lr)
+    losses = []
+    for _ in range(steps):
+        loss = cross_entropy(model(Tensor(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_deployed_model_answers_what_the_trained_one_did(problem, config, tmp_path):
+    net, x, y = problem
+    model = qat_model(net, x, config)
+    losses = train(model, x, y, 15)
+    assert losses[-1] < 0.8 * losses[0]
+    model.freeze()
+    train(model, x, y, 3)
+    save_tflite(model.deployed(), tmp_path / "net.tflite")
+    graph = read_tflite(tmp_path / "net.tflite")
+    assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT8}
+    with model.evaluating(), no_grad():
+        expected = model(Tensor(x)).data
+    np.testing.assert_allclose(Model(graph)(x), expected, rtol=0, atol=1e-6)
+
+
+def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem):
+    net, x, _ = problem
+    graph = optimise(trace(net, x.shape[1:]))
+    deployed = QatModel(graph, x).deployed()
+    expected = quantize_graph(graph, x)
+    for name, value in expected.values.items():
+        assert deployed.values[name].q.zero_point == value.q.zero_point
+        np.testing.assert_allclose(deployed.values[name].q.scales, value.q.scales, rtol=1e-6)
+
+
+def test_a_final_softmax_is_deployed_but_trained_on_logits(problem):
+    net, x, _ = problem
+    model = qat_model(net, x, softmax=True)
+    with model.evaluating(), no_grad():
+        logits = model(Tensor(x)).data
+    assert logits.min() < 0
+    probabilities = Model(model.deployed())(x)
+    assert probabilities.min() >= 0
+    assert np.mean(probabilities.argmax(1) == logits.argmax(1)) > 0.95
+
+
+def test_batch_norms_train_until_they_are_frozen(problem):
+    net, x, y = problem
+    model = qat_model(net, x)
+    names = [k for k, _ in model.named_buffers() if k.endswith(("mean", "variance", "low", "high"))]
+    assert sum(k.endswith("mean") for k in names) == 3
+    before = model.state_dict()
+    train(model, x, y, 2)
+    moved = model.state_dict()
+    model.freeze()
+    train(model, x, y, 2)
+    after = model.state_dict()
+    assert any(np.any(before[k] != moved[k]) for k in names)
+    assert all(np.array_equal(moved[k], after[k]) for k in names)
+    assert np.any(moved["stem.0.gamma"] != after["stem.0.gamma"])
+
+
+def test_without_the_source_the_fold_is_final(problem):
+    net, x, y = problem
+    model = QatModel(optimise(trace(net, x.shape[1:])), x)
+    assert not any("gamma" in k for k in model.state_dict())
+    losses = train(model, x, y, 10)
+    assert losses[-1] < losses[0]
+
+
+def test_equal_constants_of_two_layers_part_ways(problem):
+    rng = np.random.default_rng(1)
+    net = Sequential(Linear(4, 4, rng=rng), ReLU(), Linear(4, 4, rng=rng))
+    x = rng.normal(size=(32, 4)).astype(np.float32)
+    model = qat_model(net, x)  # both biases are zero, hence one constant
+    train(model, x, rng.integers(0, 4, 32), 3)
+    with model.evaluating(), no_grad():
+        expected = model(Tensor(x)).data
+    np.testing.assert_allclose(Model(model.deployed())(x), expected, rtol=0, atol=1e-6)
+
+
+def test_gradient_passes_where_nothing_was_clipped():
+    x = Tensor(np.array([-3.0, 0.26, 0.74, 200.0], np.float32), requires_grad=True)
+    scale = Tensor(np.array([0.5], np.float32), requires_grad=True)
+    y = apply(FAKE_QUANTIZE, Steps(np.array([-3, 1, 1, 127], np.int8), 0), x, scale)
+    np.testing.assert_allclose(y.data, [-1.5, 0.5, 0.5, 63.5])
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1, 0]
+    slope = (-1.5 + 3 + 0.5 - 0.26 + 0.5 - 0.74 + 63.5) / 0.5
+    assert scale.grad == pytest.approx([slope / np.sqrt(4 * 127)], rel=1e-5)
+
+
+def test_ranges_follow_what_is_seen_after_the_step():
+    quantizer = RangeQuantizer(Range(-1.0, 1.0), momentum=0.5)
+    before = quantizer.q
+    quantizer.observe(Tensor([-1.0, 3.0]))
+    quantizer.observe(Tensor([2.0]))
+    assert quantizer.q == before
+    quantizer.settle()
+    assert (quantizer.low.item(), quantizer.high.item()) == (-1.0, 2.0)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_digits_as_int8(digits, config):
+    result = train_digits_int8(digits, epochs=4, config=config)
+    probabilities = Model(result.graph)(digits.x_test)
+    deployed = np.mean(probabilities.argmax(1) == digits.y_test)
+    assert deployed >= digits.test_accuracy - 0.003
+    assert abs(deployed - result.history[-1].score) <= 0.002
+
+
+def test_several_inputs_are_refused():
+    builder = Builder((1, 4), (1, 4))
+    graph = builder.graph(builder.op("add", builder.inputs, AddAttrs()))
+    with pytest.raises(UnsupportedError, match="2 inputs"):
+        QatModel(graph, np.zeros((1, 4), np.float32))

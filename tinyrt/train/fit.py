@@ -1,0 +1,235 @@
+"""The training loop: epochs of batches, validation, early stopping, and resuming exactly."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinyrt.data import load_npz, save_npz
+from tinyrt.errors import DataError
+from tinyrt.files import write_atomic
+from tinyrt.train.data import batches
+from tinyrt.train.function import Array
+from tinyrt.train.functional import cross_entropy
+from tinyrt.train.nn import Module
+from tinyrt.train.optim import Optimizer, clip_gradients
+from tinyrt.train.tensor import Tensor
+
+Loss = Callable[[Tensor, Array], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One pass over the training data.
+
+    Attributes:
+        number: from 1.
+        epochs: how many there will be at most.
+        loss: mean over the pass.
+        lr: learning rate of its last step.
+        score: what validation gave after it, greater is better; NaN without validation.
+
+    """
+
+    number: int
+    epochs: int
+    loss: float
+    lr: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FitConfig:
+    """How to train.
+
+    Attributes:
+        epochs: passes over the data, at most.
+        batch: samples per batch.
+        accumulate: batches whose gradients are added up to one step.
+        clip_norm: greatest norm of all gradients together; None for no limit.
+        patience: epochs without a better score before training stops; None to go on to the end.
+        keep_best: leave the module as it was after its best epoch, instead of after the last.
+
+    """
+
+    epochs: int
+    batch: int = 32
+    accumulate: int = 1
+    clip_norm: float | None = None
+    patience: int | None = None
+    keep_best: bool = False
+
+
+def fit(
+    module: Module,
+    optimizer: Optimizer,
+    x: Array,
+    y: Array,
+    config: FitConfig,
+    *,
+    rng: np.random.Generator,
+    loss: Loss = cross_entropy,
+    lr: Callable[[int, int], float] | None = None,
+    augment: Callable[[Array, np.random.Generator], Array] | None = None,
+    validate: Callable[[Module], float] | None = None,
+    before_epoch: Callable[[int], None] | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    state_file: Path | None = None,
+) -> tuple[Epoch, ...]:
+    """Train, and give the history.
+
+    With a state file, all that the next epoch depends on is written after each: parameters,
+    buffers, optimiser, random generators, history. If the file is there at the start, training
+    goes on from it and ends with the same bits as if it had never been interrupted.
+
+    Args:
+        module: what to train; in training mode from here on.
+        optimizer: of its parameters.
+        x: samples, (n, ...).
+        y: what the loss compares with, (n, ...).
+        config: how to train.
+        rng: draws order and augmentation.
+        loss: of the module's output and a batch of ``y``, a tensor of one element.
+        lr: learning rate of a step, from its number and that of all steps; None leaves it alone.
+        augment: changes a batch of samples before each use.
+        validate: the module's score, greater is better.
+        before_epoch: called with the number of each epoch, also after resuming.
+        on_epoch: called after each, for progress.
+        state_file: an ``.npz`` file to write to and resume from.
+
+    Raises:
+        DataError: samples and labels differ in number, the state file is of another training, or
+            there is no validation to choose the best epoch by.
+
+    """
+    if validate is None and (config.keep_best or config.patience is not None):
+        raise DataError(
+            "the best epoch can only be told by a score",
+            expected="validate, where keep_best or patience is set",
+        )
+    run = _Run(module, optimizer, rng, config)
+    if state_file is not None and state_file.exists():
+        run.restore(state_file)
+    steps_per_epoch = -(-len(x) // (config.batch * config.accumulate))
+    while not run.finished:
+        number = len(run.history) + 1
+        if before_epoch is not None:
+            before_epoch(number)
+        module.train()
+        optimizer.zero_grad()
+        losses = []
+        for i, (samples, labels) in enumerate(batches(x, y, config.batch, rng), start=1):
+            if lr is not None:
+                optimizer.lr = lr(optimizer.steps, config.epochs * steps_per_epoch)
+            inputs = samples if augment is None else augment(samples, rng)
+            value = loss(module(Tensor(inputs)), labels)
+            (value if config.accumulate == 1 else value * (1 / config.accumulate)).backward()
+            losses.append(value.item())
+            if i % config.accumulate == 0 or i * config.batch >= len(x):
+                if config.clip_norm is not None:
+                    clip_gradients(optimizer.parameters, config.clip_norm)
+                optimizer.step()
+                optimizer.zero_grad()
+        score = float("nan") if validate is None else validate(module)
+        mean_loss = float(np.mean(losses))
+        run.add(Epoch(number, config.epochs, mean_loss, optimizer.lr, score))
+        if state_file is not None:
+            run.save(state_file)
+        if on_epoch is not None:
+            on_epoch(run.history[-1])
+    if config.keep_best and run.best is not None:
+        module.load_state_dict(run.best)
+    return tuple(run.history)
+
+
+class _Run:
+    """Where a training stands."""
+
+    def __init__(
+        self, module: Module, optimizer: Optimizer, rng: np.random.Generator, config: FitConfig
+    ) -> None:
+        self.module, self.optimizer, self.rng, self.config = module, optimizer, rng, config
+        self.history: list[Epoch] = []
+        self.best: dict[str, Array] | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or the score has not risen for too long."""
+        if len(self.history) >= self.config.epochs:
+            return True
+        patience = self.config.patience
+        return patience is not None and len(self.history) - self._best_epoch() > patience
+
+    def _best_epoch(self) -> int:
+        """Number of the epoch with the greatest score, the first of equals; 0 before any."""
+        scores = [e.score for e in self.history]
+        return 1 + int(np.argmax(scores)) if scores else 0
+
+    def add(self, epoch: Epoch) -> None:
+        """Take note of an epoch, and of the module if it is the best so far."""
+        self.history.append(epoch)
+        if self.config.keep_best and self._best_epoch() == epoch.number:
+            self.best = self.module.state_dict()
+
+    def save(self, path: Path) -> None:
+        """Write everything to a file, or nothing."""
+        parts = {
+            "module": self.module.state_dict(),
+            "best": self.best or {},
+            "optimizer": self.optimizer.state_dict(),
+        }
+        arrays = {f"{part}/{name}": a for part, table in parts.items() for name, a in table.items()}
+        facts = {
+            "history": [asdict(e) for e in self.history],
+            "random": [self.rng.bit_generator.state, *(s for _, s in self._module_random())],
+        }
+        save_npz(path, {**arrays, "facts": np.asarray(json.dumps(facts))})
+
+    def restore(self, path: Path) -> None:
+        """Go on from a file.
+
+        Raises:
+            DataError: it is not a state file, or of another module.
+
+        """
+        arrays = load_npz(path)
+        if "facts" not in arrays:
+            raise DataError(
+                "the file is not the state of a training",
+                file=str(path),
+                hint="give another name, or remove the file to start anew",
+            )
+        parts: dict[str, dict[str, Array]] = {"module": {}, "best": {}, "optimizer": {}}
+        for key, array in arrays.items():
+            part, slash, name = key.partition("/")
+            if slash:
+                parts[part][name] = array
+        facts: dict[str, Any] = json.loads(str(arrays["facts"]))
+        self.module.load_state_dict(parts["module"])
+        self.optimizer.load_state_dict(parts["optimizer"])
+        self.best = parts["best"] or None
+        self.history = [Epoch(**e) for e in facts["history"]]
+        own, *others = facts["random"]
+        self.rng.bit_generator.state = own
+        for (module, _), state in zip(self._module_random(), others, strict=True):
+            module.set_random_state(state)
+
+    def _module_random(self) -> list[tuple[Module, Any]]:
+        states = ((m, m.random_state()) for _, m in self.module.named_modules())
+        return [(m, s) for m, s in states if s is not None]
+
+
+def save_history(history: Sequence[Epoch], path: Path) -> Path:
+    """Write a history as CSV, one row per epoch, columns named as in ``Epoch``."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, [f.name for f in fields(Epoch)])
+    writer.writeheader()
+    writer.writerows(asdict(e) for e in history)
+    return write_atomic(path, lambda file: file.write(text.getvalue().encode()))

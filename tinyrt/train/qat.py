@@ -1,0 +1,276 @@
+"""Quantisation-aware training: train on what the int8 model will compute.
+
+The model is the optimised float graph itself, run op by op on tensors, so that any imported model
+can be trained on. Weights are rounded to int8 and biases to int32 by the quantiser's functions.
+Each op's value is what its integer reference kernel answers; its gradient is the float op's. So
+the model in training answers what the deployed one will, bit for bit, and the quantiser's rules
+hold here as well: which tensors share a scale, which scale is prescribed, how a weight's scale
+follows from its values. ``deployed`` hands what was learned to ``apply_plan``; nothing is decided
+a second time.
+
+Batch norms that the graph passes have folded can stay trainable: given the graph from before, the
+fold is computed anew at each step, from the batch's statistics (Jacob et al. 2018, section 3.2),
+and from the running ones once the model is frozen, as it will be deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.interpreter.batch import rebatch
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.evaluate import reference_kernel
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.spec import Quant
+from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
+from tinyrt.quantize.plan import shared_parameters
+from tinyrt.quantize.ranges import Range
+from tinyrt.train.fake_quant import (
+    LearnedQuantizer,
+    Quantizer,
+    RangeQuantizer,
+    fake_quantize_bias,
+    fake_quantize_weights,
+)
+from tinyrt.train.function import Array
+from tinyrt.train.nn import Module
+from tinyrt.train.qat_weights import WeightedLayer
+from tinyrt.train.tensor import Tensor, apply, no_grad
+
+
+@dataclass(frozen=True, slots=True)
+class QatConfig:
+    """The user's choices.
+
+    Attributes:
+        learned_scales: train the activations' scales (LSQ) instead of following their ranges.
+        quant: of the quantiser.
+
+    """
+
+    learned_scales: bool = False
+    quant: QuantConfig = field(default_factory=QuantConfig)
+
+
+class QatModel(Module):
+    """A float graph in training for int8.
+
+    Where the graph ends in a softmax, the model gives the logits before it, which a loss wants;
+    ``deployed`` has the softmax.
+
+    Args:
+        graph: an optimised float graph with one input and one output, batch 1.
+        data: calibration inputs, (n, ...): where the activations' ranges start from.
+        source: the graph before optimisation, whose batch norms then stay trainable.
+        config: the user's choices.
+
+    Raises:
+        UnsupportedError: the graph has several inputs or outputs, or an op without integer form.
+        DataError: the data do not fit the model.
+
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        data: Array,
+        *,
+        source: Graph | None = None,
+        config: QatConfig | None = None,
+    ) -> None:
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+            raise UnsupportedError(
+                f"the model has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs",
+                expected="one of each",
+                hint="train the part between one input and one output",
+            )
+        config = config or QatConfig()
+        graph = _with_own_constants(graph)
+        ranges = calibrate(graph, data)
+        plan = make_plan(graph, ranges, config.quant)
+        self.graph = graph
+        self.frozen = False
+        self._graphs = {1: graph}
+        self._group = shared_parameters(graph)
+        prescribed = {
+            self._group[node.output.name]
+            for node in graph.bound()
+            if OPS[node.op].fixed_output is not None
+        }
+        self.quantizers: dict[str, Quantizer] = {}
+        for name, root in self._group.items():
+            if root in self.quantizers:
+                continue
+            q = plan.activations[name]
+            if root in prescribed:
+                self.quantizers[root] = Quantizer(q)
+            elif config.learned_scales:
+                self.quantizers[root] = LearnedQuantizer(q)
+            else:
+                self.quantizers[root] = RangeQuantizer(_range_of(q))
+        self.layers = {
+            node.name: WeightedLayer(node, plan.weights[node.output.name].axis, source)
+            for node in graph.bound()
+            if _is_weighted(node)
+        }
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """Layers by their nodes' names, then quantisers by their groups'."""
+        yield from self.layers.items()
+        yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
+
+    def freeze(self) -> None:
+        """Hold ranges and batch norms' statistics still for the last steps."""
+        self.frozen = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
+        moving = self.training and not self.frozen
+        graph = self._batched(x.shape[0])
+        live = {graph.inputs[0]: self._round(graph.inputs[0], x, moving)}
+        output = graph.outputs[0]
+        for node in graph.bound():
+            if node.op == "softmax" and node.output.name == output:
+                output = node.input(0).name
+                break
+            run = self._run_weighted if node.name in self.layers else self._run
+            live[node.output.name] = run(node, live, moving)
+        for quantizer in self.quantizers.values():
+            quantizer.settle()
+        return live[output].tensor
+
+    def deployed(self) -> Graph:
+        """The int8 graph with the weights and scales as trained."""
+        weights, constants = {}, []
+        with no_grad():
+            for node in self.graph.bound():
+                if node.name not in self.layers:
+                    continue
+                layer = self.layers[node.name]
+                w, bias = layer.folded(node, None)
+                weights[node.output.name] = layer.weights_q(w, bias, self._scale(node))
+                for value, tensor in ((node.input(1), w), (node.optional(2), bias)):
+                    if value is not None and tensor is not None:
+                        constants.append(Value.constant(value.name, tensor.data))
+        activations = {name: self.quantizers[root].q for name, root in self._group.items()}
+        trained = self.graph.with_nodes(self.graph.nodes, constants)
+        return apply_plan(trained, QuantPlan(activations, weights))
+
+    def _batched(self, n: int) -> Graph:
+        """The graph for ``n`` samples; a training run asks for the same few again and again."""
+        if n not in self._graphs:
+            self._graphs[n] = rebatch(self.graph, n)
+        return self._graphs[n]
+
+    def _quantizer(self, name: str) -> Quantizer:
+        return self.quantizers[self._group[name]]
+
+    def _scale(self, node: BoundNode) -> float:
+        return self._quantizer(node.input(0).name).q.scale
+
+    def _round(self, name: str, x: Tensor, moving: bool) -> _Activation:
+        """An input or constant as int8 keeps it."""
+        return self._replace(name, x, self._quantizer(name).round(x), moving)
+
+    def _replace(self, name: str, x: Tensor, steps: Array, moving: bool) -> _Activation:
+        quantizer = self._quantizer(name)
+        if moving:
+            quantizer.observe(x)
+        return _Activation(quantizer.replace(x, steps), steps)
+
+    def _run_weighted(
+        self, node: BoundNode, live: dict[str, _Activation], moving: bool
+    ) -> _Activation:
+        x, y = live[node.input(0).name], node.output.name
+        layer, x_q = self.layers[node.name], self._quantizer(node.input(0).name).q
+        w, bias = layer.folded(node, x.tensor if moving else None)
+        w_q = layer.weights_q(w, bias, x_q.scale)
+        w, w_steps = fake_quantize_weights(w, w_q)
+        parameters: list[QParams] = [x_q, w_q]
+        tensors, steps = [x.tensor, w], [x.steps, w_steps]
+        if bias is not None:
+            bias, bias_steps, bias_q = fake_quantize_bias(bias, x_q.scale, w_q)
+            parameters.append(bias_q)
+            tensors.append(bias)
+            steps.append(bias_steps)
+        answer = _integer_kernel(node, parameters, self._quantizer(y).q)(*steps)
+        return self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
+
+    def _run(self, node: BoundNode, live: dict[str, _Activation], moving: bool) -> _Activation:
+        y = node.output.name
+        moves_only = OPS[node.op].quant is Quant.SAME_AS_INPUT
+        operands, parameters = [], []
+        for value in (v for v in node.inputs if v is not None):
+            name = y if moves_only else value.name
+            q = self._quantizer(name).q
+            if value.data is not None:
+                operand = self._round(name, Tensor(value.data), moving=False)
+            else:
+                operand = live[value.name]
+                if self._group[value.name] != self._group[name]:
+                    operand = self._rescale(value, name, operand)
+            operands.append(operand)
+            parameters.append(q)
+        answer = _integer_kernel(node, parameters, self._quantizer(y).q)(
+            *(o.steps for o in operands)
+        )
+        result = apply(node.op, node.attrs, *(o.tensor for o in operands))
+        return self._replace(y, result, answer, moving)
+
+    def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:
+        """What the quantiser puts in between where tensors that should share a scale cannot."""
+        node = Node("quantize", name, (value.name,), (name,), QuantizeAttrs(DType.INT8))
+        bound = BoundNode(0, node, (value,), (replace(value, name=name),))
+        kernel = _integer_kernel(bound, [self._quantizer(value.name).q], self._quantizer(name).q)
+        return self._replace(name, x.tensor, kernel(x.steps), moving=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Activation:
+    """A tensor, and the int8 steps that it stands for."""
+
+    tensor: Tensor
+    steps: Array
+
+
+def _integer_kernel(
+    node: BoundNode, inputs: Sequence[QParams], output: QParams
+) -> Callable[..., Array]:
+    """The node's integer reference kernel with these parameters of its inputs and output."""
+    present = [v for v in node.inputs if v is not None]
+    dtypes = [DType.INT8] * len(present)
+    if _is_weighted(node):
+        dtypes[2:] = [DType.INT32] * len(dtypes[2:])  # the bias
+    values = tuple(
+        replace(v, dtype=dtype, q=q, data=None)
+        for v, dtype, q in zip(present, dtypes, inputs, strict=True)
+    )
+    result = replace(node.output, dtype=DType.INT8, q=output)
+    return reference_kernel(replace(node, inputs=values, outputs=(result,)))
+
+
+def _is_weighted(node: BoundNode) -> bool:
+    return OPS[node.op].quant is Quant.WEIGHTED
+
+
+def _with_own_constants(graph: Graph) -> Graph:
+    """The same graph where no two layers share weights or bias: each goes its own way."""
+    for node in [n for n in graph.bound() if _is_weighted(n)]:
+        names = list(node.node.inputs)
+        for i, value in enumerate(node.inputs[1:], start=1):
+            if value is not None and len(graph.consumers(value.name)) > 1:
+                names[i] = graph.unique_name(f"{node.name}.{value.name}")
+                graph = graph.with_nodes(graph.nodes, [replace(value, name=names[i])])
+        nodes = list(graph.nodes)
+        nodes[node.index] = replace(node.node, inputs=tuple(names))
+        graph = graph.with_nodes(nodes)
+    return graph
+
+
+def _range_of(q: QParams) -> Range:
+    """The real range that parameters cover."""
+    return Range((INT8_MIN - q.zero_point) * q.scale, (INT8_MAX - q.zero_point) * q.scale)

@@ -1,0 +1,119 @@
+"""The weights of a layer in quantisation-aware training, with the batch norm folded into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyrt.ir import BoundNode, Graph, QParams
+from tinyrt.ops import OPS
+from tinyrt.quantize.ranges import weight_params
+from tinyrt.train.function import Array
+from tinyrt.train.nn import Buffer, Module, Parameter
+from tinyrt.train.tensor import Tensor, apply
+
+CLAMPS = ("relu", "relu6", "relu_n1_to_1")
+NORM_MOMENTUM = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    """A convolution and the batch norm behind it, as they were before folding."""
+
+    epsilon: float
+    weight: Array
+    bias: Array | None
+    gamma: Array
+    beta: Array
+    mean: Array
+    variance: Array
+
+
+class WeightedLayer(Module):
+    """The weights of one node, with the batch norm that was folded into them, if any.
+
+    Args:
+        node: a convolution or dense layer of the optimised graph.
+        axis: of the weights' scales; None for one scale in all.
+        source: the graph before optimisation, to find the batch norm in.
+
+    """
+
+    def __init__(self, node: BoundNode, axis: int | None, source: Graph | None) -> None:
+        self._scale_axis = axis
+        self._channel_axis = OPS[node.op].weight_axis
+        weight, bias = node.input(1).data, node.optional(2)
+        assert weight is not None, "the plan refuses weights that are not constant"
+        norm = None if source is None else _find_norm(source, node)
+        self._has_norm = norm is not None
+        self.weight = Parameter((weight if norm is None else norm.weight).copy())
+        own_bias = (bias.data if bias is not None else None) if norm is None else norm.bias
+        self.bias = None if own_bias is None else Parameter(own_bias.copy())
+        if norm is not None:
+            self.gamma, self.beta = Parameter(norm.gamma.copy()), Parameter(norm.beta.copy())
+            self.mean, self.variance = Buffer(norm.mean.copy()), Buffer(norm.variance.copy())
+            self._epsilon = norm.epsilon
+
+    def weights_q(self, w: Tensor, bias: Tensor | None, x_scale: float) -> QParams:
+        """The weights' parameters, by the quantiser's rule."""
+        return weight_params(w.data, None if bias is None else bias.data, x_scale, self._scale_axis)
+
+    def folded(self, node: BoundNode, x: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Weights and bias with the batch norm in them.
+
+        Args:
+            node: the op.
+            x: the batch whose statistics count, and move the running ones; None for the latter.
+
+        """
+        if not self._has_norm:
+            return self.weight, self.bias
+        mean, variance = self._statistics(node, x)
+        factor = self.gamma * (variance + self._epsilon) ** -0.5
+        along = [1] * self.weight.ndim
+        along[self._channel_axis] = -1
+        offset = -mean if self.bias is None else self.bias - mean
+        return self.weight * factor.reshape(tuple(along)), self.beta + offset * factor
+
+    def _statistics(self, node: BoundNode, x: Tensor | None) -> tuple[Tensor, Tensor]:
+        if x is None:
+            return self.mean, self.variance
+        y = apply(node.op, replace(node.attrs, activation="NONE"), x, self.weight, self.bias)
+        axes = tuple(range(y.ndim - 1))
+        mean = y.mean(axes)
+        centred = y - mean
+        variance = (centred * centred).mean(axes)
+        for average, value in ((self.mean, mean), (self.variance, variance)):
+            average.data = average.data + NORM_MOMENTUM * (value.data - average.data)
+        return mean, variance
+
+
+def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
+    """The batch norm that was folded into a node, if the fold of both gives the node's weights."""
+    producer = source.producer(node.output.name)
+    while producer is not None and producer.op in CLAMPS:
+        producer = source.producer(producer.inputs[0])
+    if producer is None or producer.op != "batch_norm":
+        return None
+    convolution = source.producer(producer.inputs[0])
+    if convolution is None or convolution.op != node.op:
+        return None
+    parts = [source.value(n).data for n in (*producer.inputs[1:], *convolution.inputs[1:])]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts):
+        return None
+    gamma, beta, mean, variance, weight, *bias = known
+    epsilon = producer.attrs.epsilon
+    norm = _Norm(epsilon, weight, bias[0] if bias else None, gamma, beta, mean, variance)
+    return norm if _folds_to(norm, node) else None
+
+
+def _folds_to(norm: _Norm, node: BoundNode) -> bool:
+    folded = node.input(1).data
+    if folded is None or folded.shape != norm.weight.shape:
+        return False
+    along = [1] * folded.ndim
+    along[OPS[node.op].weight_axis] = -1
+    factor = norm.gamma / np.sqrt(norm.variance + norm.epsilon)
+    return bool(np.allclose(norm.weight * factor.reshape(along), folded, rtol=1e-4, atol=1e-6))
