@@ -36,6 +36,7 @@ class Scheme(StrEnum):
 
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
+Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[
     Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
@@ -227,7 +228,7 @@ def inspect(
 
 @app.command()
 def export(
-    model: Model,
+    model: Int8Model,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
     ],
@@ -256,7 +257,7 @@ def export(
 
 @app.command()
 def emulate(
-    model: Model,
+    model: Int8Model,
     core: Core = "cortex-m4",
     inputs: Annotated[
         Path | None,

@@ -67,7 +67,7 @@ def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Dire
         raise ModelFormatError(
             "this is not a .tflite file",
             expected=f"the identifier {schema.IDENTIFIER.decode()} at byte 4",
-            hint="pass a .tflite or .onnx model",
+            hint="make one with tinyrt convert (float) or tinyrt quantize (int8)",
         )
     try:
         with _hopping(data):

@@ -214,11 +214,14 @@ class Model:
 
 
 def _check(value: Value, array: Array) -> Array:
-    shape = ["N", *value.shape[1:]]
-    want = f"{value.dtype.value} or float32 ({', '.join(map(str, shape))})"
+    dtypes = dict.fromkeys((value.dtype.value, "float32"))
+    want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     if array.ndim != len(value.shape) or array.shape[1:] != value.shape[1:] or not len(array):
         raise DataError(
-            f"the data have shape {array.shape}", tensor=value.describe(), expected=want
+            f"the data have shape {array.shape}",
+            tensor=value.describe(),
+            expected=want,
+            hint="pass samples as the model takes them, stacked along a first axis",
         )
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
@@ -233,7 +236,10 @@ def _check(value: Value, array: Array) -> Array:
             return array.astype(np.float32, copy=False)
     if array.dtype != value.dtype.numpy:
         raise DataError(
-            f"the data have dtype {array.dtype}", tensor=value.describe(), expected=want
+            f"the data have dtype {array.dtype}",
+            tensor=value.describe(),
+            expected=want,
+            hint=f"convert the array: x.astype('{next(reversed(dtypes))}')",
         )
     return array
 
