@@ -8,12 +8,14 @@ from tinyrt.interpreter import Interpreter, load
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 
 
+@pytest.mark.parametrize("backend", ["numba", "reference"])
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_and_intermediates(zoo, name):
+def test_outputs_and_intermediates(zoo, name, backend):
     golden = np.load(zoo / "golden" / f"{name}_int8.npz")
     seen = {}
     interpreter = Interpreter(
         zoo / "models" / f"{name}_int8.tflite",
+        backend=backend,
         on_op=lambda node, output: seen.__setitem__(node.index, output.copy()),
     )
     interpreter.allocate_tensors()

@@ -11,6 +11,7 @@ from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.errors import DataError, ShapeError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.interpreter.batch import rebatch
+from tinyrt.memory import plan_memory
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -44,6 +45,15 @@ def test_details_before_allocation(interpreter):
     assert detail["quantization"] == (0.0, 0)
     names = [d["name"] for d in interpreter.get_tensor_details()]
     assert names[detail["index"]] == "x"
+
+
+def test_the_reference_runs_in_a_device_s_arena_others_in_one_without_overlaps():
+    graph = small_cnn()
+    for backend in ("numba", "reference"):
+        interpreter = Interpreter.from_graph(graph, backend=backend)
+        interpreter.allocate_tensors()
+        expected = plan_memory(graph, overlap=backend == "reference")
+        assert interpreter.plan.offsets == expected.offsets
 
 
 def test_activations_lie_in_one_arena_of_the_planned_size(interpreter):

@@ -31,6 +31,11 @@ BACKENDS: dict[str, Prepare] = {
 
 DEFAULT_BACKEND = "numba"
 
+READING_FIRST = frozenset({"reference"})
+"""Backends whose ops read all their inputs before they write: these run in a device's own arena
+plan, where outputs may lie on inputs. The others' kernels are free in their order; their arena is
+somewhat larger."""
+
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 
 
@@ -147,7 +152,8 @@ class Interpreter:
 
     def allocate_tensors(self) -> None:
         """Plan the arena, allocate it, and prepare every op."""
-        plan, tensors = place_tensors(self.graph, apart=self._preserve)
+        overlap = self.backend in READING_FIRST
+        plan, tensors = place_tensors(self.graph, overlap=overlap, apart=self._preserve)
         prepare = BACKENDS[self.backend]
         threads = self._useful_threads()
         if threads > 1:

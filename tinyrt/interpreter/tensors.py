@@ -16,19 +16,20 @@ from tinyrt.memory import ArenaPlan, plan_memory
 
 
 def place_tensors(
-    graph: Graph, *, apart: bool = False
+    graph: Graph, *, overlap: bool = False, apart: bool = False
 ) -> tuple[ArenaPlan, dict[str, NDArray[Any]]]:
     """Plan an arena and allocate it.
 
     Args:
         graph: a verified graph.
+        overlap: let outputs lie on inputs as on a device, for ops that read before they write.
         apart: give every activation memory of its own instead, so that none is overwritten.
 
     Returns:
         The plan, and every value of the graph by name; constants are as the graph has them.
 
     """
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, overlap=overlap)
     arena = np.zeros(plan.arena_bytes, np.uint8)
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
     for name, offset in plan.offsets.items():

@@ -1,7 +1,6 @@
 """Element-wise arithmetic on sixteen pairs of int8 at a time.
 
-Each step loads all its elements before it stores: the output may lie on an input, or before it.
-LLVM's own vectoriser would have to give up there.
+LLVM's own vectoriser would have to widen every product to 64 bits.
 """
 
 from __future__ import annotations
