@@ -1,0 +1,137 @@
+"""The vector kernels on an emulated Cortex-M55: sizes around a vector, both forms of their code."""
+
+import numpy as np
+import pytest
+
+from tests.ops.build import Case, build_s8
+from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate.run import unpack_outputs
+from tinyrt.export import export_graph
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+
+CASES = 40
+ACTIVATIONS = ("NONE", "RELU", "RELU6")
+
+
+def conv2d(rng):
+    """Patches of 1 to 300 bytes, so that first bytes and numbers of blocks take all values."""
+    h, w = rng.integers(4, 12, 2)
+    kernel = (1, 1) if rng.random() < 0.3 else tuple(rng.integers(1, 5, 2))
+    c_in, c_out = rng.integers(1, 20, 2)
+    attrs = Conv2dAttrs(
+        stride=tuple(int(s) for s in rng.integers(1, 3, 2)),
+        padding="SAME" if rng.random() < 0.6 else "VALID",
+        activation=str(rng.choice(ACTIVATIONS)),
+    )
+    return weighted("conv2d", attrs, (1, h, w, c_in), (c_out, *kernel, c_in), c_out)
+
+
+def depthwise_conv2d(rng):
+    """Up to three blocks of channels, windows of one line, of one column, and square ones."""
+    h, w = rng.integers(4, 14, 2)
+    kernel = [(3, 3), (3, 3), (5, 5), (1, 4), (4, 1), (2, 3)][rng.integers(6)]
+    if rng.random() < 0.2:
+        w, kernel = 1, (4, 1)
+    channels = int(rng.choice([rng.integers(1, 25), 8, 16]))
+    attrs = DepthwiseConv2dAttrs(
+        stride=tuple(int(s) for s in rng.integers(1, 3, 2)),
+        padding="SAME" if w < kernel[1] or rng.random() < 0.6 else "VALID",
+        activation=str(rng.choice(ACTIVATIONS)),
+    )
+    return weighted(
+        "depthwise_conv2d", attrs, (1, h, w, channels), (1, *kernel, channels), channels
+    )
+
+
+def fully_connected(rng):
+    """One to five rows."""
+    rows, c_in, c_out = rng.integers(1, (6, 300, 20))
+    attrs = FullyConnectedAttrs(activation=str(rng.choice(ACTIVATIONS)))
+    return weighted("fully_connected", attrs, (rows, c_in), (c_out, c_in), c_out)
+
+
+def add(rng):
+    """Lengths around four, and repeated operands."""
+    y = tuple(rng.integers(1, 9, 3))
+    repeated = tuple(int(d) if rng.random() < 0.5 else 1 for d in y)
+    shapes = [y, y if rng.random() < 0.5 else repeated]
+    return Case(
+        "add", AddAttrs(str(rng.choice(ACTIVATIONS))), plain(shapes[:: rng.choice([1, -1])])
+    )
+
+
+def average_pool2d(rng):
+    """Windows of up to 400 elements: more than 16 bits hold."""
+    h, w = rng.integers(1, 21, 2)
+    attrs = Pool2dAttrs(kernel=(int(h), int(w)), padding="VALID")
+    return Case(
+        "average_pool2d", attrs, plain([(1, h + 1, w + rng.integers(2), rng.integers(1, 20))])
+    )
+
+
+def plain(shapes):
+    return tuple(tuple(int(d) for d in shape) for shape in shapes)
+
+
+def weighted(op, attrs, x, w, channels):
+    return Case(op, attrs, plain([x, w, (channels,)]), frozenset({1, 2}))
+
+
+def many(make, rng):
+    """A graph of that many nodes without connection, and data for their inputs."""
+    values, nodes, feeds = {}, [], {}
+    for i in range(CASES):
+        built = build_s8(make(rng), rng)
+        names = {name: f"{i}/{name}" for name in built.graph.values}
+        for name, v in built.graph.values.items():
+            values[names[name]] = Value(names[name], v.dtype, v.shape, v.q, v.data)
+        (node,) = built.graph.nodes
+        inputs, outputs = ([names[n] for n in side] for side in (node.inputs, node.outputs))
+        nodes.append(Node(node.op, str(i), tuple(inputs), tuple(outputs), node.attrs))
+        feeds |= {names[name]: array for name, array in built.feeds.items()}
+    outputs = tuple(n.outputs[0] for n in nodes)
+    return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
+
+
+def check(graph, feeds, folder, cflags=""):
+    """Compare every output on the device with the reference's."""
+    project = export_graph(graph, folder / "project", core="cortex-m55")
+    makefile = project.directory / "Makefile"
+    makefile.write_text(makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}"))
+    data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
+    found = run_image(build_image(project, folder), data, folder)
+    outputs = unpack_outputs(project.outputs, found.outputs, 1)
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(outputs[name].ravel(), expected.ravel(), err_msg=name)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_MVE_WITHOUT_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected])
+def test_weighted_ops(make, cflags, tmp_path):
+    check(*many(make, np.random.default_rng(1)), tmp_path, cflags)
+
+
+@pytest.mark.parametrize("make", [add, average_pool2d])
+def test_other_ops(make, tmp_path):
+    check(*many(make, np.random.default_rng(2)), tmp_path)
+
+
+def test_products_that_16_bits_cannot_add(tmp_path):
+    """Two neighbouring weights of -128 and inputs of -128: their sum is 2**15."""
+    w = np.full((1, 3, 3, 8), -128, np.int8)
+    q = QParams((0.5,), 0)
+    values = [
+        Value("x", DType.INT8, (1, 4, 4, 8), q),
+        Value.constant("w", w, QParams((0.01,))),
+        Value("y", DType.INT8, (1, 4, 4, 8), QParams((8.0,), -100)),
+    ]
+    node = Node("depthwise_conv2d", "dw", ("x", "w", ""), ("y",), DepthwiseConv2dAttrs())
+    graph = verify(Graph("least", ("x",), ("y",), {v.name: v for v in values}, (node,)))
+    check(graph, {"x": np.full((1, 4, 4, 8), -128, np.int8)}, tmp_path)
