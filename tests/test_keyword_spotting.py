@@ -14,6 +14,7 @@ from tinyrt.interpreter import Model
 CALIBRATION = 100
 LEAST_CORRECT = 815  # of 900; the float model has 819, the best other converter 818
 LEAST_SQNR_DB = 30.5
+BEST_SQNR_DB = 35.0
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,15 @@ def test_from_onnx_to_device(zoo, speech, tmp_path, name):
     assert found["sqnr_db"] >= LEAST_SQNR_DB
 
     assert _json("emulate", quantised)["bit_exact"] is True
+
+
+def test_the_best_preset(zoo, speech, tmp_path):
+    quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
+    onnx = zoo / "models" / "dscnn_kws.onnx"
+    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantised, "--preset", "best")
+    found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
+    assert found["correct"] >= LEAST_CORRECT
+    assert found["sqnr_db"] >= BEST_SQNR_DB
 
 
 def test_other_runtimes_take_the_file(zoo, speech, tmp_path):

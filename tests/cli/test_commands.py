@@ -61,6 +61,17 @@ def test_quantize_and_eval(quantised):
     assert found["samples_per_second"] > 0
 
 
+def test_quantize_takes_a_preset_and_single_choices(files):
+    arguments = ("quantize", files / "net.tflite", "-c", files / "calib.npz")
+    best = call_json(*arguments, "-o", files / "best.tflite", "--preset", "best")
+    assert best["warnings"] == []
+    call(*arguments, "-o", files / "a.tflite", "--preset", "best", "--no-tune-ranges")
+    call(*arguments, "-o", files / "b.tflite", "--calibrator", "percentile", "--percentile", "99")
+    contents = {(files / f"{n}.tflite").read_bytes() for n in ("best", "a", "b")}
+    assert len(contents) >= 2
+    call(*arguments, "-o", files / "c.tflite", "--preset", "worst", code=2)
+
+
 def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
     real = call_json(
         *("run", quantised / "q.tflite", "-i", quantised / "test.npz"),

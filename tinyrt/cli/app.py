@@ -16,7 +16,7 @@ from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import Shape
-from tinyrt.quantize.config import Calibrator
+from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset
 
 app = typer.Typer(
     name="tinyrt",
@@ -110,23 +110,58 @@ def quantize(
     ],
     output: TfliteOut,
     scheme: Annotated[Scheme, typer.Option(help="Integer types.")] = Scheme.INT8,
-    calibrator: Annotated[Calibrator, typer.Option(help="Range finder.")] = Calibrator.MINMAX,
+    preset: Annotated[Preset, typer.Option(help="How much work to do.")] = Preset.FAST,
+    calibrator: Annotated[
+        Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")
+    ] = None,
     percentile: Annotated[
-        float, typer.Option(help="Percent of the values that calibrator percentile keeps.")
-    ] = 99.99,
+        float | None,
+        typer.Option(
+            help="Percent of the values that calibrator percentile keeps.", show_default="99.99"
+        ),
+    ] = None,
     per_channel_dense: Annotated[
-        bool,
-        typer.Option("--per-channel-dense", help="A scale per output of fully connected layers."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--per-channel-dense/--per-tensor-dense",
+            help="A scale per output of fully connected layers.",
+            show_default="the preset's",
+        ),
+    ] = None,
+    equalize: Annotated[
+        bool | None,
+        typer.Option(help="Rescale channels to like ranges.", show_default="the preset's"),
+    ] = None,
+    optimize_rounding: Annotated[
+        bool | None,
+        typer.Option(help="Round weights for the layers' outputs.", show_default="the preset's"),
+    ] = None,
+    bias_correction: Annotated[
+        BiasCorrection | None,
+        typer.Option(help="Make up for layers' mean errors.", show_default="the preset's"),
+    ] = None,
+    tune_ranges: Annotated[
+        bool | None,
+        typer.Option(help="Adjust ranges by the output's error.", show_default="the preset's"),
+    ] = None,
     shape: Shapes = None,
     json: Json = False,
 ) -> None:
     """Quantise a float model after training."""
     from tinyrt import api
-    from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.config import configure
 
     with reporting(json) as report:
-        config = QuantConfig(calibrator, percentile, per_channel_dense)
+        config = configure(
+            preset,
+            calibrator=calibrator,
+            percentile=percentile,
+            per_channel_dense=per_channel_dense,
+            equalize=equalize,
+            optimize_rounding=optimize_rounding,
+            bias_correction=bias_correction,
+            tune_ranges=tune_ranges,
+        )
         with progress_bar("quantising") as progress, noting() as notes:
             graph = api.quantize_model(
                 model,

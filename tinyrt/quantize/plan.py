@@ -68,14 +68,17 @@ class QuantPlan:
 
     def real_weights(self, graph: Graph) -> dict[str, tuple[NDArray[np.float32], ...]]:
         """Node output name -> weights, and bias where there is one, as the int8 model has them."""
-        found: dict[str, tuple[NDArray[np.float32], ...]] = {}
-        for node in graph.bound():
-            name = node.output.name
-            if name in self.weights:
-                weights = dequantize_weights(self.stored_weights(node), self.weights[name])
-                bias = self.bias(node)
-                found[name] = (weights,) if bias is None else (weights, bias)
-        return found
+        return {
+            node.output.name: self.real_constants(node)
+            for node in graph.bound()
+            if node.output.name in self.weights
+        }
+
+    def real_constants(self, node: BoundNode) -> tuple[NDArray[np.float32], ...]:
+        """Weights, and bias where there is one, of one weighted node as the int8 model has them."""
+        weights = dequantize_weights(self.stored_weights(node), self.weights[node.output.name])
+        bias = self.bias(node)
+        return (weights,) if bias is None else (weights, bias)
 
 
 def make_plan(

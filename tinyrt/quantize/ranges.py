@@ -40,8 +40,8 @@ class Range:
         if low == high:
             return QParams((1.0,), 0)
         scale = np.float32((high - low) / (INT8_MAX - INT8_MIN))
-        if not scale > 0:
-            scale = np.finfo(np.float32).tiny
+        # A subnormal scale would itself be rounded by many steps of the range.
+        scale = max(scale, np.finfo(np.float32).tiny)
         zero_point = round_half_away(INT8_MIN - low / float(scale))
         return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
 

@@ -14,7 +14,7 @@ from tinyrt.quantize.simulate import Simulator
 MAC_BUDGET = 3e8
 """Multiply-accumulates of one run of the search: what sets its number of samples."""
 LEAST_SAMPLES, MOST_SAMPLES = 16, 128
-LEAST_GAIN_DB = 0.01
+LEAST_GAIN_DB = 0.05
 """A range is changed only for more than this: the samples tell no finer."""
 
 
@@ -64,3 +64,17 @@ def search_ranges(
         if progress is not None:
             progress(done, len(groups))
     return found
+
+
+SHRINKS = (0.95, 0.9, 0.85, 0.8, 0.7)
+
+
+def narrower(names: tuple[str, ...], start: Range) -> list[Range]:
+    """Narrower ranges to try: both ends, then each by itself."""
+    del names
+    both = [Range(start.low * f, start.high * f) for f in SHRINKS]
+    if start.low >= 0 or start.high <= 0:
+        return both
+    low = [Range(start.low * f, start.high) for f in SHRINKS[1::2]]
+    high = [Range(start.low, start.high * f) for f in SHRINKS[1::2]]
+    return both + low + high

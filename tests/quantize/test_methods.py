@@ -1,0 +1,177 @@
+"""Methods beyond calibration: what each preserves, what it gains, and that it repeats itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.graphs import Builder, small_cnn
+from tests.ops.peers import run_tflm
+from tests.quantize.hard import depthwise_net, spread_depthwise
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.interpreter import Model
+from tinyrt.metrics import evaluate_graph, sqnr_db
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, make_plan, quantize_graph
+from tinyrt.quantize.calibrate import calibrate
+from tinyrt.quantize.channels import free_spaces
+from tinyrt.quantize.equalize import equalize
+from tinyrt.quantize.layers import layer_rows, per_output
+from tinyrt.quantize.layerwise import refine
+from tinyrt.quantize.rounding import round_weights, second_moments
+from tinyrt.quantize.simulate import Simulator
+
+BEST = PRESETS[Preset.BEST]
+
+
+def _samples(count=48, seed=7):
+    return np.random.default_rng(seed).normal(size=(count, 8, 8, 3)).astype(np.float32)
+
+
+def _simulator(graph, x):
+    return Simulator(graph, {"x": x})
+
+
+def _gain(graph, x, config):
+    quantised = quantize_graph(graph, x, config)
+    return evaluate_graph(quantised, {"x": _samples(64, seed=8)}, against=graph).sqnr_db
+
+
+@pytest.mark.parametrize("build", [small_cnn, depthwise_net])
+def test_equalised_models_compute_the_same(build):
+    graph, x = build(), _samples()
+    equalised = equalize(graph, _simulator(graph, x).reference, QuantConfig())
+    assert equalised.nodes != graph.nodes
+    assert sqnr_db(Model(graph)(x), Model(equalised)(x)).min() > 90
+    assert {n.outputs for n in equalised.nodes} == {n.outputs for n in graph.nodes}
+
+
+def test_centred_channels_compute_the_same():
+    rng = np.random.default_rng(1)
+    b = Builder((1, 6, 6, 2))
+    w = b.constant(rng.normal(size=(4, 1, 1, 2)).astype(np.float32))
+    bias = b.constant(np.array([0, 50, -20, 3], np.float32))
+    linear = b.op("conv2d", ("x", w, bias), Conv2dAttrs())
+    w2 = b.constant(rng.normal(size=(3, 3, 3, 4)).astype(np.float32))
+    graph = b.graph(b.op("conv2d", (linear, w2), Conv2dAttrs(padding="VALID")))
+    x = rng.normal(size=(32, 6, 6, 2)).astype(np.float32)
+    equalised = equalize(graph, _simulator(graph, x).reference, QuantConfig())
+    assert sqnr_db(Model(graph)(x), Model(equalised)(x)).min() > 90
+    values = _simulator(equalised, x).reference[linear]
+    np.testing.assert_allclose(values.min(axis=(0, 1, 2)), -values.max(axis=(0, 1, 2)), rtol=1e-3)
+
+
+def test_a_residual_sum_shares_its_channels_with_what_it_adds():
+    graph = small_cnn()
+    stem, branch, joined = (graph.nodes[i].outputs[0] for i in range(3))
+    space = next(s for s in free_spaces(graph) if stem in s.tensors)
+    assert set(space.tensors) == {stem, branch, joined}
+    # A ReLU6 does not commute with factors: what it feeds is left alone.
+    clamped = graph.nodes[3].outputs[0]
+    assert all(clamped not in s.tensors for s in free_spaces(graph))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
+def test_optimised_rounding_is_never_worse_than_nearest_on_its_objective(seed, taps):
+    rng = np.random.default_rng(seed)
+    mixed = rng.normal(size=(taps, taps))
+    moments = second_moments((rng.normal(size=(2, 60, taps)) @ mixed).astype(np.float32))
+    weights = rng.normal(size=(2, 5, taps))
+    scales = np.abs(weights).max(axis=2) / 7  # coarse, so that rounding matters
+
+    def error(steps):
+        d = steps * scales[..., None] - weights
+        return np.einsum("bok,bkl,bol->bo", d, moments, d)
+
+    found = round_weights(weights, scales, moments)
+    assert found.dtype == np.int8
+    assert (error(found) <= error(np.rint(weights / scales[..., None])) + 1e-12).all()
+
+
+def test_layers_are_matrix_products():
+    graph, x = depthwise_net(), _samples(4)
+    simulator = _simulator(graph, x)
+    for node in simulator.nodes:
+        if len(node.inputs) < 3:
+            continue
+        rows = layer_rows(node, simulator.reference[node.input(0).name])
+        weights = per_output(node).reshape(len(rows), -1, rows.shape[2])
+        products = np.einsum("brk,bok->rbo", rows, weights).reshape(rows.shape[1], -1)
+        expected = products + node.input(2).data
+        if node.attrs.activation == "RELU":
+            expected = np.maximum(expected, 0)
+        found = simulator.reference[node.output.name].reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", [BiasCorrection.ANALYTIC, BiasCorrection.EMPIRICAL])
+def test_bias_correction_takes_the_mean_error_off(method):
+    rng = np.random.default_rng(2)
+    b = Builder((1, 16))
+    weights = rng.normal(size=(6, 16)).astype(np.float32)
+    weights[0, 0] = 30  # one scale for all: the others are coarse
+    w = b.constant(weights)
+    graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
+    x = rng.uniform(1, 3, (64, 16)).astype(np.float32)
+    config = QuantConfig(bias_correction=method)
+    simulator = _simulator(graph, x)
+    plain = make_plan(graph, calibrate(graph, x), config)
+    corrected = refine(simulator, plain, config)
+    (name,) = corrected.biases
+
+    def mean_error(plan):
+        real = plan.real_weights(graph)
+        live = simulator.run({"x": plan.activations["x"]}, real)
+        return np.abs((live[name] - simulator.reference[name]).mean(axis=0)).max()
+
+    assert mean_error(corrected) < 0.1 * mean_error(plain)
+
+
+def test_each_preset_gains_over_the_one_before():
+    graph, x = spread_depthwise(depthwise_net(), 20), _samples()
+    fast, balanced, best = (_gain(graph, x, PRESETS[p]) for p in Preset)
+    assert balanced > fast + 3
+    assert best > fast + 3
+
+
+def test_channels_a_thousand_times_apart_are_recovered():
+    plain = depthwise_net()
+    graph, x = spread_depthwise(plain), _samples()
+    assert sqnr_db(Model(plain)(x), Model(graph)(x)).min() > 80
+    assert _gain(graph, x, QuantConfig()) < 10
+    assert _gain(graph, x, BEST) > _gain(plain, x, BEST) - 1
+
+
+def test_a_refined_file_is_equal_on_tflm():
+    graph, x = depthwise_net(), _samples(16)
+    quantised = quantize_graph(graph, x, BEST)
+    raw = Model(quantised).stored_inputs(x[:4])["x"]
+    expected = [run_tflm(quantised, [sample[None]])[0] for sample in raw]
+    np.testing.assert_array_equal(Model(quantised)(raw), expected)
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_same_data_same_file(preset, tmp_path):
+    files = []
+    for i in range(2):
+        graph = spread_depthwise(depthwise_net(), 20)
+        quantised = quantize_graph(graph, _samples(24), PRESETS[preset])
+        save_tflite(quantised, tmp_path / f"{i}.tflite")
+        files.append((tmp_path / f"{i}.tflite").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_models_that_mix_samples_take_every_method():
+    b = Builder((1, 4, 6))
+    mixed = b.op("reshape", ("x",), ReshapeAttrs((4, 6)))
+    w = b.constant(np.random.default_rng(5).normal(size=(3, 6)).astype(np.float32))
+    graph = b.graph(b.op("fully_connected", (mixed, w), FullyConnectedAttrs()))
+    x = np.random.default_rng(6).normal(size=(12, 4, 6)).astype(np.float32)
+    quantised = quantize_graph(graph, x, replace(BEST, calibrator="auto"))
+    expected, found = Model(graph)(x), Model(quantised)(x)
+    assert 10 * np.log10((expected**2).sum() / ((found - expected) ** 2).sum()) > 30

@@ -1,0 +1,107 @@
+"""Channel spaces: tensors whose channels can be rescaled together without changing the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Quant
+
+HOMOGENEOUS = ("NONE", "RELU")
+"""Activations with ``f(s x) = s f(x)`` for every s > 0."""
+
+MOVERS = ("add", "average_pool2d", "max_pool2d", "mean", "relu", "reshape", "sub")
+"""Ops that commute with a positive factor per channel, where ``_moves_channels`` says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """One set of channels.
+
+    Attributes:
+        tensors: the activations that have these channels along their last axis.
+        producers: weighted nodes whose outputs they are.
+        consumers: weighted nodes that read them.
+        channels: how many.
+
+    """
+
+    tensors: tuple[str, ...]
+    producers: tuple[BoundNode, ...]
+    consumers: tuple[BoundNode, ...]
+    channels: int
+
+
+def free_spaces(graph: Graph) -> list[Space]:
+    """Spaces between weighted layers alone: a factor on one side is undone on the other.
+
+    Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV
+    2019, section 4.1, pair layers through ReLU; here residual sums and poolings belong to the
+    space as well.
+    """
+    root = {name: name for name, v in graph.values.items() if not v.is_constant}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    bound = [*graph.inputs, *graph.outputs]
+    for node in graph.bound():
+        data = [v.name for v in _data_inputs(node)]
+        if is_weighted(node):
+            if node.attrs.activation not in HOMOGENEOUS:
+                bound.append(node.output.name)
+            if not _reads_by_channel(node):
+                bound += data
+        elif _moves_channels(node):
+            for name in data:
+                root[find(name)] = find(node.output.name)
+        else:
+            bound += [*data, node.output.name]
+    tied = {find(name) for name in bound}
+    members: dict[str, list[str]] = {}
+    for name in root:
+        if find(name) not in tied:
+            members.setdefault(find(name), []).append(name)
+    return [_space(graph, tuple(names)) for names in members.values()]
+
+
+def is_weighted(node: BoundNode) -> bool:
+    """Whether the node multiplies with constant weights."""
+    return OPS[node.op].quant is Quant.WEIGHTED
+
+
+def _space(graph: Graph, names: tuple[str, ...]) -> Space:
+    weighted = [node for node in graph.bound() if is_weighted(node)]
+    return Space(
+        names,
+        tuple(n for n in weighted if n.output.name in names),
+        tuple(n for n in weighted if n.input(0).name in names),
+        graph.value(names[0]).shape[-1],
+    )
+
+
+def _data_inputs(node: BoundNode) -> list[Value]:
+    inputs = node.inputs[:1] if is_weighted(node) else node.inputs
+    return [v for v in inputs if v is not None and not v.is_constant]
+
+
+def _reads_by_channel(node: BoundNode) -> bool:
+    """Whether each weight belongs to one channel along the input's last axis."""
+    x, w = node.input(0), node.input(1)
+    if not w.is_constant:
+        return False
+    return node.op == "depthwise_conv2d" or w.shape[-1] == x.shape[-1]
+
+
+def _moves_channels(node: BoundNode) -> bool:
+    x, y = node.input(0), node.output
+    if node.op not in MOVERS or any(v is None or v.is_constant for v in node.inputs):
+        return False
+    if any(v is not None and v.shape[-1:] != y.shape[-1:] for v in node.inputs):
+        return False
+    if node.op == "mean":
+        return len(x.shape) - 1 not in {axis % len(x.shape) for axis in node.attrs.axes}
+    return getattr(node.attrs, "activation", "NONE") in HOMOGENEOUS

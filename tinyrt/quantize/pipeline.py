@@ -1,0 +1,55 @@
+"""The whole way: calibrate, improve as configured, plan, apply."""
+
+from __future__ import annotations
+
+from tinyrt.interpreter.model import Model, Progress
+from tinyrt.ir import Graph
+from tinyrt.quantize.apply import apply_plan
+from tinyrt.quantize.calibrate import calibrate, checked_batches
+from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.equalize import equalize
+from tinyrt.quantize.layerwise import refine
+from tinyrt.quantize.plan import make_plan
+from tinyrt.quantize.samples import Samples, split_head
+from tinyrt.quantize.search import narrower, search_ranges, search_samples
+from tinyrt.quantize.simulate import Simulator
+
+
+def quantize_graph(
+    graph: Graph,
+    data: Samples,
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Calibrate on the data, then plan and apply full-int8 quantisation.
+
+    Everything is deterministic: the same graph, data and choices give the same result.
+
+    Args:
+        graph: an optimised float graph.
+        data: calibration inputs, float, samples first; see ``samples.read_batches``. Methods that
+            run the model many times look at the first 16 to 128 of them.
+        config: the user's choices.
+        progress: called with what is done and the total, first of samples, then of tensors.
+
+    Raises:
+        DataError: the data do not fit the model.
+        UnsupportedError: an op has no integer form.
+
+    """
+    config = config or QuantConfig()
+    if not config.optimizes:
+        return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
+    head, batches = split_head(checked_batches(Model(graph), data), search_samples(graph))
+    simulator = Simulator(graph, head)
+    if config.equalize:
+        graph = equalize(graph, simulator.reference, config)
+        simulator = Simulator(graph, head)
+    ranges = calibrate(graph, batches, progress, config)
+    plan = make_plan(graph, ranges, config)
+    plan = refine(simulator, plan, config, progress)
+    if config.tune_ranges:
+        # With refined layers, what is left to measure is the ranges' own part of the error.
+        tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
+        plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
+    return apply_plan(graph, plan)

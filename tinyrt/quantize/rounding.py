@@ -1,0 +1,102 @@
+"""Round weights so that the layer's outputs, not the weights themselves, are closest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.quantize.ranges import WEIGHT_MAX
+
+Batch = NDArray[np.float64]
+SWEEPS = 4
+
+
+def second_moments(rows: NDArray[np.floating]) -> Batch:
+    """Centred second moments of what the weights are multiplied with, shrunk by few rows.
+
+    Centred, since the bias makes up for the mean. Off-diagonal elements shrink with the ratio of
+    taps to rows: correlations that few rows show may not hold beyond them (Ledoit and Wolf, "A
+    well-conditioned estimator for large-dimensional covariance matrices", J. Multivariate
+    Analysis 88, 2004). Without any, the nearest weights are the best ones.
+
+    Args:
+        rows: (blocks, rows, taps).
+
+    Returns:
+        (blocks, taps, taps), positive definite.
+
+    """
+    count, taps = rows.shape[1:]
+    centred = rows.astype(np.float64) - rows.mean(axis=1, keepdims=True, dtype=np.float64)
+    moments = centred.transpose(0, 2, 1) @ centred / count
+    diagonal = np.einsum("bkk->bk", moments).copy()
+    # Taps that never changed must still be rounded to something near.
+    floor = 1e-4 * diagonal.mean(axis=1, keepdims=True) + 1e-30
+    moments *= count / (count + taps)
+    moments[:, range(taps), range(taps)] = np.maximum(diagonal, floor)
+    return np.asarray(moments)
+
+
+def round_weights(weights: Batch, scales: Batch, moments: Batch) -> NDArray[np.int8]:
+    """int8 weights with a small mean squared error of the outputs.
+
+    The objective is AdaRound's: ``d' M d`` for the weights' errors d and the inputs' moments M
+    (Nagel et al., "Up or Down? Adaptive Rounding for Post-Training Quantization", ICML 2020,
+    section 3). It starts from nearest rounding with error feedback (Frantar et al., "GPTQ",
+    ICLR 2023, section 3) and descends coordinate by coordinate (Nair and Suggala, "CDQuant",
+    arXiv:2406.17542, algorithm 1), which may move a weight by more than one step.
+
+    Args:
+        weights: (blocks, outputs, taps) real weights.
+        scales: (blocks, outputs) steps.
+        moments: (blocks, taps, taps), positive definite.
+
+    Returns:
+        (blocks, outputs, taps) in [-127, 127].
+
+    """
+    steps = scales[..., None]
+    candidates = (_fed_back(weights, steps, moments), _nearest(weights / steps))
+    results = [_descend(weights, steps, moments, start) for start in candidates]
+    errors = [_error(weights, steps, moments, found) for found in results]
+    return np.where((errors[0] <= errors[1])[..., None], *results).astype(np.int8)
+
+
+def _nearest(steps: Batch) -> Batch:
+    return np.clip(np.rint(steps), -WEIGHT_MAX, WEIGHT_MAX)
+
+
+def _error(weights: Batch, steps: Batch, moments: Batch, rounded: Batch) -> Batch:
+    error = rounded * steps - weights
+    return np.asarray(np.einsum("bok,bkl,bol->bo", error, moments, error, optimize=True))
+
+
+def _fed_back(weights: Batch, steps: Batch, moments: Batch) -> Batch:
+    """Nearest rounding, tap by tap, whose errors the taps still to come make up for."""
+    taps = weights.shape[2]
+    feedback = np.linalg.cholesky(np.linalg.inv(moments)).transpose(0, 2, 1)
+    left, found = weights.copy(), np.empty_like(weights)
+    for k in range(taps):
+        found[..., k] = _nearest(left[..., k] / steps[..., 0])
+        error = (left[..., k] - found[..., k] * steps[..., 0]) / feedback[:, k, k, None]
+        left[..., k + 1 :] -= error[..., None] * feedback[:, None, k, k + 1 :]
+    return found
+
+
+def _descend(weights: Batch, steps: Batch, moments: Batch, start: Batch) -> Batch:
+    """Move one tap of all outputs at a time to where its parabola is least."""
+    found = start.copy()
+    slope = (found * steps - weights) @ moments
+    curvature = np.einsum("bkk->bk", moments)
+    for _ in range(SWEEPS):
+        moved = False
+        for k in range(weights.shape[2]):
+            wanted = found[..., k] - slope[..., k] / (curvature[:, None, k] * steps[..., 0])
+            change = _nearest(wanted) - found[..., k]
+            if change.any():
+                moved = True
+                found[..., k] += change
+                slope += (change * steps[..., 0])[..., None] * moments[:, None, k, :]
+        if not moved:
+            break
+    return found
