@@ -112,7 +112,9 @@ def _write_op(writer: ModelWriter, node: BoundNode) -> None:
             expected=", ".join(sorted(n for n, s in OPS.items() if s.emit_c is not None)),
             hint="replace the op in the model, or run the model on the host: tinyrt run",
         )
+    writer.statements.append(f"    TINYRT_PROFILE_BEGIN({node.index});")
     spec.emit_c(node, spec.prepare_s8(node), writer)
+    writer.statements.append(f"    TINYRT_PROFILE_END({node.index});")
 
 
 def _check_ports(graph: Graph) -> None:

@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.blocks import emit_clamp
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
 
 LEFT_SHIFT = 20
 """Bits by which centred inputs are raised, so that rescaling them loses nothing visible."""
+
+HALF = (1 << 30, 0)
+"""Mantissa and exponent of the input with the larger scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +148,49 @@ def sub_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
 
 
 def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_add_s8`` or ``tinyrt_sub_s8``."""
+    """Write the call of ``tinyrt_sum_s8``, or of the general ``tinyrt_add_s8`` and ``_sub_s8``."""
+    if c.isa is not InstructionSet.MVE and _is_plain_sum(node, p):
+        _emit_sum(kernel == "tinyrt_sub_s8", node, p, c)
+        return
     fields = {"shape": broadcast_fields(node), "left_shift": LEFT_SHIFT, **asdict(p)}
     params = c.params("tinyrt_add_s8_params", fields)
     c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+
+
+def _is_plain_sum(node: BoundNode, p: AddS8) -> bool:
+    """Whether nothing repeats and all exponents are in the range of ``tinyrt_sum_s8``."""
+    shapes = {node.input(0).shape, node.input(1).shape, node.output.shape}
+    exponents = min(p.a_shift, p.b_shift) >= -30 and -MOST_SHIFT <= p.y_shift <= -1
+    halved = HALF in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
+    return len(shapes) == 1 and exponents and halved
+
+
+def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_sum_s8``.
+
+    The input of the larger scale is halved exactly: its exponent is 0, its mantissa 2**30. If the
+    other one is, too, a factor of 2 gives it the exponent -1 that the kernel takes.
+    """
+    a = (node.input(0), p.a_zp, p.a_mult, p.a_shift, 1)
+    b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if subtract else 1)
+    plain, scaled = (a, b) if (p.a_mult, p.a_shift) == HALF else (b, a)
+    left = LEFT_SHIFT + (2 if scaled[3] == 0 else 1)
+    fields = {
+        "size": node.output.size,
+        "scaled_factor": 1 << left,
+        "scaled_addend": -scaled[1] << left,
+        "scaled_mult": scaled[2],
+        "scaled_shift": max(-scaled[3], 1),
+        "rescaled_factor": 2 * scaled[4],
+        "plain_factor": plain[4] << LEFT_SHIFT,
+        "addend": -plain[1] * plain[4] << LEFT_SHIFT,
+        "y_mult": p.y_mult,
+        "y_shift": -p.y_shift,
+        "y_zp": p.y_zp,
+    }
+    params = c.params("tinyrt_sum_s8_params", fields)
+    c.call("tinyrt_sum_s8", params, *(c.pointer(v) for v in (plain[0], scaled[0], node.output)))
+    emit_clamp(node, p.act_min, p.act_max, c)
 
 
 ADD = OpSpec(

@@ -18,7 +18,7 @@ from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.window import Window
 
-BLOCK_SETS = frozenset({InstructionSet.DSP})
+BLOCK_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
 """Instruction sets whose kernels read packed blocks."""
 
 COLUMNS = 2
@@ -83,7 +83,7 @@ def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter
     }
     params = c.params("tinyrt_dense_s8_params", fields)
     c.call("tinyrt_dense_s8", params, c.pointer(x), columns(c), c.pointer(y))
-    emit_clamp(node, requant, c)
+    emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
 def emit_convolution(
@@ -111,7 +111,7 @@ def emit_convolution(
     patch = f"{c.scratch()} + {dense_scratch(block, pixels, c.isa)}"
     pointers = (c.pointer(x), columns(c), patch, c.pointer(y))
     c.call("tinyrt_window_block_s8", params, *pointers)
-    emit_clamp(node, requant, c)
+    emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
 def columns(c: CWriter) -> str:
@@ -119,9 +119,9 @@ def columns(c: CWriter) -> str:
     return f"(tinyrt_taps_word *)(void *)({c.scratch()})"
 
 
-def emit_clamp(node: BoundNode, requant: Requant, c: CWriter) -> None:
+def emit_clamp(node: BoundNode, act_min: int, act_max: int, c: CWriter) -> None:
     """Limit outputs that may not use the whole range of int8: the packed kernels saturate only."""
-    limits = (requant.act_min, requant.act_max)
+    limits = (act_min, act_max)
     if limits != (INT8_MIN, INT8_MAX):
         y = node.output
         c.call("tinyrt_clamp_s8", *(str(v) for v in (y.size, *limits)), c.pointer(y))

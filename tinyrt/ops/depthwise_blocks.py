@@ -108,4 +108,4 @@ def emit_depthwise(
     taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
     lines = f"{c.scratch()} + {_list_bytes(window, c.isa)}" if block.line_bytes else "NULL"
     c.call("tinyrt_depthwise_block_s8", params, c.pointer(x), taps, lines, c.pointer(y))
-    emit_clamp(node, requant, c)
+    emit_clamp(node, requant.act_min, requant.act_max, c)

@@ -6,7 +6,7 @@
 
 /** (doubled / 2) * mult * 2^(-31 - shift), rounded twice, plus y_zp, limited to an int8's range;
  *  zp_and_half is 2 * y_zp + 1. Requires: mult in [2^30, 2^31) or 0; shift in [1, 22];
- *  |doubled| < 2^24.
+ *  |doubled| < 2^30.
  *
  *  With h = round(doubled * mult / 2^32), the second rounding is
  *  (h - (h < 0) + 2^(shift - 1)) >> shift; y_zp joins the constant, times 2^shift. */

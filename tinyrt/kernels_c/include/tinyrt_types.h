@@ -19,6 +19,12 @@
 #define TINYRT_ASSERT(condition) ((void)0)
 #endif
 
+/** What stands around the calls of every op of a model; define both to read a cycle counter. */
+#ifndef TINYRT_PROFILE_BEGIN
+#define TINYRT_PROFILE_BEGIN(op) ((void)0)
+#define TINYRT_PROFILE_END(op) ((void)0)
+#endif
+
 /** What a model's invoke function returns. */
 typedef enum {
     TINYRT_OK = 0,

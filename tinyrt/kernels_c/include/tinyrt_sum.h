@@ -1,0 +1,38 @@
+/** sum: add and sub of two tensors of one shape. */
+#ifndef TINYRT_SUM_H
+#define TINYRT_SUM_H
+
+#include "tinyrt_requant4.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The input of the larger scale takes part as it is, times a power of two; the other one is
+ *  rescaled first: rescaled = round(scaled_factor * x + scaled_addend, scaled_mult, scaled_shift).
+ *  The doubled sum is plain_factor * x_plain + rescaled * rescaled_factor + addend; factors are
+ *  negative where an input is subtracted.
+ *  Requires: shifts in [1, 22] for y and [1, 30] for the scaled input. */
+typedef struct {
+    int32_t size;
+    int32_t scaled_factor;
+    int32_t scaled_addend;
+    int32_t scaled_mult;
+    int32_t scaled_shift;
+    int32_t rescaled_factor;
+    int32_t plain_factor;
+    int32_t addend;
+    int32_t y_mult;
+    int32_t y_shift;
+    int32_t y_zp;
+} tinyrt_sum_s8_params;
+
+/** y = requant(plain +- rescaled) + y_zp; y may be an input. */
+void tinyrt_sum_s8(const tinyrt_sum_s8_params *p, const int8_t *plain, const int8_t *scaled,
+                   int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,230 @@
+/** Columns of activations, and their products with four output channels, tap by tap.
+ *
+ *  A column holds the activations that one output position reads, as 32-bit numbers. Two columns
+ *  are interleaved. */
+#ifndef TINYRT_COLUMNS_H
+#define TINYRT_COLUMNS_H
+
+#include "tinyrt_types.h"
+
+/** One tap of one column. */
+typedef int32_t tinyrt_taps_word;
+
+/** Writes count bytes, a multiple of four, to a column; lanes is the number of columns (1 or 2)
+ *  that column is one of. Returns where the column goes on. */
+static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
+                                             tinyrt_taps_word *column) {
+    const int8_t *const end = x + count;
+    for (; x != end; x += 4, column += 4 * lanes) {
+        column[0] = x[0];
+        column[lanes] = x[1];
+        column[2 * lanes] = x[2];
+        column[3 * lanes] = x[3];
+    }
+    return column;
+}
+
+/** As tinyrt_widen for any count; the column is padded with zeros to a multiple of four taps. */
+static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
+                                    tinyrt_taps_word *column) {
+    for (int32_t i = 0; i < count; ++i, column += lanes) {
+        *column = x[i];
+    }
+    for (; count % 4 != 0; ++count, column += lanes) {
+        *column = 0;
+    }
+}
+
+#if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
+
+#define TINYRT_FOUR_TAPS_ONE TINYRT_TWO_TAPS_ONE TINYRT_TWO_TAPS_ONE
+#define TINYRT_FOUR_TAPS_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO
+#define TINYRT_LOOP(name, end, body)                                                               \
+    ".syntax unified\n"                                                                            \
+    "b 2" name "f\n"                                                                               \
+    "1" name ":\n" body "2" name ":\n"                                                             \
+    "ldr %[t], %[" end "]\n"                                                                       \
+    "cmp %[x], %[t]\n"                                                                             \
+    "bne 1" name "b\n"
+
+#if __ARM_ARCH_ISA_THUMB == 2
+
+#define TINYRT_TWO_CHANNELS_ONE(even, odd, x0)                                                     \
+    "ldrsh %[t], [%[w]], #2\n"                                                                     \
+    "mla %[a" odd "], %[t], %[" x0 "], %[a" odd "]\n"                                              \
+    "sxtb %[t], %[t]\n"                                                                            \
+    "mla %[a" even "], %[t], %[" x0 "], %[a" even "]\n"
+#define TINYRT_TWO_TAPS_ONE                                                                        \
+    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_TWO_CHANNELS_ONE("0", "1", "x0")                      \
+        TINYRT_TWO_CHANNELS_ONE("2", "3", "x0") TINYRT_TWO_CHANNELS_ONE("0", "1", "x1")            \
+            TINYRT_TWO_CHANNELS_ONE("2", "3", "x1")
+
+#define TINYRT_TWO_CHANNELS_TWO(even, odd)                                                         \
+    "ldrsh %[t], [%[w]], #2\n"                                                                     \
+    "mla %[a" odd "], %[t], %[x0], %[a" odd "]\n"                                                  \
+    "mla %[b" odd "], %[t], %[x1], %[b" odd "]\n"                                                  \
+    "sxtb %[t], %[t]\n"                                                                            \
+    "mla %[a" even "], %[t], %[x0], %[a" even "]\n"                                                \
+    "mla %[b" even "], %[t], %[x1], %[b" even "]\n"
+#define TINYRT_TAP_TWO                                                                             \
+    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_TWO_CHANNELS_TWO("0", "1")                            \
+        TINYRT_TWO_CHANNELS_TWO("2", "3")
+#define TINYRT_TEMPORARIES [t] "=&r"(t), [x0] "=&r"(x0), [x1] "=&r"(x1)
+#define TINYRT_SUM "+r"
+#define TINYRT_MANY_TAPS 16
+#define TINYRT_MANY_TAPS_ONE                                                                       \
+    TINYRT_FOUR_TAPS_ONE TINYRT_FOUR_TAPS_ONE TINYRT_FOUR_TAPS_ONE TINYRT_FOUR_TAPS_ONE
+#define TINYRT_DECLARE_TEMPORARIES int32_t t, x0, x1
+
+#else
+
+#define TINYRT_PRODUCT_ONE(take, channel, x0)                                                      \
+    take "muls %[v], %[" x0 "], %[v]\n"                                                            \
+         "add %[a" channel "], %[v]\n"
+#define TINYRT_TAP_ONE(x0)                                                                         \
+    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT_ONE("sxth %[v], %[t]\n", "1", x0)                       \
+        TINYRT_PRODUCT_ONE("sxtb %[v], %[t]\n", "0", x0) TINYRT_PRODUCT_ONE(                       \
+            "asrs %[v], %[t], #16\n", "3",                                                         \
+            x0) "lsls %[t], %[t], #8\n" TINYRT_PRODUCT_ONE("asrs %[v], %[t], #24\n", "2", x0)
+#define TINYRT_TWO_TAPS_ONE                                                                        \
+    "ldmia %[x]!, {%[x0]}\n" TINYRT_TAP_ONE("x0") "ldmia %[x]!, {%[x0]}\n" TINYRT_TAP_ONE("x0")
+
+#define TINYRT_PRODUCT_TWO(take, a, b)                                                             \
+    take "muls %[v], %[x0], %[v]\n"                                                                \
+         "add " a ", %[v]\n" take "muls %[v], %[x1], %[v]\n"                                       \
+         "add " b ", %[v]\n"
+#define TINYRT_TAP_TWO                                                                             \
+    "ldmia %[x]!, {%[x0]}\n"                                                                       \
+    "ldmia %[x]!, {%[x1]}\n"                                                                       \
+    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT_TWO("sxth %[v], %[t]\n", "r9", "lr")                    \
+        TINYRT_PRODUCT_TWO("sxtb %[v], %[t]\n", "r8", "r12") TINYRT_PRODUCT_TWO(                   \
+            "asrs %[v], %[t], #16\n", "r11",                                                       \
+            "%[b3]") "lsls %[t], %[t], #8\n" TINYRT_PRODUCT_TWO("asrs %[v], %[t], #24\n", "r10",   \
+                                                                "%[b2]")
+#define TINYRT_TEMPORARIES [t] "=&l"(t), [v] "=&l"(v), [x0] "=&l"(x0), [x1] "=&l"(x1)
+#define TINYRT_SUM "+h"
+/* As many as a conditional branch can jump over. */
+#define TINYRT_MANY_TAPS 8
+#define TINYRT_MANY_TAPS_ONE TINYRT_FOUR_TAPS_ONE TINYRT_FOUR_TAPS_ONE
+#define TINYRT_DECLARE_TEMPORARIES int32_t t, v, x0, x1
+
+#endif
+
+/** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
+ *  256 times those of channels 1 and 3 in acc[1] and acc[3].
+ *  w holds for every tap a word: 256 * w1 + w0 in the low half, 256 * w3 + w2 in the high one.
+ *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_word *column,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = column + taps;
+    const tinyrt_taps_word *const long_end = column + (taps & -TINYRT_MANY_TAPS);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    TINYRT_DECLARE_TEMPORARIES;
+    __asm(TINYRT_LOOP("0", "long_end", TINYRT_MANY_TAPS_ONE)
+              TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_ONE)
+          : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
+            [w] "+l"(w), [x] "+l"(column), TINYRT_TEMPORARIES
+          : [end] "m"(end), [long_end] "m"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    return w;
+}
+
+/** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7].
+ *
+ *  In assembly because it takes every register that there is: compilers keep some of the sums on
+ *  the stack. */
+#if __ARM_ARCH_ISA_THUMB == 2
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = columns + 2 * taps;
+    const tinyrt_taps_word *const long_end = columns + 2 * (taps & ~15);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
+    TINYRT_DECLARE_TEMPORARIES;
+    __asm(TINYRT_LOOP(
+              "0", "long_end",
+              TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO)
+              TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_TWO)
+          : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
+            [b0] TINYRT_SUM(b0), [b1] TINYRT_SUM(b1), [b2] TINYRT_SUM(b2), [b3] TINYRT_SUM(b3),
+            [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
+          : [end] "m"(end), [long_end] "m"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+    return w;
+}
+
+#else
+
+#define TINYRT_LOAD_SUM(reg, index)                                                                \
+    "ldr %[v], [%[t], #" index " * 4]\n"                                                           \
+    "mov " reg ", %[v]\n"
+#define TINYRT_STORE_SUM(reg, index)                                                               \
+    "mov %[v], " reg "\n"                                                                          \
+    "str %[v], [%[t], #" index " * 4]\n"
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = columns + 2 * taps;
+    int32_t b2 = acc[6], b3 = acc[7];
+    TINYRT_DECLARE_TEMPORARIES;
+    __asm(".syntax unified\n"
+          "ldr %[t], %[acc]\n" TINYRT_LOAD_SUM("r8", "0") TINYRT_LOAD_SUM("r9", "1")
+              TINYRT_LOAD_SUM("r10", "2") TINYRT_LOAD_SUM("r11", "3") TINYRT_LOAD_SUM("r12", "4")
+                  TINYRT_LOAD_SUM("lr", "5") TINYRT_LOOP(
+                      "0", "end",
+                      TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO
+                          TINYRT_TAP_TWO) "ldr %[t], %[acc]\n" TINYRT_STORE_SUM("r8", "0")
+                      TINYRT_STORE_SUM("r9", "1") TINYRT_STORE_SUM("r10", "2")
+                          TINYRT_STORE_SUM("r11", "3") TINYRT_STORE_SUM("r12", "4")
+                              TINYRT_STORE_SUM("lr", "5")
+          : [b2] "+l"(b2), [b3] "+l"(b3), [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
+          : [end] "m"(end), [acc] "m"(acc)
+          : "cc", "memory", "r8", "r9", "r10", "r11", "r12", "lr");
+    acc[6] = b2, acc[7] = b3;
+    return w;
+}
+
+#endif
+
+#else
+
+/** acc + a * b, modulo 2^32. */
+static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
+}
+
+static inline const int32_t *tinyrt_dot_lanes(const int32_t *w, const tinyrt_taps_word *columns,
+                                              int32_t taps, int32_t lanes, int32_t *acc) {
+    for (int32_t tap = 0; tap < taps; ++tap, ++w) {
+        for (int32_t i = 0; i < 4 * lanes; i += 4) {
+            const int32_t x = *columns++;
+            acc[i] = tinyrt_add_product(acc[i], (int8_t)*w, x);
+            acc[i + 1] = tinyrt_add_product(acc[i + 1], (int16_t)*w, x);
+            acc[i + 2] = tinyrt_add_product(acc[i + 2], (int8_t)(*w >> 16), x);
+            acc[i + 3] = tinyrt_add_product(acc[i + 3], *w >> 16, x);
+        }
+    }
+    return w;
+}
+
+/** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
+ *  256 times those of channels 1 and 3 in acc[1] and acc[3].
+ *  w holds for every tap a word: 256 * w1 + w0 in the low half, 256 * w3 + w2 in the high one.
+ *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_word *column,
+                                            int32_t taps, int32_t *acc) {
+    return tinyrt_dot_lanes(w, column, taps, 1, acc);
+}
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    return tinyrt_dot_lanes(w, columns, taps, 2, acc);
+}
+
+#endif
+
+#endif
