@@ -24,7 +24,7 @@ from tinyrt.train import (
     hvp,
     jvp,
 )
-from tinyrt.train.functional import log_softmax
+from tinyrt.train.losses import log_softmax
 from tinyrt.train.nn import BatchNorm, Conv2d, Linear, ReLU, Sequential
 
 CASES_PER_OP = 4

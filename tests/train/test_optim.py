@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
+from tinyrt.errors import DataError
 from tinyrt.train import SGD, Adam, Tensor, cosine_lr, cross_entropy
 from tinyrt.train.nn import Linear, ReLU, Sequential
+from tinyrt.train.optim import (
+    AdamW,
+    Group,
+    Lion,
+    RMSProp,
+    clip_gradients,
+    one_cycle_lr,
+    step_lr,
+)
 
 
 def moved(make, gradients, start=1.0):
@@ -31,6 +41,78 @@ def test_adam_follows_its_formula():
         m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
         w -= lr * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps)
     assert moved(lambda p: Adam(p, lr, betas=(b1, b2), eps=eps), gradients) == pytest.approx(w)
+
+
+def test_nesterov_looks_ahead():
+    found = moved(lambda p: SGD(p, 0.1, momentum=0.5, nesterov=True), [2.0, 3.0])
+    assert found == pytest.approx(1 - 0.1 * (2 + 0.5 * 2) - 0.1 * (3 + 0.5 * 4))
+
+
+def test_decoupled_decay_leaves_the_moments_alone():
+    plain = moved(lambda p: Adam(p, 0.1), [2.0])
+    assert moved(lambda p: AdamW(p, 0.1, weight_decay=0.5), [2.0]) == pytest.approx(plain - 0.05)
+
+
+def test_rmsprop_divides_by_the_root_of_the_mean_square():
+    v = 0.1 * 4.0
+    assert moved(lambda p: RMSProp(p, 0.1, decay=0.9), [2.0]) == pytest.approx(
+        1 - 0.1 * 2 / np.sqrt(v)
+    )
+
+
+def test_lion_steps_by_the_sign():
+    # The momentum, 0.01 * 2 after the first step, is outweighed by the second gradient.
+    assert moved(lambda p: Lion(p, 0.1), [2.0, -0.5]) == pytest.approx(1 - 0.1 + 0.1)
+    assert moved(lambda p: Lion(p, 0.1, weight_decay=1.0), [2.0]) == pytest.approx(1 - 0.2)
+
+
+def test_groups_have_rates_and_decays_of_their_own():
+    slow, bias = (Tensor([1.0], requires_grad=True) for _ in range(2))
+    groups = [Group([slow], lr_scale=0.1), Group([bias], weight_decay=0.0)]
+    optimizer = SGD(groups, 0.1, weight_decay=0.5)
+    for p in (slow, bias):
+        p.grad = np.array([1.0], np.float32)
+    optimizer.step()
+    assert slow.data == pytest.approx([1 - 0.01 * 1.5])
+    assert bias.data == pytest.approx([0.9])
+
+
+def test_state_moves_to_another_optimiser():
+    def make(start):
+        p = Tensor(np.array([start], np.float32), requires_grad=True)
+        return p, Adam([p], 0.1)
+
+    (a, first), (b, second) = make(1.0), make(1.0)
+    for p, optimizer in ((a, first), (a, first)):
+        p.grad = np.array([2.0], np.float32)
+        optimizer.step()
+    second.load_state_dict(first.state_dict())
+    b.data = a.data.copy()
+    for p, optimizer in ((a, first), (b, second)):
+        p.grad = np.array([-1.0], np.float32)
+        optimizer.step()
+    assert a.data == b.data
+    with pytest.raises(DataError, match=r"0\.m"):
+        Adam([Tensor(np.zeros(3), requires_grad=True)]).load_state_dict(first.state_dict())
+
+
+def test_clipping_scales_all_gradients_alike():
+    a, b = (Tensor([0.0], requires_grad=True) for _ in range(2))
+    a.grad, b.grad = np.array([3.0]), np.array([4.0])
+    assert clip_gradients([a, b], 1.0) == pytest.approx(5.0)
+    assert (a.grad[0], b.grad[0]) == pytest.approx((0.6, 0.8))
+    assert clip_gradients([a, b], 2.0) == pytest.approx(1.0)
+    assert a.grad[0] == pytest.approx(0.6)
+
+
+def test_schedules():
+    assert [step_lr(s, 1.0, 2) for s in range(5)] == pytest.approx([1, 1, 0.1, 0.1, 0.01])
+    rates = [one_cycle_lr(s, 100, 1.0) for s in range(100)]
+    assert rates[0] == pytest.approx(1 / 25)
+    assert max(rates) == rates[30] == pytest.approx(1.0)
+    assert rates[-1] == pytest.approx(1 / 625)
+    assert np.all(np.diff(rates[:31]) > 0)
+    assert np.all(np.diff(rates[30:]) < 0)
 
 
 def test_parameters_without_a_gradient_stay():

@@ -2,15 +2,17 @@
 
 Read in this order: ``tinyrt.ops.function`` (what can be differentiated, and how once is enough for
 every order), ``function`` (the op table as such functions), ``tape`` (the backward pass),
-``tensor``, ``arithmetic`` and ``functional`` (what the op table lacks), ``autograd`` (derivatives
-as values), ``gradcheck``, ``nn`` (layers), ``checkpoint`` (memory for time), ``optim``, ``data``,
-``trace`` (from a trained module to a graph), ``recipes`` (all of it at work).
+``tensor``, ``arithmetic``, ``normalise`` and ``losses`` (what the op table lacks), ``autograd``
+(derivatives as values), ``gradcheck``, ``nn`` and ``sequence`` (layers), ``checkpoint`` (memory
+for time), ``optim``, ``data``, ``fit`` (the loop), ``trace`` (from a trained module to a graph),
+``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8), ``recipes`` (all of it at
+work).
 """
 
 from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp
 from tinyrt.train.checkpoint import checkpoint, checkpoint_sequential
-from tinyrt.train.functional import cross_entropy
 from tinyrt.train.gradcheck import gradcheck, gradgradcheck
+from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam, cosine_lr
 from tinyrt.train.tensor import Tensor, apply, no_grad
 from tinyrt.train.trace import trace

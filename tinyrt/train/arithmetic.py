@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops.function import constant, linear_pair
+from tinyrt.ops.function import linear_pair
 from tinyrt.ops.shapes import REPEAT, broadcast, sum_to
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.train.function import Array, Function, Gradient
@@ -49,30 +49,6 @@ def _power_vjp(
     if attrs.exponent == 0:
         return (None,)
     return (grad * attrs.exponent * inputs[0] ** (attrs.exponent - 1),)
-
-
-def _exp(attrs: NoAttrs, x: Array) -> Array:
-    del attrs
-    return np.exp(x)
-
-
-def _exp_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    del attrs, inputs
-    return (grad * output,)
-
-
-def _log(attrs: NoAttrs, x: Array) -> Array:
-    del attrs
-    return np.log(x)
-
-
-def _log_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    del attrs, output
-    return (grad / inputs[0],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +101,6 @@ def _swap_last(x: Array) -> Array:
     return x.transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def _abs(attrs: NoAttrs, x: Array) -> Array:
-    del attrs
-    return np.abs(x)
-
-
-def _abs_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    """The sign; 0 at 0."""
-    del attrs, output
-    return (grad * np.sign(constant(inputs[0])),)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """What ``x[index]`` selects of an array of that shape."""
@@ -163,9 +126,6 @@ def _place(selection: Selection, grad: Array) -> Array:
 
 DIV = Function("div", _div, _div_vjp)
 POWER = Function("power", _power, _power_vjp)
-EXP = Function("exp", _exp, _exp_vjp)
-LOG = Function("log", _log, _log_vjp)
-ABS = Function("abs", _abs, _abs_vjp)
 SUM = Function("sum", _sum, _sum_vjp)
 MATMUL = Function("matmul", _matmul, _matmul_vjp)
 SELECT, _ = linear_pair("select", _select, _place)

@@ -17,7 +17,7 @@ from tinyrt.errors import DataError
 from tinyrt.files import write_atomic
 from tinyrt.train.data import batches
 from tinyrt.train.function import Array
-from tinyrt.train.functional import cross_entropy
+from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Optimizer, clip_gradients
 from tinyrt.train.tensor import Tensor

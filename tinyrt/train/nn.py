@@ -13,14 +13,15 @@ import numpy as np
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.ops.window import Pair
+from tinyrt.ops.window import Pair, Window
 from tinyrt.train.function import Array
-from tinyrt.train.functional import normalise_batch
+from tinyrt.train.normalise import normalise_batch
 from tinyrt.train.tensor import Tensor, apply
 
 _active: ContextVar[Module | None] = ContextVar("active", default=None)
@@ -405,3 +406,97 @@ class Softmax(Module):
     def forward(self, x: Tensor) -> Tensor:
         """(n, classes) -> the same shape."""
         return apply("softmax", SoftmaxAttrs(), x)
+
+
+class LayerNorm(Module):
+    """Per sample and position, zero mean and unit deviation over the last dimension.
+
+    Ba, Kiros & Hinton 2016; then scaled and shifted per channel.
+
+    Args:
+        channels: size of the last dimension.
+        epsilon: added to the variance.
+
+    """
+
+    def __init__(self, channels: int, *, epsilon: float = 1e-5) -> None:
+        self.epsilon = epsilon
+        self.gamma, self.beta = Parameter(_ones(channels)), Parameter(_zeros(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., channels) -> the same shape."""
+        centred = x - x.mean(-1, keepdims=True)
+        variance = (centred * centred).mean(-1, keepdims=True)
+        return centred * (variance + self.epsilon) ** -0.5 * self.gamma + self.beta
+
+
+class Dropout(Module):
+    """In training, sets a random share of the elements to 0 and scales up the others.
+
+    Srivastava et al. 2014, in the form that leaves the deployed model alone.
+
+    Args:
+        share: of the elements that are dropped, from 0 to less than 1.
+        rng: draws which; the layer has its own copy.
+
+    """
+
+    def __init__(self, share: float, *, rng: np.random.Generator) -> None:
+        self.share = share
+        (self._rng,) = rng.spawn(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        if not self.training or self.share == 0:
+            return x
+        kept = self._rng.random(x.shape) >= self.share
+        return x * (kept / (1 - self.share))
+
+    def random_state(self) -> Any:
+        """Of the generator that draws what is dropped."""
+        return self._rng.bit_generator.state
+
+    def set_random_state(self, state: Any) -> None:
+        """Draw from here on as from where ``random_state`` gave ``state``."""
+        self._rng.bit_generator.state = state
+
+
+class ConvTranspose2d(Module):
+    """The adjoint of a convolution: (n, h, w, c_in) to (n, h * stride, w * stride, c_out).
+
+    Each input element adds its multiple of the kernel to the output (padding SAME).
+
+    Args:
+        c_in: input channels.
+        c_out: output channels.
+        kernel: taps (height, width), or one number for both; at least the stride.
+        stride: step between the places where inputs are added.
+        bias: whether to add one number per output channel.
+        rng: draws the weights, (c_in, kh, kw, c_out).
+
+    """
+
+    def __init__(
+        self,
+        c_in: int,
+        c_out: int,
+        kernel: int | Pair,
+        *,
+        rng: np.random.Generator,
+        stride: int | Pair = 1,
+        bias: bool = True,
+    ) -> None:
+        (kh, kw), self.stride = _pair(kernel), _pair(stride)
+        fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
+        self.weight = he_normal(rng, (c_in, kh, kw, c_out), max(1, fan_in))
+        self.bias = Parameter(_zeros(c_out)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c_in) -> (n, h * stride, w * stride, c_out)."""
+        n, h, w, _ = x.shape
+        _, kh, kw, c_out = self.weight.shape
+        size = (h * self.stride[0], w * self.stride[1])
+        window = Window.of(size, (kh, kw), self.stride, "SAME")
+        shapes = Shapes(window, (n, *size, c_out), self.weight.shape)
+        y = apply(CONVOLUTION.dx, shapes, x, self.weight)
+        return y if self.bias is None else y + self.bias

@@ -249,15 +249,15 @@ class Tensor:
 
     def exp(self) -> Tensor:
         """``e`` to the power of each element."""
-        return apply(arithmetic.EXP, _NONE, self)
+        return apply("exp", _NONE, self)
 
     def log(self) -> Tensor:
         """Natural logarithm of each element."""
-        return apply(arithmetic.LOG, _NONE, self)
+        return apply("log", _NONE, self)
 
     def abs(self) -> Tensor:
         """Magnitude of each element."""
-        return apply(arithmetic.ABS, _NONE, self)
+        return apply("abs", _NONE, self)
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Sum over these dimensions, over all for None."""

@@ -13,7 +13,7 @@ from tinyrt.ir import Graph
 from tinyrt.train.data import Labels, shift_images, stratified_split
 from tinyrt.train.fit import Epoch, FitConfig, fit
 from tinyrt.train.function import Array
-from tinyrt.train.functional import cross_entropy
+from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,

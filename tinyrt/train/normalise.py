@@ -1,4 +1,4 @@
-"""Functions that only training needs, each with its own vector-Jacobian product."""
+"""Batch normalisation with the batch's own statistics, which only training does."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.arithmetic import EXP
 from tinyrt.train.function import Array, Function, Gradient
 from tinyrt.train.tensor import Tensor, apply
 
@@ -110,56 +107,3 @@ def normalise_batch(
             )
     stats = BatchStatistics.of(x.data, epsilon)
     return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats
-
-
-def _log_softmax(attrs: NoAttrs, logits: Array) -> Array:
-    """``x - log(sum(exp(x)))`` along the last dimension; the maximum is taken out first."""
-    del attrs
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
-
-
-def _log_softmax_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    """``grad - softmax(x) * sum(grad)``."""
-    del inputs
-    return (grad - EXP(attrs, output) * grad.sum(axis=-1, keepdims=True),)
-
-
-LOG_SOFTMAX = Function("log_softmax", _log_softmax, _log_softmax_vjp)
-
-
-def log_softmax(logits: Tensor) -> Tensor:
-    """Logarithm of the probabilities along the last dimension, in the logits' shape."""
-    return apply(LOG_SOFTMAX, NoAttrs(), logits)
-
-
-def cross_entropy(logits: Tensor, labels: ArrayLike, *, smoothing: float = 0.0) -> Tensor:
-    """Mean over the batch of ``-log(softmax(logits)[label])``.
-
-    Args:
-        logits: (n, classes), before any softmax.
-        labels: (n,), integers in [0, classes).
-        smoothing: share of the target that is spread evenly over all classes (Szegedy et al.
-            2016, section 7).
-
-    Raises:
-        ShapeError: shapes do not match, or a label is not a class.
-
-    """
-    classes = np.asarray(labels)
-    if logits.ndim != 2 or classes.shape != logits.shape[:1]:
-        raise ShapeError(
-            f"cross entropy of logits {logits.shape} with labels {classes.shape}",
-            expected="logits (n, classes) and labels (n,)",
-        )
-    if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= logits.shape[1])):
-        raise ShapeError(
-            f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
-            expected=f"integers from 0 to {logits.shape[1] - 1}",
-        )
-    n, count = logits.shape
-    wanted = np.full(logits.shape, smoothing / count, logits.dtype)
-    wanted[np.arange(n), classes] += 1 - smoothing
-    return (log_softmax(logits) * wanted).sum() * (-1 / n)

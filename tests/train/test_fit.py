@@ -1,0 +1,114 @@
+"""The training loop: resuming to the bit, stopping early, keeping the best, history."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from tinyrt.errors import DataError
+from tinyrt.train import Adam, Tensor, cross_entropy
+from tinyrt.train.fit import FitConfig, fit, save_history
+from tinyrt.train.nn import BatchNorm, Dropout, Linear, ReLU, Sequential
+from tinyrt.train.optim import cosine_lr
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    x = (rng.normal(size=(90, 4)) + y[:, None]).astype(np.float32)
+    return x, y
+
+
+def run(config, state_file=None, **options):
+    rng = np.random.default_rng(1)
+    net = Sequential(
+        Linear(4, 8, rng=rng), BatchNorm(8), ReLU(), Dropout(0.2, rng=rng), Linear(8, 3, rng=rng)
+    )
+    options.setdefault("validate", lambda m: -error(m))
+    history = fit(
+        net,
+        Adam(net.parameters(), 1e-2),
+        *problem(),
+        config,
+        rng=np.random.default_rng(2),
+        lr=lambda step, steps: cosine_lr(step, steps, 1e-2),
+        augment=lambda x, rng: x + rng.normal(0, 0.1, x.shape).astype(np.float32),
+        state_file=state_file,
+        **options,
+    )
+    return net, history
+
+
+def error(module):
+    x, y = problem()
+    with module.evaluating():
+        return cross_entropy(module(Tensor(x)), y).item()
+
+
+class InterruptionError(Exception):
+    pass
+
+
+def test_an_interrupted_training_ends_with_the_same_bits(tmp_path):
+    config = FitConfig(epochs=5, batch=16, keep_best=True)
+    whole, history = run(config)
+    assert history[-1].loss < history[0].loss
+
+    def interrupt(epoch):
+        if epoch.number == 2:
+            raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        run(config, tmp_path / "state.npz", on_epoch=interrupt)
+    resumed, again = run(config, tmp_path / "state.npz")
+    assert again == history
+    for name, array in whole.state_dict().items():
+        np.testing.assert_array_equal(resumed.state_dict()[name], array)
+    finished, once_more = run(config, tmp_path / "state.npz")
+    assert once_more == history
+    np.testing.assert_array_equal(finished.state_dict()["0.weight"], whole.state_dict()["0.weight"])
+
+
+def test_training_stops_when_the_score_stays_and_keeps_the_best():
+    scores = iter([0.1, 0.5, 0.4, 0.5, 0.3, 0.9])
+    states = []
+
+    def validate(module):
+        states.append(module.state_dict())
+        return next(scores)
+
+    net, history = run(FitConfig(epochs=6, patience=2, keep_best=True), validate=validate)
+    assert [e.score for e in history] == [0.1, 0.5, 0.4, 0.5, 0.3]
+    np.testing.assert_array_equal(net.state_dict()["0.weight"], states[1]["0.weight"])
+
+
+def test_accumulated_batches_make_one_step():
+    x, y = problem()
+    nets = [Sequential(Linear(4, 3, rng=np.random.default_rng(1))) for _ in range(2)]
+    for net, config in zip(
+        nets, (FitConfig(2, batch=90), FitConfig(2, batch=30, accumulate=3)), strict=True
+    ):
+        fit(net, Adam(net.parameters()), x, y, config, rng=np.random.default_rng(0))
+    weights = [net.state_dict()["0.weight"] for net in nets]
+    np.testing.assert_allclose(weights[0], weights[1], atol=1e-4)
+
+
+def test_gradients_are_clipped():
+    _, history = run(FitConfig(epochs=1, clip_norm=1e-9))
+    assert history[0].lr < 1e-2
+
+
+def test_history_is_written_as_csv(tmp_path):
+    _, history = run(FitConfig(epochs=2))
+    save_history(history, tmp_path / "history.csv")
+    with (tmp_path / "history.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(r["loss"]) for r in rows] == [e.loss for e in history]
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with pytest.raises(DataError, match="score"):
+        run(FitConfig(epochs=1, patience=1), validate=None)
+    np.savez(tmp_path / "data.npz", x=np.zeros(3))
+    with pytest.raises(DataError, match="not the state of a training"):
+        run(FitConfig(epochs=1), tmp_path / "data.npz")

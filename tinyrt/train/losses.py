@@ -1,0 +1,149 @@
+"""Losses: how far an output is from what it should be, as a tensor of one element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tinyrt.errors import ShapeError
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train.function import Array, Function, Gradient, table_function
+from tinyrt.train.tensor import Tensor, apply
+
+
+def _log_softmax(attrs: NoAttrs, logits: Array) -> Array:
+    """``x - log(sum(exp(x)))`` along the last dimension; the maximum is taken out first."""
+    del attrs
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def _log_softmax_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """``grad - softmax(x) * sum(grad)``."""
+    del inputs
+    probabilities = table_function("exp")(attrs, output)
+    return (grad - probabilities * grad.sum(axis=-1, keepdims=True),)
+
+
+LOG_SOFTMAX = Function("log_softmax", _log_softmax, _log_softmax_vjp)
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """Logarithm of the probabilities along the last dimension, in the logits' shape."""
+    return apply(LOG_SOFTMAX, NoAttrs(), logits)
+
+
+def cross_entropy(
+    logits: Tensor,
+    labels: ArrayLike,
+    *,
+    smoothing: float = 0.0,
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Mean over the batch of ``-log(softmax(logits)[label])``.
+
+    Args:
+        logits: (n, classes), before any softmax.
+        labels: (n,), integers in [0, classes).
+        smoothing: share of the target that is spread evenly over all classes (Szegedy et al.
+            2016, section 7).
+        weights: (classes,), how much samples of each class count; the mean is weighted by them.
+
+    Raises:
+        ShapeError: shapes do not match, or a label is not a class.
+
+    """
+    classes = np.asarray(labels)
+    if logits.ndim != 2 or classes.shape != logits.shape[:1]:
+        raise ShapeError(
+            f"cross entropy of logits {logits.shape} with labels {classes.shape}",
+            expected="logits (n, classes) and labels (n,)",
+        )
+    n, count = logits.shape
+    if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= count)):
+        raise ShapeError(
+            f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
+            expected=f"integers from 0 to {count - 1}",
+        )
+    wanted = np.full(logits.shape, smoothing / count, logits.dtype)
+    wanted[np.arange(n), classes] += 1 - smoothing
+    total = float(n)
+    if weights is not None:
+        share = np.asarray(weights, logits.dtype)
+        if share.shape != (count,):
+            raise ShapeError(f"class weights {share.shape}", expected=f"({count},)")
+        wanted *= share[classes, np.newaxis]
+        total = float(share[classes].sum())
+    return (log_softmax(logits) * wanted).sum() * (-1 / total)
+
+
+def mse_loss(output: Tensor, target: ArrayLike) -> Tensor:
+    """Mean of the squared differences; target in the output's shape."""
+    difference = output - _target(output, target)
+    return (difference * difference).mean()
+
+
+def mae_loss(output: Tensor, target: ArrayLike) -> Tensor:
+    """Mean of the differences' magnitudes; target in the output's shape."""
+    return (output - _target(output, target)).abs().mean()
+
+
+def huber_loss(output: Tensor, target: ArrayLike, *, delta: float = 1.0) -> Tensor:
+    """Half the square of differences up to ``delta``, beyond it a line (Huber 1964); their mean."""
+    distance = (output - _target(output, target)).abs()
+    limit = Tensor(np.full(distance.shape, delta, distance.dtype))
+    near = apply("minimum", NoAttrs(), distance, limit)
+    return (near * near * 0.5 + (distance - near) * delta).mean()
+
+
+def _softplus(attrs: NoAttrs, x: Array) -> Array:
+    """``log(1 + exp(x))``, without overflow."""
+    del attrs
+    return np.logaddexp(0, x).astype(x.dtype)
+
+
+def _softplus_vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    del output
+    return (grad * table_function("logistic")(attrs, inputs[0]),)
+
+
+SOFTPLUS = Function("softplus", _softplus, _softplus_vjp)
+
+
+def bce_loss(logits: Tensor, target: ArrayLike) -> Tensor:
+    """Binary cross entropy, ``-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))``; its mean.
+
+    Args:
+        logits: any shape, before any sigmoid.
+        target: probabilities, in the same shape.
+
+    """
+    return (apply(SOFTPLUS, NoAttrs(), logits) - logits * _target(logits, target)).mean()
+
+
+def kl_loss(logits: Tensor, target: ArrayLike) -> Tensor:
+    """Kullback-Leibler divergence of the softmax from target probabilities; mean over samples.
+
+    Args:
+        logits: (n, classes), before any softmax.
+        target: (n, classes), probabilities.
+
+    """
+    p = _target(logits, target)
+    entropy = float((p * np.log(np.where(p > 0, p, 1))).sum())
+    return ((log_softmax(logits) * p).sum() * -1 + entropy) * (1 / len(p))
+
+
+def _target(output: Tensor, target: ArrayLike) -> Array:
+    array = np.asarray(target, output.dtype)
+    if array.shape != output.shape:
+        raise ShapeError(
+            f"the target has shape {array.shape}", expected=f"the output's: {output.shape}"
+        )
+    return array

@@ -1,0 +1,221 @@
+"""Layers for sequences, (n, t, c): built from other layers and table ops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tinyrt.errors import ShapeError
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train.function import Array
+from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
+from tinyrt.train.tensor import Tensor, apply
+
+
+class Conv1d(Module):
+    """Convolution along time of (n, t, c_in) to (n, t', c_out): a 2-D one of height 1.
+
+    Args:
+        c_in: input channels.
+        c_out: output channels.
+        kernel: taps.
+        stride: step between outputs.
+        padding: SAME or VALID, as TFLite has it.
+        dilation: step between taps.
+        groups: the channels are split into so many parts that do not see each other.
+        bias: whether to add one number per output channel.
+        rng: draws the weights.
+
+    """
+
+    def __init__(
+        self,
+        c_in: int,
+        c_out: int,
+        kernel: int,
+        *,
+        rng: np.random.Generator,
+        stride: int = 1,
+        padding: str = "SAME",
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        self.conv = Conv2d(
+            c_in,
+            c_out,
+            (1, kernel),
+            rng=rng,
+            stride=(1, stride),
+            padding=padding,
+            dilation=(1, dilation),
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t', c_out)."""
+        n, t, c = x.shape
+        y = self.conv(x.reshape(n, 1, t, c))
+        return y.reshape(n, *y.shape[2:])
+
+
+class Embedding(Module):
+    """A trained vector for each of ``count`` symbols; takes integers, so it comes first.
+
+    Args:
+        count: symbols.
+        channels: size of the vectors.
+        rng: draws them from a standard normal distribution.
+
+    """
+
+    def __init__(self, count: int, channels: int, *, rng: np.random.Generator) -> None:
+        self.weight = Parameter(rng.normal(size=(count, channels)).astype(np.float32))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Symbols in any shape (whole numbers) -> that shape with the channels behind it.
+
+        Raises:
+            ShapeError: an element is not a symbol.
+
+        """
+        symbols = x.data.astype(np.intp)
+        count = self.weight.shape[0]
+        if np.any(symbols != x.data) or np.any((symbols < 0) | (symbols >= count)):
+            raise ShapeError("not all elements are symbols", expected=f"0 to {count - 1}")
+        return self.weight[symbols]
+
+
+class LSTM(Module):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers 2000).
+
+    ``i, f, o = sigmoid(...)``, ``g = tanh(...)``, each linear in the input and the last output;
+    ``cell = f * cell + i * g``, ``y = o * tanh(cell)``. The forget gate's bias starts at 1.
+
+    Args:
+        c_in: input channels.
+        c_out: size of the state.
+        rng: draws the weights.
+
+    """
+
+    def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
+        self.input, self.state = _recurrent(c_in, c_out, 4, rng)
+        assert self.input.bias is not None
+        self.input.bias.data[c_out : 2 * c_out] = 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t, c_out), the state after each step."""
+        size = self.state.weight.shape[1]
+        y = cell = Tensor(np.zeros((x.shape[0], size), x.dtype))
+        outputs = []
+        for t in range(x.shape[1]):
+            gates = self.input(x[:, t]) + self.state(y)
+            i, f, o = (_sigmoid(gates[:, k * size : (k + 1) * size]) for k in (0, 1, 2))
+            cell = f * cell + i * _tanh(gates[:, 3 * size :])
+            y = o * _tanh(cell)
+            outputs.append(y)
+        return _stack(outputs)
+
+
+class GRU(Module):
+    """Gated recurrent unit (Cho et al. 2014, with the reset after the product).
+
+    ``r, z = sigmoid(...)``, ``n = tanh(W x + r * (U y))``, ``y = (1 - z) * n + z * y``.
+
+    Args:
+        c_in: input channels.
+        c_out: size of the state.
+        rng: draws the weights.
+
+    """
+
+    def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
+        self.input, self.state = _recurrent(c_in, c_out, 3, rng)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t, c_out), the state after each step."""
+        size = self.state.weight.shape[1]
+        y = Tensor(np.zeros((x.shape[0], size), x.dtype))
+        outputs = []
+        for t in range(x.shape[1]):
+            a, b = self.input(x[:, t]), self.state(y)
+            r, z = (
+                _sigmoid(a[:, k * size : (k + 1) * size] + b[:, k * size : (k + 1) * size])
+                for k in (0, 1)
+            )
+            new = _tanh(a[:, 2 * size :] + r * b[:, 2 * size :])
+            y = new + z * (y - new)
+            outputs.append(y)
+        return _stack(outputs)
+
+
+class MultiHeadAttention(Module):
+    """Every position looks at every other (Vaswani et al. 2017, section 3.2).
+
+    Per head, ``softmax(Q K^T / sqrt(d)) V`` with linear maps of the input as Q, K and V; the
+    heads' results side by side go through another linear map.
+
+    Args:
+        channels: of input and output.
+        heads: into how many parts the channels are split.
+        rng: draws the weights.
+
+    Raises:
+        ShapeError: the heads do not divide the channels.
+
+    """
+
+    def __init__(self, channels: int, heads: int, *, rng: np.random.Generator) -> None:
+        if channels % heads:
+            raise ShapeError(f"{heads} heads do not divide {channels} channels")
+        self.heads = heads
+        self.query, self.key, self.value, self.output = (
+            Linear(channels, channels, rng=rng) for _ in range(4)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, channels) -> the same shape."""
+        n, t, channels = x.shape
+        d = channels // self.heads
+        rows = x.reshape(n * t, channels)
+        q, k, v = (
+            layer(rows).reshape(n, t, self.heads, d).transpose(0, 2, 1, 3)
+            for layer in (self.query, self.key, self.value)
+        )
+        scores = (q @ k.transpose(0, 1, 3, 2)) * (1 / math.sqrt(d))
+        mixed = apply("softmax", SoftmaxAttrs(), scores) @ v  # (n, heads, t, d)
+        together = mixed.transpose(0, 2, 1, 3).reshape(n * t, channels)
+        return self.output(together).reshape(n, t, channels)
+
+
+def _recurrent(
+    c_in: int, c_out: int, gates: int, rng: np.random.Generator
+) -> tuple[Linear, Linear]:
+    """Maps of input and state to all gates; each gate's map of the state starts orthogonal.
+
+    Saxe, McClelland & Ganguli 2014: what goes around neither grows nor fades.
+    """
+    from_input = Linear(c_in, gates * c_out, rng=rng)
+    from_state = Linear(c_out, gates * c_out, rng=rng)
+    blocks: list[Array] = [np.linalg.qr(rng.normal(size=(c_out, c_out)))[0] for _ in range(gates)]
+    from_state.weight.data = np.concatenate(blocks).astype(np.float32)
+    return from_input, from_state
+
+
+def _stack(steps: list[Tensor]) -> Tensor:
+    """Tensors (n, c), one per step, as (n, t, c)."""
+    n, c = steps[0].shape
+    return apply("concatenation", ConcatenationAttrs(1), *(s.reshape(n, 1, c) for s in steps))
+
+
+def _sigmoid(x: Tensor) -> Tensor:
+    return apply("logistic", NoAttrs(), x)
+
+
+def _tanh(x: Tensor) -> Tensor:
+    return apply("tanh", NoAttrs(), x)
