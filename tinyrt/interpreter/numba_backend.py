@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tinyrt.interpreter.numba_kernels.abi import Call
     from tinyrt.interpreter.numba_kernels.workspace import Workspace
 
+NUMPY = "numpy"
+"""Stands for the NumPy reference: an int8 op that has no compiled kernel, but runs all the same."""
+
 KERNELS: dict[str, str] = {
     "abs": "lut.pack",
     "add": "elementwise.pack_add",
@@ -59,7 +62,7 @@ KERNELS: dict[str, str] = {
     "tanh": "lut.pack",
     "transpose": "movement.pack_transpose",
 }
-"""Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel."""
+"""Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel, or ``NUMPY``."""
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:
@@ -70,7 +73,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
 
     """
     nodes = list(graph.bound())
-    if not any(is_integer(node) for node in nodes):
+    if not any(map(_is_compiled, nodes)):
         return StepList([reference_step(node, tensors) for node in nodes])
     return _Compiled(nodes, tensors)
 
@@ -83,7 +86,7 @@ class _Compiled:
         from tinyrt.interpreter.numba_kernels.workspace import Workspace
 
         workspace = Workspace(tensors)
-        calls = {n.index: _pack(n, workspace) for n in nodes if is_integer(n)}
+        calls = {n.index: _pack(n, workspace) for n in nodes if _is_compiled(n)}
         scratch = workspace.scratch()
         self._table = np.zeros((len(nodes), 2), np.int64)
         self._kept: list[Any] = [workspace]
@@ -117,6 +120,10 @@ class _Compiled:
             self._numpy[index]()
         else:
             self._run_rows(index, index + 1)
+
+
+def _is_compiled(node: BoundNode) -> bool:
+    return is_integer(node) and KERNELS.get(node.op) != NUMPY
 
 
 def _pack(node: BoundNode, workspace: Workspace) -> Call:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinyrt.interpreter.numba_backend import KERNELS
+from tinyrt.interpreter.numba_backend import KERNELS, NUMPY
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import OpSpec, Quant
 
@@ -39,8 +39,12 @@ def _reference(spec: OpSpec) -> str:
 
 def _numba(spec: OpSpec) -> str:
     """What is compiled, and what the backend leaves to the NumPy reference."""
-    compiled = _integer(spec) if spec.name in KERNELS else ""
-    return " ".join(filter(None, ["f32 (NumPy)" if spec.ref_f32 else "", compiled])) or "-"
+    floats = ["f32"] if spec.ref_f32 else []
+    integers = [_integer(spec)] if spec.name in KERNELS else []
+    by_reference = KERNELS.get(spec.name) == NUMPY
+    left = floats + integers if by_reference else floats
+    found = [f"{' '.join(left)} (NumPy)" if left else "", *([] if by_reference else integers)]
+    return " ".join(filter(None, found)) or "-"
 
 
 def _integer(spec: OpSpec) -> str:
