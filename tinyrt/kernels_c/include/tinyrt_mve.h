@@ -17,26 +17,6 @@
 /** Bytes of a vector. */
 #define TINYRT_VECTOR 16
 
-/** How four int32 lanes become int8 outputs. */
-typedef struct {
-    int32x4_t mult;
-    int32x4_t shift;
-} tinyrt_mve_requant;
-
-/** Mantissas and exponents of channels c to c + 3; those of absent lanes are 0. */
-static inline tinyrt_mve_requant tinyrt_mve_load_requant(const tinyrt_requant_params *p, int32_t c,
-                                                         mve_pred16_t lanes) {
-    tinyrt_mve_requant r;
-    if (p->step != 0) {
-        r.mult = vldrwq_z_s32(p->mult + c, lanes);
-        r.shift = vldrbq_z_s32(p->shift + c, lanes);
-    } else {
-        r.mult = vdupq_n_s32(p->mult[0]);
-        r.shift = vdupq_n_s32(p->shift[0]);
-    }
-    return r;
-}
-
 /** value / 2^-shift, halves away from zero; lanes with shift 0 stay. Requires: shift in [-31, 0].
  *  The rounding shift rounds halves up, so one is taken from negative values first. */
 static inline int32x4_t tinyrt_mve_rounding_shift_right(int32x4_t value, int32x4_t shift) {

@@ -21,16 +21,16 @@ static inline int32_t tinyrt_mve_first_bytes(int32_t length) {
 }
 
 /** What four output channels share, and how the loop over patches walks. The assembly below knows
- *  the offsets of the scalars. */
+ *  the offsets. */
 typedef struct {
     uint32_t patch;
     const int8_t *w;
-    int32_t x_step;
     int32_t y_zp;
-    uint32_t lanes;
+    int32_t any; /* whether results below 0 matter, or an exponent is above 0 */
     int32_t y_step;
     int32_t x_next; /* 2 * x_step less the bytes of the full blocks */
     const int8_t *y_end;
+    int32_t x_step;
     int32x4_t left;
     int32x4_t right;
     int32x4_t mult;
@@ -55,86 +55,79 @@ typedef struct {
     "vldrb.8 q0, [%[a]], #16\n"                                                                    \
     "vldrb.8 q1, [%[b]], #16\n" TINYRT_MVE_MULTIPLY_4X2("vmladava.s8")
 
-/** See tinyrt_mve_requantise_positive. */
-#define TINYRT_MVE_POSITIVE                                                                        \
-    "vqrdmulh.s32 q0, q0, %q[mult]\n"                                                              \
-    "vqrdmulh.s32 q1, q1, %q[mult]\n"                                                              \
-    "vrshl.s32 q0, q0, %q[right]\n"                                                                \
-    "vrshl.s32 q1, q1, %q[right]\n"
-
-/** See tinyrt_mve_requantise. */
-#define TINYRT_MVE_ANY                                                                             \
-    "vldrw.32 q2, [%[quad], #32]\n"                                                                \
-    "vshl.s32 q0, q0, q2\n"                                                                        \
-    "vshl.s32 q1, q1, q2\n"                                                                        \
-    "vqrdmulh.s32 q0, q0, %q[mult]\n"                                                              \
-    "vqrdmulh.s32 q1, q1, %q[mult]\n"                                                              \
-    "vand q2, q0, %q[right]\n"                                                                     \
-    "vshr.s32 q2, q2, #31\n"                                                                       \
-    "vqadd.s32 q0, q0, q2\n"                                                                       \
-    "vand q2, q1, %q[right]\n"                                                                     \
-    "vshr.s32 q2, q2, #31\n"                                                                       \
-    "vqadd.s32 q1, q1, q2\n"                                                                       \
-    "vrshl.s32 q0, q0, %q[right]\n"                                                                \
-    "vrshl.s32 q1, q1, %q[right]\n"
-
-/** Two patches a turn until y reaches its end. The carry is set where the number of full blocks is
- *  odd: that loop takes two at a time. */
-#define TINYRT_MVE_PAIRS(requantise)                                                               \
-    __asm volatile(                                                                                \
-        "1:\n"                                                                                     \
-        "ldrd %[patch], %[w], [%[quad]]\n"                                                         \
-        "ldr %[b], [%[quad], #8]\n"                                                                \
-        "add %[b], %[a]\n"                                                                         \
-        "vmsr p0, %[patch]\n"                                                                      \
-        "vpstt\n"                                                                                  \
-        "vldrbt.8 q0, [%[a], #-16]\n"                                                              \
-        "vldrbt.8 q1, [%[b], #-16]\n" TINYRT_MVE_MULTIPLY_4X2(                                     \
-            "vmladav.s8") "lsrs %[patch], %[patch], #17\n"                                         \
-                          "bcs 3f\n"                                                               \
-                          "subs %[patch], #1\n"                                                    \
-                          "bmi 4f\n"                                                               \
-                          "2:\n" TINYRT_MVE_BLOCK_4X2 "3:\n" TINYRT_MVE_BLOCK_4X2                  \
-                          "subs %[patch], #1\n"                                                    \
-                          "bpl 2b\n"                                                               \
-                          "4:\n"                                                                   \
-                          "vmov q0[2], q0[0], r0, r4\n"                                            \
-                          "vmov q0[3], q0[1], r2, r6\n"                                            \
-                          "vmov q1[2], q1[0], r8, r12\n"                                           \
-                          "vmov q1[3], q1[1], r10, lr\n"                                           \
-                          "ldrd r0, r2, [%[quad], #12]\n"                                          \
-                          "ldrd r4, r6, [%[quad], #20]\n"                                          \
-                          "ldr r8, [%[quad], #28]\n"                                               \
-                          "vadd.i32 q0, q0, %q[bias]\n"                                            \
-                          "vadd.i32 q1, q1, %q[bias]\n" requantise "vadd.i32 q0, q0, r0\n"         \
-                          "vadd.i32 q1, q1, r0\n"                                                  \
-                          "vmax.s32 q0, q0, %q[act_min]\n"                                         \
-                          "vmax.s32 q1, q1, %q[act_min]\n"                                         \
-                          "vmin.s32 q0, q0, %q[act_max]\n"                                         \
-                          "vmin.s32 q1, q1, %q[act_max]\n"                                         \
-                          "add r0, %[y], r4\n"                                                     \
-                          "vmsr p0, r2\n"                                                          \
-                          "vpstt\n"                                                                \
-                          "vstrbt.32 q0, [%[y]]\n"                                                 \
-                          "vstrbt.32 q1, [r0]\n"                                                   \
-                          "add %[y], r0, r4\n"                                                     \
-                          "add %[a], r6\n"                                                         \
-                          "cmp %[y], r8\n"                                                         \
-                          "bne 1b\n"                                                               \
-        : [a] "+r"(a), [y] "+l"(y), [b] "=&r"(b), [w] "=&r"(w), [patch] "=&r"(patch)               \
-        : [quad] "r"(quad), [bias] "w"(quad->bias), [mult] "w"(quad->mult),                        \
-          [right] "w"(quad->right), [act_min] "w"(quad->act_min), [act_max] "w"(quad->act_max)     \
-        : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "memory")
-
-static inline void tinyrt_mve_pairs(const tinyrt_mve_quad *quad, int32_t only_positive,
-                                    const int8_t *a, int8_t *y) {
-    const int8_t *b, *w;
+/** Outputs of patches, two a turn, until y reaches its end. a points behind the first bytes of the
+ *  first patch. */
+static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int8_t *a, int8_t *y) {
+    const int8_t *b = a + quad->x_step;
+    const int8_t *w;
     uint32_t patch;
-    if (only_positive) {
-        TINYRT_MVE_PAIRS(TINYRT_MVE_POSITIVE);
-    } else {
-        TINYRT_MVE_PAIRS(TINYRT_MVE_ANY);
-    }
+    __asm volatile(
+        "1:\n"
+        "ldrd %[patch], %[w], [%[quad]]\n"
+        "vmsr p0, %[patch]\n"
+        "vpstt\n"
+        "vldrbt.8 q0, [%[a], #-16]\n"
+        "vldrbt.8 q1, [%[b], #-16]\n" TINYRT_MVE_MULTIPLY_4X2("vmladav.s8")
+        /* One block where their number is odd, then two, then fours. */
+        "lsrs %[patch], %[patch], #17\n"
+        "bcc 2f\n" TINYRT_MVE_BLOCK_4X2 "2:\n"
+        "lsrs %[patch], %[patch], #1\n"
+        "bcc 3f\n" TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2 "3:\n"
+        "subs %[patch], #1\n"
+        "bmi 5f\n"
+        "4:\n" TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2
+        "subs %[patch], #1\n"
+        "bpl 4b\n"
+        "5:\n"
+        "vmov q0[2], q0[0], r0, r4\n"
+        "vmov q0[3], q0[1], r2, r6\n"
+        "vmov q1[2], q1[0], r8, r12\n"
+        "vmov q1[3], q1[1], r10, lr\n"
+        "ldrd r0, r2, [%[quad], #8]\n"
+        "ldrd r4, r6, [%[quad], #16]\n"
+        "ldr r8, [%[quad], #24]\n"
+        "vadd.i32 q0, q0, %q[bias]\n"
+        "vadd.i32 q1, q1, %q[bias]\n"
+        "cbnz r2, 7f\n"
+        "vqrdmulh.s32 q0, q0, %q[mult]\n"
+        "vqrdmulh.s32 q1, q1, %q[mult]\n"
+        "6:\n"
+        "vrshl.s32 q0, q0, %q[right]\n"
+        "vrshl.s32 q1, q1, %q[right]\n"
+        "vadd.i32 q0, q0, r0\n"
+        "vadd.i32 q1, q1, r0\n"
+        "vmax.s32 q0, q0, %q[act_min]\n"
+        "vmax.s32 q1, q1, %q[act_min]\n"
+        "vmin.s32 q0, q0, %q[act_max]\n"
+        "vmin.s32 q1, q1, %q[act_max]\n"
+        "add r0, %[y], r4\n"
+        "vstrb.32 q0, [%[y]]\n"
+        "vstrb.32 q1, [r0]\n"
+        "add %[y], r0, r4\n"
+        "add %[a], r6\n"
+        "add %[b], r6\n"
+        "cmp %[y], r8\n"
+        "bne 1b\n"
+        "b 8f\n"
+        "7:\n"
+        "vldrw.32 q2, [%[quad], #32]\n"
+        "vshl.s32 q0, q0, q2\n"
+        "vshl.s32 q1, q1, q2\n"
+        "vqrdmulh.s32 q0, q0, %q[mult]\n"
+        "vqrdmulh.s32 q1, q1, %q[mult]\n"
+        /* The shift rounds halves up: one less for what is negative and shifted. */
+        "vand q2, q0, %q[right]\n"
+        "vshr.s32 q2, q2, #31\n"
+        "vqadd.s32 q0, q0, q2\n"
+        "vand q2, q1, %q[right]\n"
+        "vshr.s32 q2, q2, #31\n"
+        "vqadd.s32 q1, q1, q2\n"
+        "b 6b\n"
+        "8:\n"
+        : [a] "+r"(a), [b] "+r"(b), [y] "+l"(y), [w] "=&r"(w), [patch] "=&r"(patch)
+        : [quad] "r"(quad), [bias] "w"(quad->bias), [mult] "w"(quad->mult),
+          [right] "w"(quad->right), [act_min] "w"(quad->act_min), [act_max] "w"(quad->act_max)
+        : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "memory");
 }
 
 #define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
@@ -185,16 +178,13 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
 
 #if !TINYRT_MVE_ASM
 
-static inline void tinyrt_mve_pairs(const tinyrt_mve_quad *quad, int32_t only_positive,
-                                    const int8_t *a, int8_t *y) {
-    (void)only_positive;
+static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int8_t *a, int8_t *y) {
     for (; y != quad->y_end; y += quad->y_step) {
         const int32x4_t acc = vaddq_s32(tinyrt_mve_dot(quad->patch, a, quad->w), quad->bias);
         const int32x4_t high = vqrdmulhq_s32(vshlq_s32(acc, quad->left), quad->mult);
         const int32x4_t scaled = tinyrt_mve_rounding_shift_right(high, quad->right);
         const int32x4_t moved = vaddq_n_s32(scaled, quad->y_zp);
-        const int32x4_t clamped = vminq_s32(vmaxq_s32(moved, quad->act_min), quad->act_max);
-        vstrbq_p_s32(y, clamped, (mve_pred16_t)quad->lanes);
+        vstrbq_s32(y, vminq_s32(vmaxq_s32(moved, quad->act_min), quad->act_max));
         a += quad->x_step;
     }
 }

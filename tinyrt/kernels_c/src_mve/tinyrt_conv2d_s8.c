@@ -42,36 +42,63 @@ static tinyrt_slice slice_of(const tinyrt_conv2d_s8_params *p, int32_t ox) {
     return slice;
 }
 
+/** One row, with its borders and whatever lies between its runs. */
 static void copy_row(const tinyrt_slice *slice, int8_t x_zp, const int8_t *row, int8_t *scratch) {
-    const int8_t *run = row + slice->start;
     tinyrt_mve_fill(scratch, x_zp, slice->before);
     scratch += slice->before;
     for (int32_t i = 0; i < slice->runs; ++i) {
-        tinyrt_mve_copy(scratch, run, slice->run_bytes);
-        run += slice->run_step;
+        tinyrt_mve_copy(scratch, row, slice->run_bytes);
+        row += slice->run_step;
         scratch += slice->run_bytes;
     }
     tinyrt_mve_fill(scratch, x_zp, slice->after);
 }
 
-/** Copies what the windows of column ox read of rows rows, from y0 on. */
-static void copy_rows(const tinyrt_conv2d_s8_params *p, const int8_t *x, int32_t y0, int32_t rows,
-                      int32_t ox, int8_t *scratch) {
-    const tinyrt_slice slice = slice_of(p, ox);
+/** Rows of one run of at most a vector. */
+static void copy_short_rows(const int8_t *x, int32_t x_step, int32_t bytes, int32_t rows,
+                            int8_t *scratch) {
+    const mve_pred16_t lanes = vctp8q((uint32_t)bytes);
+    for (; rows > 0; --rows) {
+        vstrbq_p_s8(scratch, vldrbq_z_s8(x, lanes), lanes);
+        x += x_step;
+        scratch += bytes;
+    }
+}
+
+/** Copies rows rows of x, all inside of it. */
+static void copy_rows(const tinyrt_conv2d_s8_params *p, const tinyrt_slice *slice, const int8_t *x,
+                      int32_t rows, int8_t *scratch) {
     const int32_t row_bytes = p->product.length / p->window.kernel_h;
-    const int32_t x_row = p->x.w * p->x.c;
-    const int whole = slice.runs == 1 && slice.run_bytes == row_bytes;
-    for (int32_t y = y0; rows > 0; --rows) {
-        if (y < 0 || y >= p->x.h) {
-            tinyrt_mve_fill(scratch, (int8_t)p->x_zp, row_bytes);
-        } else if (whole) {
-            tinyrt_mve_copy(scratch, x + y * x_row + slice.start, row_bytes);
+    const int32_t x_step = p->window.dilation_h * p->x.w * p->x.c;
+    const int whole = slice->runs == 1 && slice->run_bytes == row_bytes;
+    if (whole && row_bytes <= TINYRT_VECTOR) {
+        copy_short_rows(x, x_step, row_bytes, rows, scratch);
+        return;
+    }
+    for (; rows > 0; --rows) {
+        if (whole) {
+            tinyrt_mve_copy(scratch, x, row_bytes);
         } else {
-            copy_row(&slice, (int8_t)p->x_zp, x + y * x_row, scratch);
+            copy_row(slice, (int8_t)p->x_zp, x, scratch);
         }
-        y += p->window.dilation_h;
+        x += x_step;
         scratch += row_bytes;
     }
+}
+
+/** Copies what the windows of column ox read of rows rows, from y0 on. */
+static void copy_band(const tinyrt_conv2d_s8_params *p, const int8_t *x, int32_t y0, int32_t rows,
+                      int32_t ox, int8_t *scratch) {
+    const tinyrt_slice slice = slice_of(p, ox);
+    const int32_t dilation = p->window.dilation_h;
+    const int32_t row_bytes = p->product.length / p->window.kernel_h;
+    const tinyrt_range inside = tinyrt_taps_inside(y0, p->x.h, rows, dilation);
+    const int32_t first = y0 + inside.begin * dilation;
+    tinyrt_mve_fill(scratch, (int8_t)p->x_zp, inside.begin * row_bytes);
+    copy_rows(p, &slice, x + first * p->x.w * p->x.c + slice.start, inside.end - inside.begin,
+              scratch + inside.begin * row_bytes);
+    tinyrt_mve_fill(scratch + inside.end * row_bytes, (int8_t)p->x_zp,
+                    (rows - inside.end) * row_bytes);
 }
 
 /** Column ox of the output, one band after the other. */
@@ -83,7 +110,7 @@ static void column(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int3
     for (int32_t oy = 0; oy < p->y.h; oy += p->band) {
         const int32_t count = p->y.h - oy < p->band ? p->y.h - oy : p->band;
         const int32_t rows = (count - 1) * window->stride_h + window->kernel_h;
-        copy_rows(p, g->x, oy * window->stride_h - window->pad_top, rows, ox, scratch);
+        copy_band(p, g->x, oy * window->stride_h - window->pad_top, rows, ox, scratch);
         tinyrt_product_s8(&g->product, scratch, window->stride_h * row_bytes, count, g->w, g->bias,
                           g->y + oy * y_row + ox * p->y.c, y_row);
     }

@@ -2,19 +2,23 @@
 
 #include "tinyrt_mve_dot.h"
 
-/** One patch. */
-static void single(const tinyrt_product_s8_params *p, const int8_t *x, const int8_t *w,
+/** Bytes of four packed filters. */
+static inline int32_t quad_bytes(uint32_t patch) {
+    return 4 * TINYRT_VECTOR * (1 + (int32_t)(patch >> 16));
+}
+
+/** Channels from c on of one patch. */
+static void single(const tinyrt_product_s8_params *p, int32_t c, const int8_t *x, const int8_t *w,
                    const int32_t *bias, int8_t *y) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
-    const int32_t filter_bytes = 4 * TINYRT_VECTOR * (1 + (int32_t)(patch >> 16));
     const int32x4_t zero = vdupq_n_s32(0);
     const int32x4_t act_min = vdupq_n_s32(p->requant.act_min);
     const int32x4_t act_max = vdupq_n_s32(p->requant.act_max);
     int32x4_t mult = vdupq_n_s32(p->requant.mult[0]);
     int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
     x += tinyrt_mve_first_bytes(p->length);
-    for (int32_t left = p->c_out; left > 0; left -= 4) {
-        const int32_t c = p->c_out - left;
+    for (int32_t left = p->c_out - c; left > 0; left -= 4) {
+        c = p->c_out - left;
         int32x4_t value = vaddq_s32(tinyrt_mve_dot(patch, x, w), vldrwq_s32(bias + c));
         const mve_pred16_t lanes = vctp32q((uint32_t)left);
         if (p->requant.step != 0) {
@@ -29,37 +33,39 @@ static void single(const tinyrt_product_s8_params *p, const int8_t *x, const int
         }
         value = vaddq_n_s32(value, p->requant.y_zp);
         vstrbq_p_s32(y + c, vminq_s32(vmaxq_s32(value, act_min), act_max), lanes);
-        w += filter_bytes;
+        w += quad_bytes(patch);
     }
 }
 
-/** Patches two by two; count is even. */
+/** Patches two by two, channels four by four; count is even and not 0. */
 static void pairs(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step, int32_t count,
                   const int8_t *w, const int32_t *bias, int8_t *y, int32_t y_step) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
-    const int32_t block_bytes = (int32_t)(patch >> 16) * TINYRT_VECTOR;
     const int32x4_t zero = vdupq_n_s32(0);
+    int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
     tinyrt_mve_quad quad;
     quad.patch = patch;
     quad.w = w;
-    quad.x_step = x_step;
     quad.y_zp = p->requant.y_zp;
+    quad.any = !p->only_positive;
     quad.y_step = y_step;
-    quad.x_next = 2 * x_step - block_bytes;
+    quad.x_step = x_step;
+    quad.x_next = 2 * x_step - (int32_t)(patch >> 16) * TINYRT_VECTOR;
+    quad.mult = vdupq_n_s32(p->requant.mult[0]);
     quad.act_min = vdupq_n_s32(p->requant.act_min);
     quad.act_max = vdupq_n_s32(p->requant.act_max);
     x += tinyrt_mve_first_bytes(p->length);
-    for (int32_t c = 0; c < p->c_out; c += 4) {
-        const mve_pred16_t lanes = vctp32q((uint32_t)(p->c_out - c));
-        const tinyrt_mve_requant requant = tinyrt_mve_load_requant(&p->requant, c, lanes);
-        quad.lanes = lanes;
+    for (int32_t c = 0; c + 4 <= p->c_out; c += 4) {
+        if (p->requant.step != 0) {
+            quad.mult = vldrwq_s32(p->requant.mult + c);
+            shift = vldrbq_s32(p->requant.shift + c);
+        }
+        quad.left = vmaxq_s32(shift, zero);
+        quad.right = vminq_s32(shift, zero);
         quad.bias = vldrwq_s32(bias + c);
-        quad.mult = requant.mult;
-        quad.left = vmaxq_s32(requant.shift, zero);
-        quad.right = vminq_s32(requant.shift, zero);
         quad.y_end = y + c + count * y_step;
-        tinyrt_mve_pairs(&quad, p->only_positive, x, y + c);
-        quad.w += 4 * (block_bytes + TINYRT_VECTOR);
+        tinyrt_mve_patch_pairs(&quad, x, y + c);
+        quad.w += quad_bytes(patch);
     }
 }
 
@@ -67,10 +73,17 @@ void tinyrt_product_s8(const tinyrt_product_s8_params *p, const int8_t *x, int32
                        int32_t count, const int8_t *w, const int32_t *bias,
                        int8_t *TINYRT_RESTRICT y, int32_t y_step) {
     const int32_t even = count & ~1;
-    if (even != 0) {
+    const int32_t full = p->c_out & ~3;
+    if (even != 0 && full != 0) {
         pairs(p, x, x_step, even, w, bias, y, y_step);
     }
     if (even != count) {
-        single(p, x + even * x_step, w, bias, y + even * y_step);
+        single(p, 0, x + even * x_step, w, bias, y + even * y_step);
+    }
+    if (full != p->c_out) {
+        w += full / 4 * quad_bytes(tinyrt_mve_patch(p->length));
+        for (int32_t i = 0; i < even; ++i) {
+            single(p, full, x + i * x_step, w, bias, y + i * y_step);
+        }
     }
 }
