@@ -16,8 +16,9 @@ from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import LABELS, load_inputs, load_npz
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
-from tinyrt.interpreter import DEFAULT_BACKEND
+from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
@@ -212,6 +213,23 @@ def run_model(
         return runner.run(_layout_as(graph, _as_inputs(inputs)), progress)
 
 
+def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[OpTime]:
+    """Time every op of a model on one sample of zeros.
+
+    Args:
+        model: .tflite or .onnx.
+        backend: the interpreter's backend.
+
+    Raises:
+        UnsupportedError: the backend lacks an op, or runs a model as a whole only.
+
+    """
+    interpreter = Interpreter.from_graph(open_model(model), backend=backend)
+    with error_context(file=str(model)):
+        interpreter.allocate_tensors()
+        return profile(interpreter)
+
+
 @dataclass(frozen=True, slots=True)
 class OpCost:
     """One op of a model: its multiply-accumulates, output and place in the arena."""
@@ -387,6 +405,7 @@ __all__ = [
     "inspect_model",
     "is_quantised",
     "open_model",
+    "profile_model",
     "quantize_model",
     "random_inputs",
     "run_emulated",

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tinyrt.api import profile_model
 from tinyrt.interpreter import BACKENDS, Interpreter, load
 from tinyrt.interpreter.model import BATCH
 
@@ -43,6 +44,14 @@ def test_every_backend_reports_ops_to_a_watcher(zoo, backend):
     interpreter.allocate_tensors()
     interpreter.invoke()
     assert seen == list(range(len(interpreter.graph.nodes)))
+
+
+def test_a_profile_names_every_op_and_shares_out_the_time(zoo):
+    found = profile_model(zoo / "models" / "streaming_wakeword_int8.tflite")
+    assert [t.index for t in found] == list(range(len(found)))
+    assert sum(t.share for t in found) == pytest.approx(1)
+    assert sum(t.macs for t in found) == 826_368
+    assert all(t.microseconds > 0 for t in found)
 
 
 START = """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group
 
 from tinyrt import __version__
 from tinyrt.cli import tables
@@ -190,6 +191,7 @@ def run(
         Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
     ],
     backend: Backend = DEFAULT_BACKEND,
+    profile: Annotated[bool, typer.Option("--profile", help="Time every op, too.")] = False,
     json: Json = False,
 ) -> None:
     """Run a model: float inputs give float outputs, int8 inputs raw int8 outputs."""
@@ -202,7 +204,12 @@ def run(
         save_npz(output, outputs)
         shapes = {name: list(array.shape) for name, array in outputs.items()}
         data = {"output": str(output), "outputs": shapes}
-        report(data, tables.facts(data))
+        if not profile:
+            report(data, tables.facts(data))
+            return
+        times = api.profile_model(model, backend=backend)
+        shown = Group(tables.facts(data), tables.profile(times))
+        report({**data, "profile": [asdict(time) for time in times]}, shown)
 
 
 @app.command("eval")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tinyrt.api import Inspection
 from tinyrt.emulate import EmulationReport
+from tinyrt.interpreter.profile import OpTime
 
 BAR_WIDTH = 16
 
@@ -107,4 +108,16 @@ def op_table(rows: Sequence[Mapping[str, str]]) -> Table:
         table.add_column(column)
     for row in rows:
         table.add_row(*row.values())
+    return table
+
+
+def profile(times: Sequence[OpTime]) -> Table:
+    """Where the time goes, op by op."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("#", "op", "µs", "share", "GMAC/s"):
+        table.add_column(column, justify="left" if column == "op" else "right")
+    for t in times:
+        speed = f"{t.macs / t.microseconds / 1e3:.1f}" if t.macs else "-"
+        row = (str(t.index), t.op, f"{t.microseconds:,.1f}", percent(t.share), speed)
+        table.add_row(*row)
     return table

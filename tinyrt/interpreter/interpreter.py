@@ -184,8 +184,20 @@ class Interpreter:
             self._program.run()
             return
         for node in self.graph.bound():
-            self._program.run_op(node.index)
+            self.run_op(node.index)
             self._on_op(node, self._tensors[node.output.name])
+
+    def run_op(self, index: int) -> None:
+        """Run one op on what the tensors hold.
+
+        Raises:
+            NotAllocatedError: ``allocate_tensors`` has not been called.
+            UnsupportedError: the backend cannot stop between ops.
+
+        """
+        if self._program is None:
+            raise NotAllocatedError
+        self._program.run_op(index)
 
     def resize_tensor_input(
         self, input_index: int, tensor_size: Sequence[int], strict: bool = False
