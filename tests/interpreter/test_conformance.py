@@ -9,7 +9,9 @@ import pytest
 
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
+from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import BACKENDS, Interpreter
+from tinyrt.interpreter.numba_backend import KERNELS
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -18,7 +20,8 @@ from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
-INT8_OPS = sorted(name for name, spec in OPS.items() if spec.ref_s8 is not None)
+WITHOUT_KERNEL = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n not in KERNELS)
+INT8_OPS = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n in KERNELS)
 FAST = sorted(set(BACKENDS) - {"native", "reference"})
 """Backends whose kernels need no building per case; tests/c checks those of native."""
 
@@ -35,6 +38,14 @@ def run(graph, feeds, backend):
 def check(graph, feeds, backend):
     expected = evaluate(graph, feeds)[graph.outputs[0]]
     np.testing.assert_array_equal(run(graph, feeds, backend), expected)
+
+
+@pytest.mark.parametrize("op", WITHOUT_KERNEL)
+def test_an_op_without_a_compiled_kernel_is_refused_by_name(op):
+    rng = rng_of(op, 0)
+    built = build_s8(CASES[op](rng), rng)
+    with pytest.raises(UnsupportedError, match=f"no int8 kernel for {op}"):
+        run(built.graph, built.feeds, "numba")
 
 
 @pytest.mark.parametrize("backend", FAST)

@@ -26,6 +26,7 @@ class Case:
         shapes: of the inputs.
         constant: which inputs the model holds.
         input_dtype: of the first input in int8 graphs: float32 for quantize.
+        input_dtypes: of the first inputs in float graphs, where not float32.
 
     """
 
@@ -34,6 +35,7 @@ class Case:
     shapes: tuple[Shape, ...]
     constant: frozenset[int] = field(default=frozenset())
     input_dtype: DType = DType.INT8
+    input_dtypes: tuple[DType, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ def in_domain(op: str, inputs: Arrays) -> Arrays:
     """Float inputs, moved to where the op is defined and smooth."""
     if op in ROOTS:
         return [np.abs(inputs[0]) + inputs[0].dtype.type(0.5)]
+    if op == "pow":
+        return [np.abs(inputs[0]) + inputs[0].dtype.type(0.5), inputs[1]]
+    if op == "div":
+        return [inputs[0], np.copysign(np.abs(inputs[1]) + inputs[1].dtype.type(0.5), inputs[1])]
     if op == "batch_norm":
         return [*inputs[:4], np.abs(inputs[4]) + inputs[4].dtype.type(0.5)]  # a variance
     return inputs
@@ -60,10 +66,12 @@ def in_domain(op: str, inputs: Arrays) -> Arrays:
 def build_f32(case: Case, rng: Rng) -> Built:
     """The case in float32, on normally distributed data."""
     arrays = in_domain(case.op, [rng.normal(size=s).astype(np.float32) for s in case.shapes])
+    for i, dtype in enumerate(case.input_dtypes):
+        arrays[i] = (arrays[i] > 0).astype(dtype.numpy)
     values = [
         Value.constant(f"in{i}", a)
         if i in case.constant
-        else Value(f"in{i}", DType.FLOAT32, a.shape)
+        else Value(f"in{i}", DType.of(a.dtype), a.shape)
         for i, a in enumerate(arrays)
     ]
     return _single_op(case, values, None, arrays)

@@ -13,7 +13,24 @@ from tinyrt.ir import Graph
 
 ARENA_BYTES = 1 << 20
 
-NOT_IN_TFLM = {"exp", "gelu", "log", "relu_0_to_1", "relu_n1_to_1", "sign"}
+NOT_IN_TFLM = {
+    "arg_max",
+    "arg_min",
+    "cast",
+    "exp",
+    "gelu",
+    "log",
+    "not_equal",
+    "pow",
+    "reduce_min",
+    "reduce_prod",
+    "relu_0_to_1",
+    "relu_n1_to_1",
+    "resize_nearest_neighbor",
+    "select_v2",
+    "sign",
+    "tile",
+}
 """Ops, or their int8 form, that only LiteRT has."""
 
 

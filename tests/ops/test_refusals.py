@@ -13,11 +13,17 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -25,7 +31,11 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -61,6 +71,8 @@ UNARY = (
     "sqrt",
     "square",
 )
+COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
+LOGICAL = {"logical_and": 2, "logical_not": 1, "logical_or": 2}
 REFUSED = [
     ("add", AddAttrs(), [f32(2, 3), f32(2, 4)], "do not broadcast"),
     ("add", AddAttrs(), [f32(2), s8(2)], "inputs are"),
@@ -81,6 +93,34 @@ REFUSED = [
     ("logistic", NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32"),
     ("max_pool2d", Pool2dAttrs(kernel=(2, 2)), [f32(8, 8, 4)], "input is"),
     ("maximum", NoAttrs(), [f32(2)], "missing"),
+    ("arg_max", ArgAttrs(2), [f32(2, 3)], "axis 2"),
+    ("arg_min", ArgAttrs(0, DType.INT8), [f32(2, 3)], "indices s8"),
+    ("batch_matmul", BatchMatmulAttrs(), [f32(2, 3), f32(2, 3)], "do not multiply"),
+    ("batch_matmul", BatchMatmulAttrs(), [f32(3), f32(3, 2)], "inputs are"),
+    ("broadcast_to", BroadcastToAttrs((2, 4)), [f32(3)], "broadcast"),
+    ("broadcast_to", BroadcastToAttrs((1,)), [f32(3)], "to [1]"),
+    ("cast", CastAttrs(DType.INT8), [f32(3)], "a cast of"),
+    ("depth_to_space", BlockAttrs(2), [f32(1, 2, 2, 6)], "blocks of 2"),
+    ("space_to_depth", BlockAttrs(0), [f32(1, 2, 2, 6)], "blocks of 0"),
+    ("div", DivAttrs(), [s8(2), s8(2)], "inputs are s8"),
+    ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
+    ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
+    ("log_softmax", NoAttrs(), [f32()], "input is"),
+    ("pow", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
+    ("prelu", NoAttrs(), [f32(1, 2), f32(3, 2)], "slopes"),
+    ("reduce_max", ReduceAttrs((1,)), [f32(2)], "axis 1"),
+    ("reduce_min", ReduceAttrs((1,)), [f32(2)], "axis 1"),
+    ("reduce_prod", ReduceAttrs((0,)), [s8(2)], "s8"),
+    ("sum", ReduceAttrs((0,)), [s8(2)], "s8"),
+    ("resize_bilinear", ResizeAttrs((2, 0)), [IMAGE], "size"),
+    ("resize_nearest_neighbor", ResizeAttrs((2, 2), True, True), [IMAGE], "corners"),
+    ("select_v2", NoAttrs(), [f32(2), f32(2), f32(2)], "condition"),
+    ("slice", SliceAttrs((0,), (3,), (1,)), [f32(2)], "elements from"),
+    ("slice", SliceAttrs((0,), (2,), (1,), (0,)), [f32(2)], "elements from"),
+    ("squared_difference", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
+    ("tile", TileAttrs((2, 2)), [f32(2)], "multiples"),
+    *((op, NoAttrs(), [s8(2), s8(2)], "inputs are s8") for op in COMPARISONS),
+    *((op, NoAttrs(), [f32(2), f32(2)][:n], "inputs are") for op, n in LOGICAL.items()),
     ("leaky_relu", LeakyReluAttrs(float("inf")), [f32(2)], "alpha"),
     ("gelu", GeluAttrs(), [None], "missing"),
     *((op, NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32") for op in UNARY),
@@ -119,7 +159,19 @@ small = st.integers(-2, 5)
 pairs = st.tuples(small, small) | st.lists(small, max_size=3).map(tuple)
 lists = st.lists(small, max_size=5).map(tuple)
 FIELDS = {
+    "adj_x": st.booleans(),
+    "adj_y": st.booleans(),
+    "align_corners": st.booleans(),
     "alpha": st.floats(),
+    "begin": lists,
+    "block": small,
+    "dropped": lists,
+    "half_pixel_centers": st.booleans(),
+    "indices": lists,
+    "multiples": lists,
+    "shape": lists,
+    "size": pairs | lists,
+    "strides": lists,
     "approximate": st.booleans(),
     "activation": st.sampled_from(["NONE", "RELU", "RELU6", "GELU", ""]),
     "axes": lists,

@@ -6,16 +6,31 @@ moved to and from the op's record here, so that nothing else needs to know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_codec import (
+    Codec,
+    Decoded,
+    Encoded,
+    Operands,
+    activation_of,
+    constant_ints,
+    encode_plain,
+    i32,
+    is_s8,
+    padding_of,
+    plain,
+    since_s8,
+)
+from tinyrt.convert.tflite_moves import MOVES, slice_codec
+from tinyrt.convert.tflite_reductions import REDUCTIONS
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import BoundNode, DType, QParams, Value
+from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -30,10 +45,8 @@ from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs, qparams
+from tinyrt.ops.spec import qparams
 from tinyrt.ops.transpose import TransposeAttrs
-
-Operands = Sequence[Value | None]
 
 FIRST_VERSION = (
     "ceil",
@@ -51,69 +64,14 @@ FIRST_VERSION = (
 """Ops without attributes that have had one version so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """An op as the file holds it.
-
-    Attributes:
-        fields: of its options table.
-        extra: name suffix and data of constants that follow its inputs.
-        fill_q: quantisation of those of them that are int8.
-
-    """
-
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    extra: tuple[tuple[str, NDArray[Any]], ...] = ()
-    fill_q: QParams | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """An op as the graph holds it: its attributes, and how many of the file's inputs stay."""
-
-    attrs: Any
-    inputs: int
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """One op's form in the file.
-
-    Attributes:
-        op: the op's name in the graph.
-        builtin: its name in the schema.
-        table: the schema table of its options, or None.
-        encode: graph -> file.
-        decode: ``(options, inputs, output)`` -> graph.
-        version: the lowest op version that expresses the node.
-
-    """
-
-    op: str
-    builtin: str
-    table: str | None
-    encode: Callable[[BoundNode], Encoded]
-    decode: Callable[[Any, Operands, Value], Decoded]
-    version: Callable[[BoundNode], int]
-
-
-def _is_s8(node: BoundNode) -> bool:
-    return DType.INT8 in (node.input(0).dtype, node.output.dtype)
-
-
-def _since_s8(version: int) -> Callable[[BoundNode], int]:
-    """Version 1 for float, ``version`` for int8."""
-    return lambda node: version if _is_s8(node) else 1
-
-
 def _conv_version(node: BoundNode) -> int:
     if node.input(0).shape[3] != node.input(1).shape[3]:
         return 6  # grouped
-    return 3 if _is_s8(node) else 1
+    return 3 if is_s8(node) else 1
 
 
 def _depthwise_version(node: BoundNode) -> int:
-    if _is_s8(node):
+    if is_s8(node):
         return 3
     return 2 if node.attrs.dilation != (1, 1) else 1
 
@@ -126,11 +84,11 @@ def _dense_version(node: BoundNode) -> int:
         return 6
     if node.attrs.keep_num_dims:
         return 5
-    return 4 if _is_s8(node) else 1
+    return 4 if is_s8(node) else 1
 
 
 def _mul_version(node: BoundNode) -> int:
-    if not _is_s8(node):
+    if not is_s8(node):
         return 1
     a, b, y = (qparams(v)[0] for v in (node.input(0), node.input(1), node.output))
     return 3 if a * b / y >= 1 else 2
@@ -138,38 +96,6 @@ def _mul_version(node: BoundNode) -> int:
 
 def _quantize_version(node: BoundNode) -> int:
     return 2 if node.input(0).dtype is DType.INT8 else 1
-
-
-def _activation(options: Any) -> str:
-    code = options.FusedActivationFunction()
-    name = schema.ACTIVATION_NAME.get(code, str(code))
-    if name not in schema.ACTIVATION:
-        raise UnsupportedError(f"fused activation {name}", expected=", ".join(schema.ACTIVATION))
-    return name
-
-
-def _padding(options: Any) -> str:
-    code = options.Padding()
-    if code not in schema.PADDING_NAME:
-        raise ModelFormatError(f"padding {code}", expected="SAME (0) or VALID (1)")
-    return schema.PADDING_NAME[code]
-
-
-def _ints(inputs: Operands, index: int, what: str) -> tuple[int, ...]:
-    """A constant integer input, flattened."""
-    value = inputs[index] if index < len(inputs) else None
-    if value is None or value.data is None or value.dtype not in (DType.INT32, DType.INT64):
-        raise UnsupportedError(
-            f"{what} is computed at run time",
-            tensor=value.describe() if value else None,
-            expected=f"constant int32 {what}",
-            hint="export the model with fixed shapes",
-        )
-    return tuple(int(n) for n in value.data.reshape(-1))
-
-
-def _i32(values: Sequence[Any]) -> NDArray[np.int32]:
-    return np.asarray(values, np.int32)
 
 
 def _window_fields(attrs: Any) -> dict[str, Any]:
@@ -196,9 +122,9 @@ def _decode_conv(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
         return Decoded(
             attrs(
                 stride=(options.StrideH(), options.StrideW()),
-                padding=_padding(options),
+                padding=padding_of(options),
                 dilation=(options.DilationHFactor(), options.DilationWFactor()),
-                activation=_activation(options),
+                activation=activation_of(options),
             ),
             len(inputs),
         )
@@ -217,8 +143,8 @@ def _decode_pool(options: Any, inputs: Operands, output: Value) -> Decoded:
         Pool2dAttrs(
             kernel=(options.FilterHeight(), options.FilterWidth()),
             stride=(options.StrideH(), options.StrideW()),
-            padding=_padding(options),
-            activation=_activation(options),
+            padding=padding_of(options),
+            activation=activation_of(options),
         ),
         len(inputs),
     )
@@ -239,7 +165,7 @@ def _decode_dense(options: Any, inputs: Operands, output: Value) -> Decoded:
         raise UnsupportedError("the weights are shuffled", expected="plain row-major weights")
     return Decoded(
         FullyConnectedAttrs(
-            keep_num_dims=bool(options.KeepNumDims()), activation=_activation(options)
+            keep_num_dims=bool(options.KeepNumDims()), activation=activation_of(options)
         ),
         len(inputs),
     )
@@ -252,7 +178,7 @@ def _encode_binary(node: BoundNode) -> Encoded:
 def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
     def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
         del output
-        return Decoded(attrs(activation=_activation(options)), len(inputs))
+        return Decoded(attrs(activation=activation_of(options)), len(inputs))
 
     return decode
 
@@ -264,35 +190,35 @@ def _encode_concatenation(node: BoundNode) -> Encoded:
 
 def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    attrs = ConcatenationAttrs(axis=options.Axis(), activation=_activation(options))
+    attrs = ConcatenationAttrs(axis=options.Axis(), activation=activation_of(options))
     return Decoded(attrs, len(inputs))
 
 
 def _encode_mean(node: BoundNode) -> Encoded:
-    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", _i32(node.attrs.axes)),))
+    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", i32(node.attrs.axes)),))
 
 
 def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    axes = _ints(inputs, 1, "axes")
+    axes = constant_ints(inputs, 1, "axes")
     return Decoded(MeanAttrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
 
 
 def _encode_pad(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("paddings", _i32(node.attrs.paddings)),))
+    return Encoded(extra=(("paddings", i32(node.attrs.paddings)),))
 
 
 def _encode_padv2(node: BoundNode) -> Encoded:
     """PADV2 carries the fill as a tensor of the input's dtype and quantisation."""
     fill: NDArray[Any] = np.asarray([node.attrs.value], np.float32)
-    if _is_s8(node):
+    if is_s8(node):
         fill = quantize_array(fill, *qparams(node.output))
     return Encoded(extra=(*_encode_pad(node).extra, ("fill", fill)), fill_q=node.output.q)
 
 
 def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options
-    flat = _ints(inputs, 1, "paddings")
+    flat = constant_ints(inputs, 1, "paddings")
     if len(flat) != 2 * len(output.shape):
         raise ModelFormatError(
             f"{len(flat)} paddings", expected=f"two for each of {len(output.shape)} dimensions"
@@ -313,23 +239,23 @@ def _fill(value: Value | None) -> float:
 
 
 def _encode_reshape(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("shape", _i32(node.attrs.new_shape)),))
+    return Encoded(extra=(("shape", i32(node.attrs.new_shape)),))
 
 
 def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options
     # Old files keep the shape in the options, and some compute it: the output's own shape counts.
     constant = len(inputs) > 1 and inputs[1] is not None and inputs[1].is_constant
-    return Decoded(ReshapeAttrs(_ints(inputs, 1, "shape") if constant else output.shape), 1)
+    return Decoded(ReshapeAttrs(constant_ints(inputs, 1, "shape") if constant else output.shape), 1)
 
 
 def _encode_transpose(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("perm", _i32(node.attrs.perm)),))
+    return Encoded(extra=(("perm", i32(node.attrs.perm)),))
 
 
 def _decode_transpose(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options, output
-    return Decoded(TransposeAttrs(_ints(inputs, 1, "perm")), 1)
+    return Decoded(TransposeAttrs(constant_ints(inputs, 1, "perm")), 1)
 
 
 def _encode_softmax(node: BoundNode) -> Encoded:
@@ -359,23 +285,9 @@ def _decode_gelu(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(GeluAttrs(approximate=bool(options.Approximate())), len(inputs))
 
 
-def _encode_plain(node: BoundNode) -> Encoded:
-    del node
-    return Encoded()
-
-
 def _decode_quantize(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options
     return Decoded(QuantizeAttrs(output.dtype), len(inputs))
-
-
-def _decode_plain(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del options, output
-    return Decoded(NoAttrs(), len(inputs))
-
-
-def _plain(op: str, builtin: str, version: Callable[[BoundNode], int]) -> Codec:
-    return Codec(op, builtin, None, _encode_plain, _decode_plain, version)
 
 
 def _binary(op: str, attrs: type, version: Callable[[BoundNode], int]) -> Codec:
@@ -403,8 +315,8 @@ _ALL = (
         _decode_dense,
         _dense_version,
     ),
-    _binary("add", AddAttrs, _since_s8(2)),
-    _binary("sub", AddAttrs, _since_s8(2)),
+    _binary("add", AddAttrs, since_s8(2)),
+    _binary("sub", AddAttrs, since_s8(2)),
     _binary("mul", MulAttrs, _mul_version),
     Codec(
         "average_pool2d",
@@ -412,44 +324,46 @@ _ALL = (
         "Pool2DOptions",
         _encode_pool,
         _decode_pool,
-        _since_s8(2),
+        since_s8(2),
     ),
-    Codec("max_pool2d", "MAX_POOL_2D", "Pool2DOptions", _encode_pool, _decode_pool, _since_s8(2)),
-    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, _since_s8(2)),
-    Codec("pad", "PAD", None, _encode_pad, _decode_pad, _since_s8(2)),
-    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, _since_s8(2)),
+    Codec("max_pool2d", "MAX_POOL_2D", "Pool2DOptions", _encode_pool, _decode_pool, since_s8(2)),
+    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, since_s8(2)),
+    Codec("pad", "PAD", None, _encode_pad, _decode_pad, since_s8(2)),
+    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, since_s8(2)),
     Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),
-    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, _since_s8(2)),
+    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, since_s8(2)),
     Codec(
         "concatenation",
         "CONCATENATION",
         "ConcatenationOptions",
         _encode_concatenation,
         _decode_concatenation,
-        _since_s8(2),
+        since_s8(2),
     ),
-    Codec("softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, _since_s8(2)),
-    _plain("relu", "RELU", _since_s8(2)),
-    _plain("relu6", "RELU6", _since_s8(2)),
-    _plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),
-    _plain("relu_0_to_1", "RELU_0_TO_1", lambda node: 1),
+    Codec("softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, since_s8(2)),
+    plain("relu", "RELU", since_s8(2)),
+    plain("relu6", "RELU6", since_s8(2)),
+    plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),
+    plain("relu_0_to_1", "RELU_0_TO_1", lambda node: 1),
     Codec(
         "leaky_relu",
         "LEAKY_RELU",
         "LeakyReluOptions",
         _encode_leaky_relu,
         _decode_leaky_relu,
-        _since_s8(2),
+        since_s8(2),
     ),
-    Codec("gelu", "GELU", "GeluOptions", _encode_gelu, _decode_gelu, _since_s8(2)),
-    *(_plain(op, op.upper(), _since_s8(2)) for op in ("abs", "exp", "log", "rsqrt")),
-    *(_plain(op, op.upper(), lambda node: 1) for op in FIRST_VERSION),
-    _plain("logistic", "LOGISTIC", _since_s8(2)),
-    _plain("tanh", "TANH", _since_s8(2)),
-    _plain("minimum", "MINIMUM", _since_s8(2)),
-    _plain("maximum", "MAXIMUM", _since_s8(2)),
-    Codec("quantize", "QUANTIZE", None, _encode_plain, _decode_quantize, _quantize_version),
-    _plain("dequantize", "DEQUANTIZE", _since_s8(2)),
+    Codec("gelu", "GELU", "GeluOptions", _encode_gelu, _decode_gelu, since_s8(2)),
+    *(plain(op, op.upper(), since_s8(2)) for op in ("abs", "exp", "log", "rsqrt")),
+    *(plain(op, op.upper(), lambda node: 1) for op in FIRST_VERSION),
+    plain("logistic", "LOGISTIC", since_s8(2)),
+    plain("tanh", "TANH", since_s8(2)),
+    plain("minimum", "MINIMUM", since_s8(2)),
+    plain("maximum", "MAXIMUM", since_s8(2)),
+    *MOVES,
+    *REDUCTIONS,
+    Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
+    plain("dequantize", "DEQUANTIZE", since_s8(2)),
 )
 
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}
@@ -463,6 +377,8 @@ def codec_for(node: BoundNode) -> Codec:
         UnsupportedError: the format has no op for it.
 
     """
+    if node.op == "slice":
+        return slice_codec(node)
     if node.op == "pad" and node.attrs.value != 0:
         return DECODERS["PADV2"]
     for codec in _ALL:

@@ -14,8 +14,9 @@ import tflite
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
-from tinyrt.convert.tflite_ops import DECODERS, Codec
+from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Graph, Node, QParams, Value
 from tinyrt.ops import verify

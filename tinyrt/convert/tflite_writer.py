@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
-from tinyrt.convert.tflite_ops import Encoded, codec_for
+from tinyrt.convert.tflite_codec import Encoded
+from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, Graph, QParams, Value
 from tinyrt.ops import verify

@@ -12,11 +12,15 @@ from tinyrt.ir.types import DType, TensorType
 
 
 class Stage(Enum):
-    """FLOAT: float32 activations. INT8: quantised ones. PLANNED: any, each with a place."""
+    """FLOAT: float32 activations, and what is compared and chosen by. INT8: quantised ones. PLANNED: any, each with a place."""
 
     FLOAT = "float"
     INT8 = "int8"
     PLANNED = "planned"
+
+
+UNQUANTISED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
+"""Numbers, truth values and places: what a float graph computes with."""
 
 
 class OpRules(Protocol):
@@ -119,7 +123,7 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
     activations = [v for v in (*node.inputs, *node.outputs) if v and not v.is_constant]
     if stage is Stage.FLOAT:
         for value in activations:
-            if value.dtype is not DType.FLOAT32:
+            if value.dtype not in UNQUANTISED:
                 raise _wrong(value, "float32 activations before quantisation")
     elif stage is Stage.INT8 and spec.float_only:
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")

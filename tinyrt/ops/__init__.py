@@ -7,31 +7,57 @@ from collections.abc import Collection
 from tinyrt.ir import Graph, Stage
 from tinyrt.ir import verify as _verify
 from tinyrt.ops.add import ADD, SUB
+from tinyrt.ops.arg import ARG_MAX, ARG_MIN
 from tinyrt.ops.average_pool2d import AVERAGE_POOL2D
+from tinyrt.ops.batch_matmul import BATCH_MATMUL
 from tinyrt.ops.batch_norm import BATCH_NORM
+from tinyrt.ops.cast import CAST
+from tinyrt.ops.comparison import (
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    LOGICAL_AND,
+    LOGICAL_NOT,
+    LOGICAL_OR,
+    NOT_EQUAL,
+    SELECT_V2,
+)
 from tinyrt.ops.concatenation import CONCATENATION
 from tinyrt.ops.conv2d import CONV2D
+from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
+from tinyrt.ops.div import DIV
 from tinyrt.ops.elu import ELU
 from tinyrt.ops.exponential import EXP, LOG
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
+from tinyrt.ops.gather import GATHER
 from tinyrt.ops.gelu import GELU
 from tinyrt.ops.hard_swish import HARD_SWISH
 from tinyrt.ops.leaky_relu import LEAKY_RELU
+from tinyrt.ops.log_softmax import LOG_SOFTMAX
 from tinyrt.ops.logistic import LOGISTIC
 from tinyrt.ops.max_pool2d import MAX_POOL2D
 from tinyrt.ops.mean import MEAN
 from tinyrt.ops.minimum_maximum import MAXIMUM, MINIMUM
 from tinyrt.ops.mul import MUL
 from tinyrt.ops.pad import PAD
+from tinyrt.ops.pow import POW
+from tinyrt.ops.prelu import PRELU
 from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
+from tinyrt.ops.reduce import REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM
 from tinyrt.ops.relu import RELU, RELU6, RELU_0_TO_1, RELU_N1_TO_1
+from tinyrt.ops.repeat import BROADCAST_TO, TILE
 from tinyrt.ops.reshape import RESHAPE
+from tinyrt.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
 from tinyrt.ops.sign import ABS, NEG, SIGN
+from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.spec import OpSpec
+from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.tanh import TANH
 from tinyrt.ops.transpose import TRANSPOSE
 from tinyrt.ops.trigonometry import COS, SIN
@@ -41,45 +67,76 @@ OPS: dict[str, OpSpec] = {
     for spec in (
         ABS,
         ADD,
+        ARG_MAX,
+        ARG_MIN,
         AVERAGE_POOL2D,
+        BATCH_MATMUL,
         BATCH_NORM,
+        BROADCAST_TO,
+        CAST,
         CEIL,
         CONCATENATION,
         CONV2D,
         COS,
         DEPTHWISE_CONV2D,
+        DEPTH_TO_SPACE,
         DEQUANTIZE,
+        DIV,
         ELU,
+        EQUAL,
         EXP,
         FLOOR,
         FULLY_CONNECTED,
+        GATHER,
         GELU,
+        GREATER,
+        GREATER_EQUAL,
         HARD_SWISH,
         LEAKY_RELU,
+        LESS,
+        LESS_EQUAL,
         LOG,
+        LOGICAL_AND,
+        LOGICAL_NOT,
+        LOGICAL_OR,
         LOGISTIC,
+        LOG_SOFTMAX,
         MAXIMUM,
         MAX_POOL2D,
         MEAN,
         MINIMUM,
         MUL,
         NEG,
+        NOT_EQUAL,
         PAD,
+        POW,
+        PRELU,
         QUANTIZE,
+        REDUCE_MAX,
+        REDUCE_MIN,
+        REDUCE_PROD,
         RELU,
         RELU6,
         RELU_0_TO_1,
         RELU_N1_TO_1,
         RESHAPE,
+        RESIZE_BILINEAR,
+        RESIZE_NEAREST_NEIGHBOR,
         ROUND,
         RSQRT,
+        SELECT_V2,
         SIGN,
         SIN,
+        SLICE,
         SOFTMAX,
+        SPACE_TO_DEPTH,
         SQRT,
         SQUARE,
+        SQUARED_DIFFERENCE,
         SUB,
+        SUM,
         TANH,
+        TILE,
         TRANSPOSE,
     )
 }

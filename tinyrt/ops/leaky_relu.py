@@ -32,7 +32,7 @@ def infer(attrs: LeakyReluAttrs, inputs: Sequence[TensorType | None]) -> tuple[T
 
 
 def _slopes(attrs: LeakyReluAttrs, x: Array) -> Array:
-    return np.where(x > 0, x.dtype.type(1), x.dtype.type(attrs.alpha))
+    return np.asarray(np.where(x > 0, 1, attrs.alpha), x.dtype)
 
 
 def ref_f32(attrs: LeakyReluAttrs, x: Array) -> Array:

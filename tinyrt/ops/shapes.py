@@ -140,3 +140,11 @@ def _repeat_vjp(
 
 REPEAT = Function("repeat", _repeat, _repeat_vjp)
 """``(shape, x)``: x broadcast to the shape; what ``sum_to`` undoes."""
+
+
+def infer_float_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
+    """Two float32 inputs -> their broadcast shape."""
+    (y,) = infer_binary(inputs, activation)
+    if y.dtype is not DType.FLOAT32:
+        raise ShapeError(f"inputs are {y.dtype.short}", expected="float32: no integer form")
+    return (y,)

@@ -30,7 +30,8 @@ def _broadcast_pair(rng: Rng) -> tuple[Shape, Shape]:
     return (full, small) if rng.random() < 0.5 else (small, full)
 
 
-def _binary(op: str, attrs: type, rng: Rng) -> Case:
+def binary(op: str, attrs: type, rng: Rng) -> Case:
+    """Two inputs that broadcast, the second perhaps constant."""
     fused = {} if attrs is NoAttrs else {"activation": activation(rng)}
     constant = frozenset({1}) if rng.random() < 0.3 else frozenset[int]()
     return Case(op, attrs(**fused), _broadcast_pair(rng), constant)
@@ -41,11 +42,11 @@ def unary(op: str, attrs: Any, rng: Rng) -> Case:
     return Case(op, attrs, (shape_of(rng),))
 
 
-add = partial(_binary, "add", AddAttrs)
-sub = partial(_binary, "sub", AddAttrs)
-mul = partial(_binary, "mul", MulAttrs)
-minimum = partial(_binary, "minimum", NoAttrs)
-maximum = partial(_binary, "maximum", NoAttrs)
+add = partial(binary, "add", AddAttrs)
+sub = partial(binary, "sub", AddAttrs)
+mul = partial(binary, "mul", MulAttrs)
+minimum = partial(binary, "minimum", NoAttrs)
+maximum = partial(binary, "maximum", NoAttrs)
 relu = partial(unary, "relu", NoAttrs())
 relu6 = partial(unary, "relu6", NoAttrs())
 relu_n1_to_1 = partial(unary, "relu_n1_to_1", NoAttrs())

@@ -14,6 +14,7 @@ from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.concatenation import ConcatenationS8
 from tinyrt.ops.emit import merge_axes, strides_of
+from tinyrt.ops.move import MoveS8
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.reshape import ReshapeS8
 from tinyrt.ops.transpose import TransposeS8
@@ -109,6 +110,21 @@ def pack_transpose(node: BoundNode, p: TransposeS8, workspace: Workspace) -> Cal
     dims, (steps,) = merge_axes(y.shape, [strides[i] for i in p.perm])
     sources = workspace.tensor(x) + walk(dims[:-1], steps[:-1])
     targets = np.arange(len(sources), dtype=np.int64) * dims[-1]
+    row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1], steps[-1])
+    return Call(gather_s8, row)
+
+
+def pack_move(node: BoundNode, p: MoveS8, workspace: Workspace) -> Call:
+    """Runs along the output's last axis, or single elements where there is no regular walk."""
+    x, y = node.input(0), node.output
+    if p.walk is None:
+        positions = p.positions(x.shape).reshape(-1)
+        dims, steps, begin = [len(positions), 1], [0, 1], positions
+    else:
+        dims, (steps,) = merge_axes(p.walk.dims, p.walk.strides)
+        begin = p.walk.begin + walk(dims[:-1], steps[:-1])
+    targets = np.arange(len(begin), dtype=np.int64) * dims[-1]
+    sources = workspace.tensor(x) + begin
     row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1], steps[-1])
     return Call(gather_s8, row)
 

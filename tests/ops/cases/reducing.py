@@ -1,0 +1,60 @@
+"""Random cases of reductions, casts and products of two activations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.ops.build import Case, Rng
+from tests.ops.cases.elementwise import shape_of
+from tests.ops.cases.shaping import mean
+from tests.ops.cases.windowed import ints
+from tinyrt.ir import DType
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.spec import NoAttrs
+
+
+def _reduce(op: str, rng: Rng) -> Case:
+    found = mean(rng)
+    return Case(op, ReduceAttrs(found.attrs.axes, found.attrs.keep_dims), found.shapes)
+
+
+sum_ = partial(_reduce, "sum")
+reduce_max = partial(_reduce, "reduce_max")
+reduce_min = partial(_reduce, "reduce_min")
+reduce_prod = partial(_reduce, "reduce_prod")
+
+
+def _arg(op: str, rng: Rng) -> Case:
+    shape = ints(rng, 1, 6, int(rng.integers(2, 5)))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    dtype = DType.INT32 if rng.random() < 0.5 else DType.INT64
+    return Case(op, ArgAttrs(axis, dtype), (shape,))
+
+
+arg_max = partial(_arg, "arg_max")
+arg_min = partial(_arg, "arg_min")
+
+
+def cast(rng: Rng) -> Case:
+    """From float32."""
+    dtype = (DType.INT32, DType.INT64, DType.BOOL)[int(rng.integers(3))]
+    return Case("cast", CastAttrs(dtype), (shape_of(rng),))
+
+
+def log_softmax(rng: Rng) -> Case:
+    """Rows of any length."""
+    return Case("log_softmax", NoAttrs(), (shape_of(rng),))
+
+
+def batch_matmul(rng: Rng) -> Case:
+    """Either operand transposed; batches that broadcast."""
+    m, k, n = ints(rng, 1, 6, 3)
+    attrs = BatchMatmulAttrs(bool(rng.random() < 0.4), bool(rng.random() < 0.4))
+    batch = ints(rng, 1, 3, int(rng.integers(0, 3)))
+    a = (*batch, *((k, m) if attrs.adj_x else (m, k)))
+    single = batch[1:] if batch and rng.random() < 0.4 else batch
+    b = (*single, *((n, k) if attrs.adj_y else (k, n)))
+    return Case("batch_matmul", attrs, (a, b))

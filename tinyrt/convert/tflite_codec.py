@@ -1,0 +1,125 @@
+"""What the pairs that write and read ops of a .tflite file share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert import tflite_schema as schema
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import BoundNode, DType, QParams, Value
+from tinyrt.ops.spec import NoAttrs
+
+Operands = Sequence[Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An op as the file holds it.
+
+    Attributes:
+        fields: of its options table.
+        extra: name suffix and data of constants that follow its inputs.
+        fill_q: quantisation of those of them that are int8.
+
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    extra: tuple[tuple[str, NDArray[Any]], ...] = ()
+    fill_q: QParams | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An op as the graph holds it: its attributes, and how many of the file's inputs stay."""
+
+    attrs: Any
+    inputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One op's form in the file.
+
+    Attributes:
+        op: the op's name in the graph.
+        builtin: its name in the schema.
+        table: the schema table of its options, or None.
+        encode: graph -> file.
+        decode: ``(options, inputs, output)`` -> graph.
+        version: the lowest op version that expresses the node.
+
+    """
+
+    op: str
+    builtin: str
+    table: str | None
+    encode: Callable[[BoundNode], Encoded]
+    decode: Callable[[Any, Operands, Value], Decoded]
+    version: Callable[[BoundNode], int]
+
+
+def is_s8(node: BoundNode) -> bool:
+    """Whether the node works on int8."""
+    return DType.INT8 in (node.input(0).dtype, node.output.dtype)
+
+
+def since_s8(version: int) -> Callable[[BoundNode], int]:
+    """Version 1 for float, ``version`` for int8."""
+    return lambda node: version if is_s8(node) else 1
+
+
+def activation_of(options: Any) -> str:
+    """The activation that the options name."""
+    code = options.FusedActivationFunction()
+    name = schema.ACTIVATION_NAME.get(code, str(code))
+    if name not in schema.ACTIVATION:
+        raise UnsupportedError(f"fused activation {name}", expected=", ".join(schema.ACTIVATION))
+    return name
+
+
+def padding_of(options: Any) -> str:
+    """The padding that the options name."""
+    code = options.Padding()
+    if code not in schema.PADDING_NAME:
+        raise ModelFormatError(f"padding {code}", expected="SAME (0) or VALID (1)")
+    return schema.PADDING_NAME[code]
+
+
+def constant_ints(inputs: Operands, index: int, what: str) -> tuple[int, ...]:
+    """A constant integer input, flattened."""
+    value = inputs[index] if index < len(inputs) else None
+    if value is None or value.data is None or value.dtype not in (DType.INT32, DType.INT64):
+        raise UnsupportedError(
+            f"{what} is computed at run time",
+            tensor=value.describe() if value else None,
+            expected=f"constant int32 {what}",
+            hint="export the model with fixed shapes",
+        )
+    return tuple(int(n) for n in value.data.reshape(-1))
+
+
+def i32(values: Sequence[Any]) -> NDArray[np.int32]:
+    """An array for the file."""
+    return np.asarray(values, np.int32)
+
+
+def encode_plain(node: BoundNode) -> Encoded:
+    """No options, no further constants."""
+    del node
+    return Encoded()
+
+
+def decode_plain(options: Any, inputs: Operands, output: Value) -> Decoded:
+    """No attributes."""
+    del options, output
+    return Decoded(NoAttrs(), len(inputs))
+
+
+def plain(op: str, builtin: str, version: Callable[[BoundNode], int]) -> Codec:
+    """The codec of an op without attributes."""
+    return Codec(op, builtin, None, encode_plain, decode_plain, version)

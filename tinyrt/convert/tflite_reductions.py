@@ -1,0 +1,120 @@
+"""How reductions, arithmetic of two inputs and logic are written to and read from a .tflite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite_codec import (
+    Codec,
+    Decoded,
+    Encoded,
+    Operands,
+    activation_of,
+    constant_ints,
+    encode_plain,
+    i32,
+    plain,
+    since_s8,
+)
+from tinyrt.errors import ModelFormatError
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+
+
+def _encode_reduce(node: BoundNode) -> Encoded:
+    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", i32(node.attrs.axes)),))
+
+
+def _decode_reduce(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    axes = constant_ints(inputs, 1, "axes")
+    return Decoded(ReduceAttrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
+
+
+def _encode_arg(node: BoundNode) -> Encoded:
+    fields = {"OutputType": schema.TENSOR_TYPE[node.attrs.dtype]}
+    return Encoded(fields, (("axis", i32([node.attrs.axis])),))
+
+
+def _decode_arg(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options
+    axis = constant_ints(inputs, 1, "axis")
+    if len(axis) != 1:
+        raise ModelFormatError(f"axes {list(axis)}", expected="one axis")
+    return Decoded(ArgAttrs(axis[0], output.dtype), 1)
+
+
+def _decode_cast(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options
+    return Decoded(CastAttrs(output.dtype), len(inputs))
+
+
+def _encode_div(node: BoundNode) -> Encoded:
+    return Encoded({"FusedActivationFunction": schema.ACTIVATION[node.attrs.activation]})
+
+
+def _decode_div(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(DivAttrs(activation=activation_of(options)), len(inputs))
+
+
+def _encode_matmul(node: BoundNode) -> Encoded:
+    return Encoded({"AdjX": node.attrs.adj_x, "AdjY": node.attrs.adj_y})
+
+
+def _decode_matmul(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(BatchMatmulAttrs(bool(options.AdjX()), bool(options.AdjY())), len(inputs))
+
+
+def _first(node: BoundNode) -> int:
+    del node
+    return 1
+
+
+REDUCTIONS: tuple[Codec, ...] = (
+    *(
+        Codec(op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2))
+        for op in ("sum", "reduce_max", "reduce_min", "reduce_prod")
+    ),
+    *(
+        Codec(op, op.upper(), table, _encode_arg, _decode_arg, _first)
+        for op, table in (("arg_max", "ArgMaxOptions"), ("arg_min", "ArgMinOptions"))
+    ),
+    # Old files have no options here: the tensors themselves tell the types.
+    Codec("cast", "CAST", None, encode_plain, _decode_cast, _first),
+    Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, _first),
+    Codec(
+        "batch_matmul",
+        "BATCH_MATMUL",
+        "BatchMatMulOptions",
+        _encode_matmul,
+        _decode_matmul,
+        _first,
+    ),
+    plain("prelu", "PRELU", _first),
+    plain("pow", "POW", _first),
+    plain("squared_difference", "SQUARED_DIFFERENCE", since_s8(2)),
+    plain("select_v2", "SELECT_V2", _first),
+    plain("log_softmax", "LOG_SOFTMAX", _first),
+    *(
+        plain(op, op.upper(), _first)
+        for op in (
+            "equal",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "logical_not",
+        )
+    ),
+)
+"""Codecs of reductions, arithmetic and logic."""

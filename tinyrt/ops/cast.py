@@ -1,0 +1,47 @@
+"""cast: another element type, in float graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import DType, TensorType
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import Array, OpSpec, Quant
+
+CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class CastAttrs:
+    """TFLite's CastOptions: the output's element type."""
+
+    dtype: DType = DType.FLOAT32
+
+
+def infer(attrs: CastAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Any shape -> the same."""
+    x = operand(inputs, 0, "input")
+    if x.dtype not in CASTABLE or attrs.dtype not in CASTABLE:
+        allowed = ", ".join(d.short for d in CASTABLE)
+        raise ShapeError(f"a cast of {x} to {attrs.dtype.short}", expected=allowed)
+    return (TensorType(attrs.dtype, x.shape),)
+
+
+def ref_f32(attrs: CastAttrs, x: Array) -> Array:
+    """Numbers are cut to integers towards zero; what is not 0 is true."""
+    with np.errstate(invalid="ignore"):
+        return x.astype(attrs.dtype.numpy)
+
+
+CAST = OpSpec(
+    name="cast",
+    attrs=CastAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=ref_f32,
+)

@@ -1,0 +1,52 @@
+"""gather: elements of one dimension, picked by constant indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import Shape, TensorType
+from tinyrt.ops.move import move_op
+from tinyrt.ops.shapes import axis_of, operand, size_of
+from tinyrt.ops.spec import Array
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAttrs:
+    """TFLite's GatherOptions with its indices.
+
+    Attributes:
+        axis: the dimension that they index.
+        indices: from the front, flattened.
+        shape: their shape, which takes the dimension's place.
+
+    """
+
+    axis: int
+    indices: tuple[int, ...]
+    shape: Shape
+
+
+def infer(attrs: GatherAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(..., d, ...) -> (..., *indices' shape, ...)."""
+    x = operand(inputs, 0, "input")
+    axis = axis_of(attrs.axis, len(x.shape))
+    fits = all(d >= 1 for d in attrs.shape) and size_of(attrs.shape) == len(attrs.indices)
+    if not fits or not all(0 <= i < x.shape[axis] for i in attrs.indices):
+        raise ShapeError(
+            f"indices {list(attrs.indices[:8])} of shape {list(attrs.shape)} into {x}",
+            expected=f"0 to {x.shape[axis] - 1}",
+        )
+    return (TensorType(x.dtype, (*x.shape[:axis], *attrs.shape, *x.shape[axis + 1 :])),)
+
+
+def move(attrs: GatherAttrs, x: Array) -> Array:
+    """The elements."""
+    indices = np.asarray(attrs.indices, np.int64).reshape(attrs.shape)
+    return np.asarray(np.take(x, indices, axis=attrs.axis))
+
+
+GATHER = move_op("gather", GatherAttrs, infer, move)

@@ -1,0 +1,51 @@
+"""pow: element-wise power, broadcasting, in float."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.ir import TensorType
+from tinyrt.ops.exponential import log_ref, log_vjp
+from tinyrt.ops.function import Function, Gradient
+from tinyrt.ops.shapes import infer_float_binary, sum_to
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+
+
+def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Two float32 inputs -> their broadcast shape."""
+    del attrs
+    return infer_float_binary(inputs)
+
+
+def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
+    """``a ** b``; NaN where a is negative and b is not whole."""
+    del attrs
+    with np.errstate(all="ignore"):
+        return np.asarray(np.power(a, b))
+
+
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradients of base and exponent: ``b * a**(b - 1)`` and ``y * log(a)``."""
+    a, b = inputs
+    return (
+        lambda: sum_to(grad * b * _POW(attrs, a, b - 1.0), a.shape),
+        lambda: sum_to(grad * output * _LOG(attrs, a), b.shape),
+    )
+
+
+_POW = Function("pow", ref_f32, vjp)
+_LOG = Function("log", log_ref, log_vjp)
+
+POW = OpSpec(
+    name="pow",
+    attrs=NoAttrs,
+    arity=(2, 2),
+    infer=infer,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=ref_f32,
+    vjp=vjp,
+)

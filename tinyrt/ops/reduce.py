@@ -1,0 +1,111 @@
+"""sum, reduce_max, reduce_min and reduce_prod: along some dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, DType, Shape, TensorType
+from tinyrt.ops.function import Gradient, constant
+from tinyrt.ops.mean import MeanAttrs, axes_of
+from tinyrt.ops.mean import infer as infer_mean
+from tinyrt.ops.shapes import REPEAT
+from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+
+
+class ReduceAttrs(MeanAttrs):
+    """TFLite's ReducerOptions with its axes, as for mean."""
+
+    __slots__ = ()
+
+
+def infer_float(attrs: ReduceAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Reduced dimensions go, or become 1."""
+    (y,) = infer_mean(attrs, inputs)
+    if y.dtype is not DType.FLOAT32:
+        raise ShapeError(f"the input is {y.dtype.short}", expected="float32: no integer form")
+    return (y,)
+
+
+def _ref_f32(function: Any, attrs: ReduceAttrs, x: Array) -> Array:
+    axes = axes_of(attrs, x.shape)
+    return np.asarray(function(x, axis=axes, keepdims=attrs.keep_dims), x.dtype)
+
+
+def _kept(attrs: ReduceAttrs, x: Array) -> Shape:
+    axes = axes_of(attrs, x.shape)
+    return tuple(1 if i in axes else d for i, d in enumerate(x.shape))
+
+
+def sum_vjp(
+    attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """Gradient of x: its sum's."""
+    del output
+    (x,) = inputs
+    return (REPEAT(x.shape, grad.reshape(_kept(attrs, x))),)
+
+
+def extremum_vjp(
+    attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """Gradient of x: its extremum's, shared equally among the elements that attain it."""
+    (x,) = inputs
+    kept = _kept(attrs, x)
+    attains = constant(x) == constant(output).reshape(kept)
+    share = attains / attains.sum(axis=axes_of(attrs, x.shape), keepdims=True)
+    return (REPEAT(x.shape, grad.reshape(kept)) * share.astype(constant(x).dtype),)
+
+
+def prod_vjp(
+    attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """Gradient of x: the product divided by the element, which must not be 0."""
+    (x,) = inputs
+    return (REPEAT(x.shape, (grad * output).reshape(_kept(attrs, x))) / x,)
+
+
+def prepare_extremum(node: BoundNode) -> ReduceAttrs:
+    """Input and output share scale and zero point, so raw values are compared."""
+    require_s8(node.input(0), node.output)
+    require_same_q(node, node.input(0), node.output)
+    attrs: ReduceAttrs = node.attrs
+    return attrs
+
+
+def _extremum_s8(function: Any, p: ReduceAttrs, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    return _ref_f32(function, p, x)
+
+
+SUM, REDUCE_PROD = (
+    OpSpec(
+        name=name,
+        attrs=ReduceAttrs,
+        arity=(1, 1),
+        infer=infer_float,
+        quant=Quant.FLOAT_ONLY,
+        ref_f32=partial(_ref_f32, function),
+        vjp=vjp,
+    )
+    for name, function, vjp in (("sum", np.sum, sum_vjp), ("reduce_prod", np.prod, prod_vjp))
+)
+
+REDUCE_MAX, REDUCE_MIN = (
+    OpSpec(
+        name=name,
+        attrs=ReduceAttrs,
+        arity=(1, 1),
+        infer=infer_mean,
+        quant=Quant.SAME_AS_INPUT,
+        ref_f32=partial(_ref_f32, function),
+        vjp=extremum_vjp,
+        prepare_s8=prepare_extremum,
+        ref_s8=partial(_extremum_s8, function),
+    )
+    for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
+)

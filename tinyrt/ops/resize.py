@@ -1,0 +1,205 @@
+"""resize_nearest_neighbor and resize_bilinear: images of another height and width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.function import Gradient, linear_pair
+from tinyrt.ops.move import move_op
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.window import Pair
+
+FRACTION_BITS = 10
+"""Fraction bits of positions in the integer kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeAttrs:
+    """TFLite's options of both.
+
+    Attributes:
+        size: the output's height and width.
+        align_corners: whether the corner pixels' centres keep their places.
+        half_pixel_centers: whether pixels are squares, so that centres lie at halves.
+
+    """
+
+    size: Pair
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+
+def infer(attrs: ResizeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(n, h, w, c) -> (n, *size, c)."""
+    x = operand(inputs, 0, "input", rank=4)
+    if len(attrs.size) != 2 or min(attrs.size) < 1:
+        raise ShapeError(f"a size of {list(attrs.size)}", expected="a height and width from 1")
+    if attrs.align_corners and attrs.half_pixel_centers:
+        raise ShapeError("aligned corners with half-pixel centres", expected="one or the other")
+    if x.dtype not in (DType.FLOAT32, DType.INT8):
+        raise ShapeError(f"input is {x}", expected="float32 or int8")
+    return (TensorType(x.dtype, (x.shape[0], *attrs.size, x.shape[3])),)
+
+
+def _scale(attrs: ResizeAttrs, n: int, out: int) -> np.float32:
+    if attrs.align_corners and out > 1:
+        return np.float32(n - 1) / np.float32(out - 1)
+    return np.float32(n) / np.float32(out)
+
+
+def _nearest(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
+    """The input's index for every output, computed in float32 as TFLite does."""
+    centre = np.float32(0.5 if attrs.half_pixel_centers else 0.0)
+    position = (np.arange(out, dtype=np.float32) + centre) * _scale(attrs, n, out)
+    if attrs.align_corners:
+        rounded = np.copysign(np.floor(np.abs(position) + np.float32(0.5)), position)
+    else:
+        rounded = np.floor(position)
+    return np.asarray(np.clip(rounded.astype(np.int64), 0, n - 1))
+
+
+def nearest(attrs: ResizeAttrs, x: Array) -> Array:
+    """The pixel that lies nearest."""
+    rows = _nearest(attrs, x.shape[1], attrs.size[0])
+    columns = _nearest(attrs, x.shape[2], attrs.size[1])
+    return x[:, rows[:, None], columns[None, :]]
+
+
+def _shares(
+    attrs: ResizeAttrs, n: int, out: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """For every output: the two inputs it lies between, and the share of the second."""
+    scale = _scale(attrs, n, out)
+    position = np.arange(out, dtype=np.float32) * scale
+    if attrs.half_pixel_centers:
+        half = np.float32(0.5)
+        position = (np.arange(out, dtype=np.float32) + half) * scale - half
+    lower = np.floor(position)
+    first = np.maximum(lower, 0).astype(np.int64)
+    second = np.minimum(np.ceil(position), n - 1).astype(np.int64)
+    return np.minimum(first, n - 1), np.maximum(second, 0), (position - lower).astype(np.float32)
+
+
+def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
+    """Weights (out, n) of all inputs in every output."""
+    first, second, share = _shares(attrs, n, out)
+    weights = np.zeros((out, n), np.float32)
+    np.add.at(weights, (np.arange(out), first), 1 - share)
+    np.add.at(weights, (np.arange(out), second), share)
+    return weights
+
+
+def _interpolate(at: tuple[NDArray[np.float32], NDArray[np.float32]], x: Array) -> Array:
+    rows, columns = (m.astype(x.dtype) for m in at)
+    return np.asarray(np.einsum("oi,nijc,pj->nopc", rows, x, columns, optimize=True))
+
+
+def _interpolate_back(at: tuple[NDArray[np.float32], NDArray[np.float32]], u: Array) -> Array:
+    return _interpolate((at[0].T, at[1].T), u)
+
+
+_INTERPOLATE, _INTERPOLATE_BACK = linear_pair("interpolate", _interpolate, _interpolate_back)
+
+
+def _matrices(attrs: ResizeAttrs, x: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    return (
+        _matrix(attrs, x.shape[1], attrs.size[0]),
+        _matrix(attrs, x.shape[2], attrs.size[1]),
+    )
+
+
+def bilinear_f32(attrs: ResizeAttrs, x: Array) -> Array:
+    """Weighted mean of the four pixels around."""
+    return _interpolate(_matrices(attrs, x), x)
+
+
+def bilinear_vjp(
+    attrs: ResizeAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """Gradient of x: each output's, in its shares."""
+    del output
+    return (_INTERPOLATE_BACK(_matrices(attrs, inputs[0]), grad),)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Along one dimension, for every output: the two inputs, and their shares in 1/1024."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    first_share: NDArray[np.int64]
+    second_share: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class BilinearS8:
+    """What the integer kernel knows beforehand."""
+
+    rows: Axis
+    columns: Axis
+
+
+def _axis(attrs: ResizeAttrs, n: int, out: int) -> Axis:
+    one = 1 << FRACTION_BITS
+    if attrs.align_corners and out > 1:
+        scale = (one * (n - 1) + (out - 1) // 2) // (out - 1)
+    else:
+        scale = (one * n + out // 2) // out
+    position = np.arange(out, dtype=np.int64) * scale
+    if attrs.half_pixel_centers:
+        position = position + scale // 2 - one // 2
+    # C divides towards zero; clamped at 0, that makes no difference.
+    first = np.clip(position // one, 0, n - 1)
+    second = np.clip(-(-position // one), 0, n - 1)
+    share = position - one * first
+    return Axis(first, second, one - share, share)
+
+
+def bilinear_prepare_s8(node: BoundNode) -> BilinearS8:
+    """Positions and shares; input and output share scale and zero point."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    require_same_q(node, x, y)
+    size = node.attrs.size
+    return BilinearS8(*(_axis(node.attrs, n, m) for n, m in zip(x.shape[1:3], size, strict=True)))
+
+
+def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weighted mean of raw values, halves away from zero."""
+    total = np.zeros((x.shape[0], len(p.rows.first), len(p.columns.first), x.shape[3]), np.int64)
+    wide = x.astype(np.int64)
+    for row, row_share in (
+        (p.rows.first, p.rows.first_share),
+        (p.rows.second, p.rows.second_share),
+    ):
+        for column, column_share in (
+            (p.columns.first, p.columns.first_share),
+            (p.columns.second, p.columns.second_share),
+        ):
+            pixels = wide[:, row[:, None], column[None, :]]
+            total += pixels * (row_share[:, None] * column_share)[None, :, :, None]
+    half = 1 << (2 * FRACTION_BITS - 1)
+    rounded = np.sign(total) * ((np.abs(total) + half) >> (2 * FRACTION_BITS))
+    return np.asarray(rounded, np.int8)
+
+
+RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest)
+
+RESIZE_BILINEAR = OpSpec(
+    name="resize_bilinear",
+    attrs=ResizeAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.SAME_AS_INPUT,
+    ref_f32=bilinear_f32,
+    vjp=bilinear_vjp,
+    prepare_s8=bilinear_prepare_s8,
+    ref_s8=bilinear_s8,
+)

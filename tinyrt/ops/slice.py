@@ -1,0 +1,74 @@
+"""slice: a part of each dimension, every so many elements; also backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import Shape, TensorType
+from tinyrt.ops.emit import strides_of
+from tinyrt.ops.move import Walk, move_op
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import Array
+
+
+@dataclass(frozen=True, slots=True)
+class SliceAttrs:
+    """TFLite's SLICE and STRIDED_SLICE, with everything resolved.
+
+    Attributes:
+        begin: the first element along each dimension, counted from the front.
+        size: how many elements.
+        strides: the steps between them, not 0.
+        dropped: dimensions of which one element is taken and that go, ascending.
+
+    """
+
+    begin: tuple[int, ...]
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dropped: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """The output's shape."""
+        return tuple(n for i, n in enumerate(self.size) if i not in self.dropped)
+
+
+def infer(attrs: SliceAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Any shape -> ``size``, without the dropped dimensions."""
+    x = operand(inputs, 0, "input")
+    rank = len(x.shape)
+    parts = (attrs.begin, attrs.size, attrs.strides)
+    fits = all(len(part) == rank for part in parts) and all(
+        count >= 1 and stride != 0 and 0 <= first < d and 0 <= first + (count - 1) * stride < d
+        for d, first, count, stride in zip(x.shape, *parts, strict=True)
+    )
+    drops = all(0 <= i < rank and attrs.size[i] == 1 for i in attrs.dropped) if fits else False
+    if not drops:
+        raise ShapeError(
+            f"{attrs.size} elements from {attrs.begin} in steps of {attrs.strides}, of {x}",
+            expected="at least one element in each dimension, and none outside",
+        )
+    return (TensorType(x.dtype, attrs.shape),)
+
+
+def move(attrs: SliceAttrs, x: Array) -> Array:
+    """The part."""
+    index = []
+    for first, count, stride in zip(attrs.begin, attrs.size, attrs.strides, strict=True):
+        end = first + count * stride
+        index.append(slice(first, None if end < 0 else end, stride))
+    return x[tuple(index)].reshape(attrs.shape)
+
+
+def walk(attrs: SliceAttrs, shape: Shape) -> Walk:
+    """Along each dimension, its own steps."""
+    steps = strides_of(shape)
+    strides = tuple(step * stride for step, stride in zip(steps, attrs.strides, strict=True))
+    begin = sum(step * first for step, first in zip(steps, attrs.begin, strict=True))
+    return Walk(attrs.size, strides, begin)
+
+
+SLICE = move_op("slice", SliceAttrs, infer, move, walk)

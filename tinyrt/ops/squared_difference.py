@@ -1,0 +1,98 @@
+"""squared_difference: ``(a - b)**2``, element-wise, broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+
+LEFT_SHIFT = 7
+"""Bits by which centred inputs are raised, so that their squares fit 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDifferenceS8:
+    """What the integer kernel knows beforehand: as ``AddS8``, for a square of the difference."""
+
+    a_zp: int
+    a_mult: int
+    a_shift: int
+    b_zp: int
+    b_mult: int
+    b_shift: int
+    y_mult: int
+    y_shift: int
+    y_zp: int
+
+
+def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """Two inputs of one dtype -> their broadcast shape."""
+    del attrs
+    return infer_binary(inputs)
+
+
+def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
+    """``(a - b)**2``."""
+    del attrs
+    return np.asarray((a - b) * (a - b))
+
+
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Array | None, ...]:
+    """Gradients of both inputs: ``2 (a - b)``, and its negative."""
+    del attrs, output
+    a, b = inputs
+    da = grad * (a - b) * 2.0
+    return sum_to(da, a.shape), sum_to(-da, b.shape)
+
+
+def prepare_s8(node: BoundNode) -> SquaredDifferenceS8:
+    """Multipliers: both inputs are brought to twice the larger of their scales."""
+    a, b, y = node.input(0), node.input(1), node.output
+    require_s8(a, b, y)
+    (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
+    common = 2.0 * float(max(a_scale, b_scale))
+    return SquaredDifferenceS8(
+        a_zp,
+        *multiplier(float(a_scale) / common, most=1.0),
+        b_zp,
+        *multiplier(float(b_scale) / common, most=1.0),
+        *multiplier(common * common / (4.0**LEFT_SHIFT * float(y_scale)), most=1.0),
+        y_zp,
+    )
+
+
+def ref_s8(p: SquaredDifferenceS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant((rescale(a - a_zp) - rescale(b - b_zp))**2) + y_zp)``."""
+    first, second = (
+        multiply_by_quantized_multiplier((x.astype(np.int64) - zp) << LEFT_SHIFT, mult, shift)
+        for x, zp, mult, shift in (
+            (a, p.a_zp, p.a_mult, p.a_shift),
+            (b, p.b_zp, p.b_mult, p.b_shift),
+        )
+    )
+    square = (first - second) ** 2
+    scaled = multiply_by_quantized_multiplier(square, p.y_mult, p.y_shift)
+    return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
+
+
+SQUARED_DIFFERENCE = OpSpec(
+    name="squared_difference",
+    attrs=NoAttrs,
+    arity=(2, 2),
+    infer=infer,
+    quant=Quant.OWN_RANGE,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+)
