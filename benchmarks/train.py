@@ -1,5 +1,8 @@
 """Time of one training step (forward, backward, Adam) at batch 32, beside PyTorch's.
 
+Then time and peak memory of forward and backward through 32 convolutions, with and without
+checkpoints.
+
     python benchmarks/train.py [--seconds 3] [--threads 2] [--json]
 
 Both run in one process, in turn, a few steps at a time, so that a busy machine slows both. PyTorch
@@ -9,9 +12,11 @@ Both run in one process, in turn, a few steps at a time, so that a busy machine 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,7 +24,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tinyrt.train import Adam, Tensor, cross_entropy
+from tinyrt.train import (
+    Adam,
+    Tensor,
+    checkpoint_cheap_layers,
+    checkpoint_sequential,
+    cross_entropy,
+)
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,
@@ -182,6 +193,36 @@ def measure(steps: dict[str, Step], seconds: float) -> dict[str, float]:
     return {name: statistics.median(t) for name, t in times.items()}
 
 
+POLICIES: dict[str, Callable[[Sequential, Tensor], Tensor]] = {
+    "keep all": Sequential.__call__,
+    "10 segments": partial(checkpoint_sequential, segments=10),
+    "keep convolutions": checkpoint_cheap_layers,
+}
+
+
+def checkpoints(seconds: float) -> dict[str, dict[str, float]]:
+    """Milliseconds and peak megabytes of each policy."""
+    rng = np.random.default_rng(0)
+    layers: list[Module] = [Conv2d(1, 8, 3, rng=rng)]
+    for _ in range(31):
+        layers += [BatchNorm(8), ReLU(), Conv2d(8, 8, 3, rng=rng)]
+    net = Sequential(*layers)
+    x = Tensor(rng.normal(size=(BATCH, 32, 32, 1)).astype(np.float32))
+    runs = {
+        k: partial(lambda policy: policy(net, x).mean().backward(), p) for k, p in POLICIES.items()
+    }
+    times = measure(runs, seconds)
+    results = {}
+    for name, run in runs.items():
+        gc.collect()
+        tracemalloc.start()
+        run()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        results[name] = {"milliseconds": times[name], "megabytes": peak / 1e6}
+    return results
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0, help="per model")
@@ -203,8 +244,9 @@ def main() -> None:
                 torch.set_num_threads(args.threads)
                 steps["torch"] = peer
             results.append({"model": name, "milliseconds": measure(steps, args.seconds)})
+        memory = checkpoints(args.seconds)
     if args.json:
-        print(json.dumps({"batch": BATCH, "results": results}))
+        print(json.dumps({"batch": BATCH, "results": results, "checkpoints": memory}))
         return
     for result in results:
         ms = result["milliseconds"]
@@ -212,6 +254,8 @@ def main() -> None:
         if "torch" in ms:
             line += f"   torch {ms['torch']:7.2f} ms   ratio {ms['tinyrt'] / ms['torch']:.2f}"
         print(line)
+    for policy, found in memory.items():
+        print(f"{policy:<20}{found['milliseconds']:7.0f} ms   {found['megabytes']:6.1f} MB")
 
 
 if __name__ == "__main__":

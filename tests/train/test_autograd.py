@@ -17,6 +17,7 @@ from tinyrt.train import (
     Tensor,
     apply,
     checkpoint,
+    checkpoint_cheap_layers,
     checkpoint_sequential,
     grad,
     gradcheck,
@@ -25,7 +26,7 @@ from tinyrt.train import (
     jvp,
 )
 from tinyrt.train.losses import log_softmax
-from tinyrt.train.nn import BatchNorm, Conv2d, Linear, ReLU, Sequential
+from tinyrt.train.nn import BatchNorm, Conv2d, ReLU, Sequential
 
 CASES_PER_OP = 4
 DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
@@ -209,28 +210,38 @@ def test_gradcheck_finds_a_wrong_gradient():
         gradcheck(Cube.apply, [Tensor([1.0], requires_grad=True)])
 
 
-def deep_net(rng, depth=32):
-    layers = [m for _ in range(depth // 2) for m in (Linear(64, 64, rng=rng), ReLU())]
+def deep_net(rng, depth):
+    layers = [Conv2d(1, 8, 3, rng=rng)]
+    for _ in range(depth - 1):
+        layers += [BatchNorm(8), ReLU(), Conv2d(8, 8, 3, rng=rng)]
     return Sequential(*layers)
 
 
-def test_checkpoints_change_memory_but_not_gradients():
+@pytest.mark.parametrize(
+    "policy",
+    [lambda net, x: checkpoint_sequential(net, x, 10), checkpoint_cheap_layers],
+    ids=["segments", "cheap layers"],
+)
+def test_checkpoints_change_memory_but_not_gradients(policy):
     rng = np.random.default_rng(0)
-    net = deep_net(rng)
-    x = Tensor(rng.normal(size=(2048, 64)).astype(np.float32))
-    peaks, gradients = [], []
-    for run in (net, lambda x: checkpoint_sequential(net, x, 6)):
+    net = deep_net(rng, 32)
+    start = net.state_dict()
+    x = Tensor(rng.normal(size=(16, 24, 24, 1)).astype(np.float32))
+    peaks, results = [], []
+    for run in (Sequential.__call__, policy):
+        net.load_state_dict(start)
         gc.collect()
         tracemalloc.start()
-        run(x).mean().backward()
+        run(net, x).mean().backward()
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        gradients.append([p.grad for p in net.parameters()])
+        results.append([net.state_dict(), {k: p.grad for k, p in net.named_parameters()}])
         for p in net.parameters():
             p.grad = None
     assert peaks[1] < 0.5 * peaks[0]
-    for plain, again in zip(*gradients, strict=True):
-        np.testing.assert_array_equal(plain, again)
+    for plain, again in zip(*results, strict=True):
+        for name, array in plain.items():
+            np.testing.assert_array_equal(array, again[name])
 
 
 def test_a_checkpoint_differentiates_twice_and_follows_statistics_once():

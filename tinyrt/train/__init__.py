@@ -10,7 +10,11 @@ work).
 """
 
 from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp
-from tinyrt.train.checkpoint import checkpoint, checkpoint_sequential
+from tinyrt.train.checkpoint import (
+    checkpoint,
+    checkpoint_cheap_layers,
+    checkpoint_sequential,
+)
 from tinyrt.train.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam, cosine_lr
@@ -24,6 +28,7 @@ __all__ = [
     "Tensor",
     "apply",
     "checkpoint",
+    "checkpoint_cheap_layers",
     "checkpoint_sequential",
     "cosine_lr",
     "cross_entropy",

@@ -2,6 +2,11 @@
 
 Chen, Xu, Zhang & Guestrin 2016, "Training Deep Nets with Sublinear Memory Cost". With n layers in
 segments of sqrt(n), memory for results falls from n to 2 sqrt(n), for one more forward pass.
+
+The gradient of a convolution or dense layer needs its input, not its output. So where a segment
+ends in one, only the layers before it are computed again. Cut behind every such layer
+(``checkpoint_cheap_layers``), a chain keeps the results of its convolutions alone and repeats
+nothing but what is cheap: norms, activations, pools.
 """
 
 from __future__ import annotations
@@ -13,8 +18,11 @@ from typing import Any
 
 from tinyrt.train.autograd import partial_derivatives
 from tinyrt.train.function import Array, Function, Gradient
-from tinyrt.train.nn import Module, Sequential
-from tinyrt.train.tensor import Tensor, apply, enable_grad, no_grad
+from tinyrt.train.nn import Conv2d, DepthwiseConv2d, Linear, Module, Sequential
+from tinyrt.train.tensor import Tensor, apply, enable_grad, knowing, no_grad
+
+WEIGHTED = (Conv2d, DepthwiseConv2d, Linear)
+"""Layers of one op whose gradient does not need the op's result."""
 
 
 def checkpoint(module: Module, x: Tensor) -> Tensor:
@@ -54,6 +62,27 @@ def checkpoint_sequential(layers: Sequential, x: Tensor, segments: int) -> Tenso
     return x
 
 
+def checkpoint_cheap_layers(layers: Sequential, x: Tensor) -> Tensor:
+    """``layers(x)``, keeping only what convolutions and dense layers gave.
+
+    Args:
+        layers: the chain.
+        x: its input.
+
+    """
+    segment: dict[str, Module] = {}
+    for name, layer in layers.layers.items():
+        segment[name] = layer
+        if isinstance(layer, WEIGHTED) and len(segment) > 1:
+            x = checkpoint(Sequential(**segment), x)
+        elif isinstance(layer, WEIGHTED):
+            x = layer(x)
+        else:
+            continue
+        segment = {}
+    return Sequential(**segment)(x)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Segment:
     """A module, whether its input wants a gradient, and the random states it started from."""
@@ -91,11 +120,21 @@ def _vjp(segment: _Segment, inputs: Sequence[Any], output: Any, grad: Any) -> tu
             x = inputs[0].reshape(inputs[0].shape)  # a name of its own for the segment's input
         else:
             x = Tensor(inputs[0], requires_grad=segment.input_requires_grad)
-        again = segment.module(x)
+        again = _again(segment.module, x, None if create_graph else output)
         found = partial_derivatives(
             again, [x, *segment.module.parameters()], grad, create_graph=create_graph
         )
     return tuple(g if create_graph or g is None else g.data for g in found)  # type: ignore[misc]
+
+
+def _again(module: Module, x: Tensor, output: Array | None) -> Tensor:
+    """``module(x)``, whose value is known; None where it must be computed."""
+    layers = list(module.layers.items()) if isinstance(module, Sequential) else []
+    if output is None or not layers or not isinstance(layers[-1][1], WEIGHTED):
+        return module(x)
+    inner = Sequential(**dict(layers[:-1]))(x)
+    with knowing(output):
+        return layers[-1][1](inner)
 
 
 _SEGMENT = Function("checkpoint", _forward, _vjp)

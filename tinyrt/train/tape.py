@@ -82,10 +82,11 @@ def reverse(
         ShapeError: a product or a hook gives a gradient of the wrong shape.
 
     """
-    order = _outputs_first(root, targets)
+    order = _operands_first(root, targets)
     wanted = _leading_to(order, targets)
     pending = {id(root): seed}
-    for tensor in order:
+    while order:
+        tensor = order.pop()  # so that its memory is returned as soon as it is used up
         arrived, step = pending.pop(id(tensor), None), tensor.step
         if arrived is None:
             continue
@@ -100,8 +101,8 @@ def reverse(
             step.free()
 
 
-def _outputs_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Tensor]:
-    """Tensors between ``root`` and its leaves, each before the operands it was computed from."""
+def _operands_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Tensor]:
+    """Tensors between ``root`` and its leaves, each after the operands it was computed from."""
     ends = {id(t) for t in targets or ()}
     finished: list[Tensor] = []
     seen = {id(root)}
@@ -116,7 +117,7 @@ def _outputs_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Ten
         else:
             finished.append(tensor)
             stack.pop()
-    return finished[::-1]
+    return finished
 
 
 def _operands(tensor: Tensor, ends: Collection[int]) -> Iterator[Tensor]:
@@ -137,7 +138,7 @@ def _leading_to(order: list[Tensor], targets: Collection[Tensor] | None) -> set[
     if targets is None:
         return {id(t) for t in order}
     found = {id(t) for t in targets}
-    for tensor in reversed(order):
+    for tensor in order:
         if tensor.step is not None and any(id(t) in found for t in tensor.step.inputs):
             found.add(id(tensor))
     return found
