@@ -102,19 +102,26 @@ class _Compiled:
             arguments: NDArray[np.int64] = np.array(row, np.int64)
             self._kept.append(arguments)
             self._table[index] = address_of(call.kernel), address(arguments)
-        self._run_rows = partial(runner(), address(self._table))
+        self._run = runner()
         self._numpy = {n.index: reference_step(n, tensors) for n in nodes if n.index not in calls}
         self._spans = [
             step
             for compiled, indices in groupby(range(len(nodes)), key=calls.__contains__)
             for step in self._span(compiled, list(indices))
         ]
+        self._steps = [self._numpy.get(n.index) or self._rows(n.index, n.index + 1) for n in nodes]
         self.packed_bytes = workspace.packed_bytes
 
     def _span(self, compiled: bool, indices: list[int]) -> list[Step]:
         if not compiled:
             return [self._numpy[i] for i in indices]
-        return [partial(self._run_rows, indices[0], indices[-1] + 1)]
+        return [self._rows(indices[0], indices[-1] + 1)]
+
+    def _rows(self, first: int, last: int) -> Step:
+        """One call for some rows of the table."""
+        span = np.array([self._table.ctypes.data, first, last], np.int64)
+        self._kept.append(span)
+        return partial(self._run, span.ctypes.data)
 
     def run(self) -> None:
         """Run all ops."""
@@ -123,10 +130,7 @@ class _Compiled:
 
     def run_op(self, index: int) -> None:
         """Run one op."""
-        if index in self._numpy:
-            self._numpy[index]()
-        else:
-            self._run_rows(index, index + 1)
+        self._steps[index]()
 
 
 def _is_compiled(node: BoundNode) -> bool:

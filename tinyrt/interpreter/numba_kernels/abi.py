@@ -7,6 +7,7 @@ one table of (kernel, row) and running it is one call.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
 from collections.abc import Callable
@@ -32,7 +33,6 @@ class Call(NamedTuple):
 
 
 _KERNEL = types.void(types.int64)
-_RUN = types.void(types.int64, types.int64, types.int64)
 
 
 Subroutine = TypeVar("Subroutine", bound=Callable[..., Any])
@@ -103,34 +103,39 @@ def _call(typingctx: Any, kernel: Any, row: Any) -> Any:
     return types.void(types.int64, types.int64), codegen
 
 
-def _run_rows(table: int, first: int, last: int) -> None:
+def _run_span(span: int) -> None:
+    table, first, last = s64_at(span)[0], s64_at(span)[1], s64_at(span)[2]
     rows = s64_at(table)
     for i in range(first, last):
         _call(rows[2 * i], rows[2 * i + 1])
 
 
-@cache
 def address_of(kernel: Kernel) -> int:
     """The address of the compiled kernel; compiles it, or loads it from the disk cache."""
-    return int(_compiled(kernel, _KERNEL).address)
+    return int(_compiled(kernel).address)
 
 
 @cache
-def runner() -> Callable[[int, int, int], None]:
-    """``run(table, first, last)``: calls rows ``first`` to ``last - 1`` without holding the GIL."""
-    function: Callable[[int, int, int], None] = _compiled(_run_rows, _RUN).ctypes
-    return function
+def runner() -> Callable[[int], None]:
+    """``run(span)``: calls rows of a table of (kernel, row), without holding the GIL.
+
+    ``span`` is the address of three int64: the table's address, the first row, one past the last.
+    A single pointer is what ctypes passes fastest.
+    """
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address_of(_run_span))
 
 
-def _compiled(function: Callable[..., None], signature: Any) -> Any:
+@cache
+def _compiled(function: Kernel) -> Any:
+    """The function as machine code, which lives as long as this cache: for ever."""
     # numba looks at the age of the one file that a cached function stands in; the name carries
     # the rest, so that a change anywhere in this package compiles it again.
     function.__qualname__ = f"{function.__name__}_{_fingerprint()}"
     event.register("numba:run_pass", _NOTICE)
     try:
-        return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+        return numba.cfunc(_KERNEL, cache=True, error_model="numpy")(function)
     except RuntimeError:  # no folder that the cache may be written to
-        return numba.cfunc(signature, error_model="numpy")(function)
+        return numba.cfunc(_KERNEL, error_model="numpy")(function)
     finally:
         event.unregister("numba:run_pass", _NOTICE)
 
