@@ -162,7 +162,7 @@ def test_backward_from_a_constant_is_refused():
 @pytest.mark.parametrize("combine", [lambda a, b: a + b, lambda a, b: a / b, lambda a, b: a @ b])
 def test_shapes_that_do_not_fit_are_named_with_the_op(combine):
     a, b = Tensor(np.zeros((2, 3))), Tensor(np.zeros((2, 4)))
-    with pytest.raises(ShapeError, match=r"2, 3.*2, 4[\s\S]*in training"):
+    with pytest.raises(ShapeError, match=r"2, ?3.*2, ?4[\s\S]*in training"):
         combine(a, b)
 
 

@@ -13,28 +13,9 @@ from tinyrt.train.function import Array, Function, Gradient, table_function
 from tinyrt.train.tensor import Tensor, apply
 
 
-def _log_softmax(attrs: NoAttrs, logits: Array) -> Array:
-    """``x - log(sum(exp(x)))`` along the last dimension; the maximum is taken out first."""
-    del attrs
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
-
-
-def _log_softmax_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    """``grad - softmax(x) * sum(grad)``."""
-    del inputs
-    probabilities = table_function("exp")(attrs, output)
-    return (grad - probabilities * grad.sum(axis=-1, keepdims=True),)
-
-
-LOG_SOFTMAX = Function("log_softmax", _log_softmax, _log_softmax_vjp)
-
-
 def log_softmax(logits: Tensor) -> Tensor:
     """Logarithm of the probabilities along the last dimension, in the logits' shape."""
-    return apply(LOG_SOFTMAX, NoAttrs(), logits)
+    return apply("log_softmax", NoAttrs(), logits)
 
 
 def cross_entropy(

@@ -18,8 +18,11 @@ from numpy.typing import ArrayLike
 
 from tinyrt.errors import GradientError, ShapeError, error_context
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -198,7 +201,7 @@ class Tensor:
         return self._operand(other) - self
 
     def __truediv__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply(arithmetic.DIV, _NONE, self, self._operand(other))
+        return apply("div", _DIV, self, self._operand(other))
 
     def __rtruediv__(self, other: Tensor | ArrayLike) -> Tensor:
         return self._operand(other) / self
@@ -213,7 +216,7 @@ class Tensor:
         return apply(arithmetic.POWER, arithmetic.PowerAttrs(exponent), self)
 
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply(arithmetic.MATMUL, _NONE, self, self._operand(other))
+        return apply("batch_matmul", _MATMUL, self, self._operand(other))
 
     def __rmatmul__(self, other: Tensor | ArrayLike) -> Tensor:
         return self._operand(other) @ self
@@ -262,14 +265,16 @@ class Tensor:
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Sum over these dimensions, over all for None."""
-        axes = (axis,) if isinstance(axis, int) else axis
-        return apply(arithmetic.SUM, arithmetic.SumAttrs(axes, keepdims), self)
+        return apply("sum", ReduceAttrs(self._axes(axis), keepdims), self)
 
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Mean over these dimensions, over all for None."""
-        axes = tuple(range(self.ndim)) if axis is None else axis
-        axes = (axes,) if isinstance(axes, int) else axes
-        return apply("mean", MeanAttrs(axes, keepdims), self)
+        return apply("mean", MeanAttrs(self._axes(axis), keepdims), self)
+
+    def _axes(self, axis: Axes) -> tuple[int, ...]:
+        if axis is None:
+            return tuple(range(self.ndim))
+        return (axis,) if isinstance(axis, int) else axis
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape (integers or one tuple); -1 is what remains."""
@@ -280,7 +285,8 @@ class Tensor:
         return apply("transpose", TransposeAttrs(_integers(order)), self)
 
 
-_NONE, _ADD, _MUL = NoAttrs(), AddAttrs(), MulAttrs()
+_NONE, _ADD, _MUL, _DIV = NoAttrs(), AddAttrs(), MulAttrs(), DivAttrs()
+_MATMUL = BatchMatmulAttrs()
 
 
 def _integers(values: tuple[Any, ...]) -> tuple[int, ...]:
