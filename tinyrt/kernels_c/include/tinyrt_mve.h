@@ -6,8 +6,8 @@
 
 #include "tinyrt_types.h"
 
-/** Whether assembly is used: it needs the register that code without optimisation keeps frames in.
- */
+/** Whether assembly is used: it needs the register in which code without optimisation keeps frames.
+ *  Define TINYRT_MVE_WITHOUT_ASM to optimise with frame pointers, or for other compilers. */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(TINYRT_MVE_WITHOUT_ASM)
 #define TINYRT_MVE_ASM 1
 #else

@@ -46,57 +46,104 @@ static inline tinyrt_mve_sum tinyrt_mve_sum_of(const tinyrt_add_s8_params *p, in
     return sum;
 }
 
-static inline int32x4_t tinyrt_mve_add_four(const tinyrt_mve_sum *sum, int32x4_t coarse,
+/** Four outputs. */
+static inline int32x4_t tinyrt_mve_add_four(const tinyrt_add_s8_params *p,
+                                            const tinyrt_mve_sum *sum, int32x4_t coarse,
                                             int32x4_t fine) {
+    const int32x4_t y_shift = vdupq_n_s32(p->y_shift);
     int32x4_t value = vmlasq_n_s32(fine, vdupq_n_s32(sum->fine_factor), sum->fine_offset);
     value = vqrdmulhq_n_s32(value, sum->fine_mult);
     value = vaddq_s32(value, vshrq_n_s32(value, 31));
     value = vrshlq_n_s32(value, sum->fine_shift);
     coarse = vmlasq_n_s32(coarse, vdupq_n_s32(sum->coarse_factor), sum->coarse_offset);
-    return vmlaq_n_s32(coarse, value, sum->fine_sign);
-}
-
-/** Four outputs of a sum. positive: act_min >= y_zp, so that results below 0 need no rounding. */
-static inline int32x4_t tinyrt_mve_finish_sum(const tinyrt_add_s8_params *p, int positive,
-                                              int32x4_t value) {
-    value = vqrdmulhq_n_s32(value, p->y_mult);
-    if (positive) {
-        value = vrshlq_n_s32(value, p->y_shift);
-    } else {
-        value = tinyrt_mve_rounding_shift_right(value, vdupq_n_s32(p->y_shift));
-    }
-    value = vaddq_n_s32(value, p->y_zp);
+    value = vqrdmulhq_n_s32(vmlaq_n_s32(coarse, value, sum->fine_sign), p->y_mult);
+    value = vaddq_n_s32(tinyrt_mve_rounding_shift_right(value, y_shift), p->y_zp);
     return vminq_s32(vmaxq_s32(value, vdupq_n_s32(p->act_min)), vdupq_n_s32(p->act_max));
 }
 
 /** One run of the output; an operand whose step is 0 repeats. */
 static inline void tinyrt_mve_add_run(const tinyrt_add_s8_params *p, const tinyrt_mve_sum *sum,
-                                      int positive, const int8_t *coarse, int32_t coarse_step,
-                                      const int8_t *fine, int32_t fine_step, int32_t length,
-                                      int8_t *y) {
+                                      const int8_t *coarse, int32_t coarse_step, const int8_t *fine,
+                                      int32_t fine_step, int32_t length, int8_t *y) {
     int32x4_t first = vdupq_n_s32(*coarse);
     int32x4_t second = vdupq_n_s32(*fine);
-    if (coarse_step != 0 && fine_step != 0) {
-        for (int32_t fours = length / 4; fours > 0; --fours) {
-            const int32x4_t value = tinyrt_mve_add_four(sum, vldrbq_s32(coarse), vldrbq_s32(fine));
-            vstrbq_s32(y, tinyrt_mve_finish_sum(p, positive, value));
-            coarse += 4;
-            fine += 4;
-            y += 4;
-        }
-        length %= 4;
-    }
     for (; length > 0; length -= 4) {
         const mve_pred16_t lanes = vctp32q((uint32_t)length);
         first = coarse_step != 0 ? vldrbq_z_s32(coarse, lanes) : first;
         second = fine_step != 0 ? vldrbq_z_s32(fine, lanes) : second;
-        const int32x4_t value = tinyrt_mve_add_four(sum, first, second);
-        vstrbq_p_s32(y, tinyrt_mve_finish_sum(p, positive, value), lanes);
+        vstrbq_p_s32(y, tinyrt_mve_add_four(p, sum, first, second), lanes);
         coarse += 4 * coarse_step;
         fine += 4 * fine_step;
         y += 4;
     }
 }
+
+#if TINYRT_MVE_ASM
+
+/* The compiler runs out of registers for the constants. */
+
+#define TINYRT_MVE_ADD_LOOP(combine, round)                                                        \
+    __asm volatile(                                                                                \
+        "wlstp.32 lr, lr, 2f\n"                                                                    \
+        "1:\n"                                                                                     \
+        "vldrb.s32 q0, [%[fine]], #4\n"                                                            \
+        "vldrb.s32 q1, [%[coarse]], #4\n"                                                          \
+        "vmlas.s32 q0, %q[fine_factor], %[fine_offset]\n"                                          \
+        "vmlas.s32 q1, %q[coarse_factor], %[coarse_offset]\n"                                      \
+        "vqrdmulh.s32 q0, q0, %[fine_mult]\n"                                                      \
+        "vshr.s32 q2, q0, #31\n"                                                                   \
+        "vadd.i32 q0, q0, q2\n"                                                                    \
+        "vrshl.s32 q0, %[fine_shift]\n" combine " q1, q1, q0\n"                                    \
+        "vqrdmulh.s32 q1, q1, %[y_mult]\n" round "vrshl.s32 q1, q1, %q[y_shift]\n"                 \
+        "vadd.i32 q1, q1, %[y_zp]\n"                                                               \
+        "vmax.s32 q1, q1, %q[act_min]\n"                                                           \
+        "vmin.s32 q1, q1, %q[act_max]\n"                                                           \
+        "vstrb.32 q1, [%[y]], #4\n"                                                                \
+        "letp lr, 1b\n"                                                                            \
+        "2:\n"                                                                                     \
+        : [fine] "+l"(fine), [coarse] "+l"(coarse), [y] "+l"(y), "+r"(count)                       \
+        : [fine_offset] "r"(sum->fine_offset), [coarse_offset] "r"(sum->coarse_offset),            \
+          [fine_mult] "r"(sum->fine_mult), [fine_shift] "r"(sum->fine_shift),                      \
+          [y_mult] "r"(p->y_mult), [y_zp] "r"(p->y_zp),                                            \
+          [fine_factor] "w"(vdupq_n_s32(sum->fine_factor)),                                        \
+          [coarse_factor] "w"(vdupq_n_s32(sum->coarse_factor)),                                    \
+          [y_shift] "w"(vdupq_n_s32(p->y_shift)), [act_min] "w"(vdupq_n_s32(p->act_min)),          \
+          [act_max] "w"(vdupq_n_s32(p->act_max))                                                   \
+        : "q0", "q1", "q2", "memory")
+
+/** Rounds q1 as tinyrt_mve_rounding_shift_right does; what is clamped needs no rounding. */
+#define TINYRT_MVE_ADD_ROUND                                                                       \
+    "vand q2, q1, %q[y_shift]\n"                                                                   \
+    "vshr.s32 q2, q2, #31\n"                                                                       \
+    "vqadd.s32 q1, q1, q2\n"
+
+/** A run in which nothing repeats. Not inline: the loop needs nearly every register. */
+__attribute__((noinline)) static void tinyrt_mve_add_dense(const tinyrt_add_s8_params *p,
+                                                           const tinyrt_mve_sum *sum,
+                                                           const int8_t *coarse, const int8_t *fine,
+                                                           int32_t length, int8_t *y) {
+    const int positive = p->act_min >= p->y_zp;
+    register int32_t count __asm("lr") = length;
+    if (sum->fine_sign > 0 && positive) {
+        TINYRT_MVE_ADD_LOOP("vadd.i32", "");
+    } else if (sum->fine_sign > 0) {
+        TINYRT_MVE_ADD_LOOP("vadd.i32", TINYRT_MVE_ADD_ROUND);
+    } else if (positive) {
+        TINYRT_MVE_ADD_LOOP("vsub.i32", "");
+    } else {
+        TINYRT_MVE_ADD_LOOP("vsub.i32", TINYRT_MVE_ADD_ROUND);
+    }
+}
+
+#else
+
+static inline void tinyrt_mve_add_dense(const tinyrt_add_s8_params *p, const tinyrt_mve_sum *sum,
+                                        const int8_t *coarse, const int8_t *fine, int32_t length,
+                                        int8_t *y) {
+    tinyrt_mve_add_run(p, sum, coarse, 1, fine, 1, length, y);
+}
+
+#endif
 
 /** y = clamp(requant(rescaled a + sign * rescaled b) + y_zp). */
 static inline void tinyrt_mve_add(const tinyrt_add_s8_params *p, int32_t sign, const int8_t *a,
@@ -112,11 +159,10 @@ static inline void tinyrt_mve_add(const tinyrt_add_s8_params *p, int32_t sign, c
     do {
         const int8_t *coarse = (swap ? b : a) + tinyrt_flat_index(outer, coarse_strides, index);
         const int8_t *fine = (swap ? a : b) + tinyrt_flat_index(outer, fine_strides, index);
-        if (p->act_min >= p->y_zp) {
-            tinyrt_mve_add_run(p, &sum, 1, coarse, coarse_strides[outer], fine, fine_strides[outer],
-                               length, y);
+        if (coarse_strides[outer] != 0 && fine_strides[outer] != 0) {
+            tinyrt_mve_add_dense(p, &sum, coarse, fine, length, y);
         } else {
-            tinyrt_mve_add_run(p, &sum, 0, coarse, coarse_strides[outer], fine, fine_strides[outer],
+            tinyrt_mve_add_run(p, &sum, coarse, coarse_strides[outer], fine, fine_strides[outer],
                                length, y);
         }
         y += length;
