@@ -27,6 +27,7 @@ from tinyrt.ops import OPS
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
     from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.debug import DebugReport
     from tinyrt.quantize.samples import Samples
 
 Array = NDArray[Any]
@@ -154,6 +155,36 @@ def quantize_model(
     quantised = schedule(quantised)
     save_tflite(quantised, output)
     return quantised
+
+
+def debug_model(
+    model: str | Path,
+    quantised: str | Path,
+    data: Data,
+    *,
+    progress: Progress | None = None,
+) -> DebugReport:
+    """Where a quantised model loses accuracy, layer by layer, worst first.
+
+    Args:
+        model: the float .onnx or .tflite model.
+        quantised: the int8 .tflite made from it.
+        data: an .npz file with ``x``, an array, or arrays by input name; float, samples first.
+        progress: called with the layers done and their total.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not int8.
+
+    """
+    from tinyrt.quantize.debug import debug_graphs
+
+    graph, other = open_model(model), open_model(quantised)
+    with error_context(file=_file_of(data)):
+        inputs = _layout_as(graph, _as_inputs(data))
+        _require_float(inputs)
+    with error_context(file=str(quantised)):
+        return debug_graphs(graph, other, inputs, progress)
 
 
 def evaluate(
@@ -401,6 +432,7 @@ __all__ = [
     "Inspection",
     "OpCost",
     "convert_model",
+    "debug_model",
     "evaluate",
     "inspect_model",
     "is_quantised",

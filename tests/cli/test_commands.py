@@ -72,6 +72,16 @@ def test_quantize_takes_a_preset_and_single_choices(files):
     call(*arguments, "-o", files / "c.tflite", "--preset", "worst", code=2)
 
 
+def test_debug(quantised):
+    arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
+    found = call_json(*arguments, "-d", quantised / "calib.npz")
+    assert {"samples", "sqnr_db", "equalized", "layers"} == set(found)
+    layer = found["layers"][0]
+    assert {"name", "op", "own_db", "accumulated_db", "cosine", "cause", "cure"} <= set(layer)
+    assert "worst layer first" in call(*arguments, "-d", quantised / "calib.npz").stdout
+    call("debug", quantised / "q.tflite", quantised / "q.tflite", "-d", "none.npz", code=1)
+
+
 def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
     real = call_json(
         *("run", quantised / "q.tflite", "-i", quantised / "test.npz"),

@@ -212,6 +212,29 @@ def run(
         report({**data, "profile": [asdict(time) for time in times]}, shown)
 
 
+@app.command()
+def debug(
+    float_model: Annotated[
+        Path, typer.Argument(metavar="FLOAT", help="The float model.", show_default=False)
+    ],
+    quantised: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUANTISED", help="The int8 model made from it.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Option("-d", "--data", help=".npz with x, float.", show_default=False)
+    ],
+    json: Json = False,
+) -> None:
+    """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
+    from tinyrt.cli.debug import run_debug
+
+    with reporting(json) as report:
+        report(*run_debug(float_model, quantised, data))
+
+
 @app.command("eval")
 def evaluate(
     model: Model,

@@ -53,7 +53,7 @@ def equalize(graph: Graph, activations: Mapping[str, Array], config: QuantConfig
         if space.producers and space.consumers:
             found = _choose(space, activations, config)
             maps.update(dict.fromkeys(space.tensors, found))
-    return _rewrite(graph, maps)
+    return in_new_channels(graph, maps)
 
 
 def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig) -> ChannelMap:
@@ -120,7 +120,7 @@ def _proposals(space: Space, stats: list[tuple[Array, Array]]) -> Iterator[Vecto
             yield scale / np.exp(np.log(scale).mean())
 
 
-def _rewrite(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:
+def in_new_channels(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:
     """The graph with every weighted layer's weights and bias in the new channels."""
     nodes: list[Node] = []
     values: list[Value] = []

@@ -1,0 +1,111 @@
+"""The debugger: guilty layers come first, names match between files, equalised channels too."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import small_cnn
+from tests.quantize.hard import depthwise_net, spread_depthwise
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.metrics import evaluate_graph
+from tinyrt.quantize import PRESETS, Preset, quantize_graph
+from tinyrt.quantize.causes import Symptoms, diagnose
+from tinyrt.quantize.debug import debug_graphs
+
+
+def _samples(count=48):
+    return np.random.default_rng(7).normal(size=(count, 8, 8, 3)).astype(np.float32)
+
+
+def _debug(graph, preset, folder):
+    """The report of two files, as a user has them."""
+    x = _samples()
+    save_tflite(graph, folder / "float.tflite")
+    save_tflite(quantize_graph(graph, x, PRESETS[preset]), folder / "int8.tflite")
+    before, after = read_tflite(folder / "float.tflite"), read_tflite(folder / "int8.tflite")
+    return debug_graphs(before, after, {"x": x}), evaluate_graph(after, {"x": x}, against=before)
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_every_layer_of_two_files_is_found(preset, tmp_path):
+    graph = small_cnn()
+    report, evaluation = _debug(graph, preset, tmp_path)
+    expected = {"x", *(n.outputs[0] for n in graph.nodes if n.op != "reshape")}
+    assert {layer.name for layer in report.layers} == expected
+    assert report.sqnr_db == pytest.approx(evaluation.sqnr_db, abs=0.1)
+    assert report.equalized is (preset is not Preset.FAST)
+    impacts = [layer.impact_db for layer in report.layers]
+    assert impacts == sorted(impacts)
+    for layer in report.layers:
+        assert layer.accumulated_db > 20
+        assert layer.cosine > 0.99
+        assert 0 < layer.range_use <= 1
+        assert (layer.cure is None) == (layer.impact_db >= 45)
+
+
+def test_guilty_layers_come_first(tmp_path):
+    graph = spread_depthwise(depthwise_net())
+    report, _ = _debug(graph, Preset.FAST, tmp_path)
+    guilty = set()
+    for node in graph.nodes:
+        if node.op == "depthwise_conv2d":
+            guilty |= {node.outputs[0], graph.consumers(node.outputs[0])[0].outputs[0]}
+    first = report.layers[: len(guilty)]
+    assert {layer.name for layer in first} == guilty
+    assert all("--equalize" in layer.cure for layer in first)
+    assert any(layer.dead_channels for layer in first)
+    assert not report.equalized
+
+
+def test_rescaled_channels_are_recognised(tmp_path):
+    report, _ = _debug(spread_depthwise(depthwise_net()), Preset.BEST, tmp_path)
+    assert report.equalized
+    assert report.sqnr_db > 30
+    assert all(layer.accumulated_db > 25 for layer in report.layers)
+
+
+def _symptoms(**changes):
+    healthy = {
+        "impact_db": 20.0,
+        "rounding_db": 30.0,
+        "saturation": 0.0,
+        "outlier": 1.0,
+        "channel_spread": 2.0,
+    }
+    return Symptoms(**(healthy | changes))
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "cause", "cure"),
+    [
+        (_symptoms(impact_db=60.0), "nothing", None),
+        (_symptoms(channel_spread=500.0), "500-fold", "--equalize"),
+        (_symptoms(saturation=0.02), "2 % of the values", "minmax"),
+        (_symptoms(outlier=6.0), "6.0 times", "--calibrator auto"),
+        (_symptoms(), "256 steps", "--preset best"),
+        (_symptoms(weights_db=10.0, input_spread=800.0), "800-fold", "--equalize"),
+        (
+            _symptoms(weights_db=10.0, weight_spread=9.0, per_tensor=True),
+            "9-fold",
+            "--per-channel-dense",
+        ),
+        (_symptoms(weights_db=10.0, mean_share=0.9), "means", "--bias-correction"),
+        (_symptoms(weights_db=10.0), "rounded weights", "--optimize-rounding"),
+    ],
+)
+def test_symptoms_lead_to_a_cause_and_a_cure(symptoms, cause, cure):
+    found = diagnose(symptoms)
+    assert cause in found[0]
+    assert found[1] is None if cure is None else cure in found[1]
+
+
+def test_models_that_do_not_belong_together_are_refused():
+    graph, x = small_cnn(), _samples(16)
+    quantised = quantize_graph(graph, x)
+    with pytest.raises(UnsupportedError, match="first model is quantised"):
+        debug_graphs(quantised, quantised, {"x": x})
+    with pytest.raises(UnsupportedError, match="second model is not quantised"):
+        debug_graphs(graph, graph, {"x": x})
+    with pytest.raises(DataError, match=r"another shape|same name"):
+        debug_graphs(depthwise_net(), quantised, {"x": x})

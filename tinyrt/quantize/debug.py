@@ -1,0 +1,226 @@
+"""Where a quantised model loses accuracy: each layer's own and accumulated error, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.model import Model, Progress
+from tinyrt.ir import BoundNode, Graph, QParams, Value
+from tinyrt.metrics import sqnr_db
+from tinyrt.quantize.causes import Symptoms, diagnose
+from tinyrt.quantize.channels import is_weighted
+from tinyrt.quantize.layers import weight_axis
+from tinyrt.quantize.matching import as_quantised, quantised_constants
+from tinyrt.quantize.search import search_samples
+from tinyrt.quantize.simulate import Array, Arrays, Simulator, round_to
+
+
+@dataclass(frozen=True, slots=True)
+class LayerReport:
+    """One tensor of the quantised model, with the layer that computes it.
+
+    Attributes:
+        name: the tensor's name.
+        op: the op that computes it; ``input`` for a model input.
+        impact_db: SQNR of the model's output if this layer alone is quantised.
+        own_db: SQNR of the tensor if this layer alone is quantised, its inputs exact.
+        accumulated_db: SQNR of the tensor in the quantised model.
+        cosine: cosine similarity of the tensor in the quantised model with the float one.
+        max_error: largest difference between the two, in the tensor's real units.
+        range_use: share of the int8 values that the tensor's values span.
+        saturation: share of the float values that lie outside the tensor's int8 range.
+        dead_channels: channels (last axis) that are constant in the quantised model only.
+        weight_spread: largest over smallest of the channels' greatest weights; None without.
+        cause: what the layer's error likely comes from.
+        cure: the option that helps, None where there is nothing to cure.
+
+    """
+
+    name: str
+    op: str
+    impact_db: float
+    own_db: float
+    accumulated_db: float
+    cosine: float
+    max_error: float
+    range_use: float
+    saturation: float
+    dead_channels: int
+    weight_spread: float | None
+    cause: str
+    cure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DebugReport:
+    """What debugging found.
+
+    Attributes:
+        samples: how many samples were looked at.
+        sqnr_db: SQNR of the quantised model's output, before a final softmax.
+        equalized: whether channels were rescaled before quantisation: layers are then compared in
+            the rescaled channels.
+        layers: worst first, by ``impact_db``.
+
+    """
+
+    samples: int
+    sqnr_db: float
+    equalized: bool
+    layers: tuple[LayerReport, ...]
+
+
+def debug_graphs(
+    graph: Graph,
+    quantised: Graph,
+    data: Mapping[str, Array],
+    progress: Progress | None = None,
+) -> DebugReport:
+    """Compare a quantised model with the float model that it was made from, layer by layer.
+
+    The error of a layer by itself is that of its weights, its bias and the rounding of its output.
+
+    Args:
+        graph: the optimised float model.
+        quantised: the int8 model; tensors are matched by name.
+        data: input name -> samples, float; the first 16 to 128 are looked at.
+        progress: called with the layers done and their total.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not int8.
+
+    """
+    if any(v.q is not None for v in graph.values.values()):
+        raise UnsupportedError("the first model is quantised", hint="name the float model first")
+    if all(v.q is None for v in quantised.values.values()):
+        raise UnsupportedError(
+            "the second model is not quantised", hint="name the int8 model second"
+        )
+    count = search_samples(graph)
+    feeds = {n: a[:count] for n, a in Model(graph).check_inputs(data).items()}
+    matched = as_quantised(graph, quantised)
+    simulator = Simulator(matched, feeds)
+    found = _run(quantised, dict(zip(quantised.inputs, feeds.values(), strict=True)))
+    nodes = {node.output.name: node for node in quantised.bound()}
+    names = [
+        name
+        for name in simulator.reference
+        if name in found and quantised.value(name).q is not None and not _is_alias(nodes.get(name))
+    ]
+    layers = []
+    for done, name in enumerate(names, 1):
+        layers.append(_layer(simulator, quantised.value(name), nodes.get(name), found[name]))
+        if progress is not None:
+            progress(done, len(names))
+    output = {n: found.get(n, simulator.reference[n]) for n in simulator.targets}
+    return DebugReport(
+        samples=simulator.samples,
+        sqnr_db=simulator.sqnr_db(output),
+        equalized=matched is not graph,
+        layers=tuple(sorted(layers, key=lambda layer: layer.impact_db)),
+    )
+
+
+def _is_alias(node: BoundNode | None) -> bool:
+    return node is not None and node.op == "reshape"
+
+
+def _run(quantised: Graph, feeds: Mapping[str, Array]) -> Arrays:
+    """Every activation of the quantised model as real values."""
+    parts: dict[str, list[Array]] = {}
+
+    def on_op(node: BoundNode, output: NDArray[Any]) -> None:
+        parts.setdefault(node.output.name, []).append(model.real(node.output.name, output.copy()))
+
+    model = Model(quantised, on_op=on_op)
+    stored = model.stored_inputs(feeds)
+    model.run_raw(stored)
+    inputs = {name: model.real(name, array) for name, array in stored.items()}
+    return inputs | {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Array) -> LayerReport:
+    exact = simulator.reference[value.name]
+    found = found.reshape(exact.shape)
+    assert value.q is not None, "only quantised tensors are looked at"
+    weighted = node is not None and is_weighted(node)
+    weights = {value.name: quantised_constants(node)} if node is not None and weighted else {}
+    own = simulator.run({value.name: value.q}, weights, simulator.reference, (value.name,))
+    symptoms = _symptoms(simulator, value.q, node, exact, own)
+    cause, cure = diagnose(symptoms)
+    return LayerReport(
+        name=value.name,
+        op=node.op if node is not None else "input",
+        impact_db=symptoms.impact_db,
+        own_db=_db(exact, own[value.name]),
+        accumulated_db=_db(exact, found),
+        cosine=_cosine(exact, found),
+        max_error=float(np.abs(exact - found).max()),
+        range_use=min(float((found.max() - found.min()) / (255 * value.q.scale)), 1.0),
+        saturation=symptoms.saturation,
+        dead_channels=_dead(exact, found),
+        weight_spread=symptoms.weight_spread,
+        cause=cause,
+        cure=cure,
+    )
+
+
+def _symptoms(
+    simulator: Simulator, q: QParams, node: BoundNode | None, exact: Array, own: Arrays
+) -> Symptoms:
+    low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in ((-128, 1), (127, -1)))
+    outer = float(np.quantile(np.abs(exact), 0.999))
+    common = Symptoms(
+        impact_db=simulator.sqnr_db(own),
+        rounding_db=_db(exact, round_to(exact, q)),
+        saturation=float(((exact < low) | (exact > high)).mean()),
+        outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,
+        channel_spread=_spread(np.abs(exact), -1),
+    )
+    if node is None or not is_weighted(node):
+        return common
+    name, constants = node.output.name, quantised_constants(node)
+    before = simulator.run({}, {name: constants}, simulator.reference, (name,))[name]
+    error = (before - exact).reshape(-1, exact.shape[-1]).astype(np.float64)
+    power = float((error**2).mean())
+    magnitudes, scales = np.abs(constants[0]), node.input(1).q
+    return replace(
+        common,
+        weights_db=_db(exact, before),
+        weight_spread=_spread(magnitudes, weight_axis(node)),
+        input_spread=1.0 if node.op == "depthwise_conv2d" else _spread(magnitudes, -1),
+        per_tensor=scales is not None and scales.axis is None,
+        mean_share=float((error.mean(axis=0) ** 2).mean() / power) if power else 0.0,
+    )
+
+
+def _spread(magnitudes: Array, axis: int) -> float:
+    """Largest over smallest of the channels' peaks, of those that have any."""
+    peaks = np.moveaxis(magnitudes, axis, 0).reshape(magnitudes.shape[axis], -1).max(axis=1)
+    alive = peaks[peaks > 0]
+    return float(alive.max() / alive.min()) if len(alive) else 1.0
+
+
+def _dead(exact: Array, found: Array) -> int:
+    def constant(x: Array) -> NDArray[np.bool_]:
+        rows = x.reshape(-1, x.shape[-1])
+        return np.asarray(rows.min(axis=0) == rows.max(axis=0))
+
+    return int((constant(found) & ~constant(exact)).sum())
+
+
+def _db(exact: Array, found: Array) -> float:
+    return float(sqnr_db(exact, found).mean())
+
+
+def _cosine(a: Array, b: Array) -> float:
+    x, y = a.reshape(-1).astype(np.float64), b.reshape(-1).astype(np.float64)
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(x @ y) / size if size else float(np.array_equal(x, y))

@@ -1,0 +1,124 @@
+"""Bring a float model into the form that a quantised one was made from, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.quantize.channels import Space, free_spaces, is_weighted
+from tinyrt.quantize.equalize import ChannelMap, in_new_channels
+from tinyrt.quantize.layers import by_output, input_channels, is_padded, per_output, weight_axis
+from tinyrt.quantize.ranges import dequantize_weights
+
+LEAST_LIKENESS = 0.9
+"""Cosine of two weight rows below which one is no multiple of the other."""
+LEAST_FACTOR = 0.03
+"""Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
+LEAST_SHIFT = 0.2
+"""Shifted channels differ by more than this part of their bias and weights; corrections by less."""
+
+
+def as_quantised(graph: Graph, quantised: Graph) -> Graph:
+    """The float model with its channels rescaled and shifted as the quantised one's are.
+
+    The factors follow from the weights, layer by layer: a row of float weights divided by the
+    quantised one. Without equalisation the model comes back as it is.
+
+    Args:
+        graph: the float model.
+        quantised: an int8 model made from it; tensors are matched by name.
+
+    Raises:
+        DataError: the two have no tensors of the same name, or one has another shape.
+
+    """
+    partners = _partners(graph, quantised)
+    maps: dict[str, ChannelMap] = {}
+    for space in free_spaces(graph):
+        if space.producers and space.consumers and space.producers[0].output.name in partners:
+            partner = partners[space.producers[0].output.name]
+            found = _map(space, partner, maps)
+            if found is not None:
+                maps.update(dict.fromkeys(space.tensors, found))
+    return in_new_channels(graph, maps) if maps else graph
+
+
+def _partners(graph: Graph, quantised: Graph) -> dict[str, BoundNode]:
+    """Output name -> the quantised model's node, for the float model's nodes."""
+    there = {node.output.name: node for node in quantised.bound()}
+    partners = {}
+    for node in graph.bound():
+        other = there.get(node.output.name)
+        if other is None or other.op != node.op:
+            continue
+        if other.output.shape != node.output.shape:
+            raise DataError(
+                "the tensor has another shape in the quantised model",
+                tensor=node.output.describe(),
+                expected=other.output.describe(),
+                hint="pass the float model that the quantised one was made from",
+            )
+        partners[node.output.name] = other
+    if not any(is_weighted(node) for node in partners.values()):
+        raise DataError(
+            "the two models have no layers of the same name",
+            expected="the float model that the quantised one was made from",
+            hint="quantise the float model again with tinyrt, which keeps the names",
+        )
+    return partners
+
+
+def quantised_constants(node: BoundNode) -> tuple[NDArray[np.float32], ...]:
+    """Real weights, and bias where there is one, of a quantised weighted node.
+
+    Raises:
+        UnsupportedError: the node is not a full-int8 one.
+
+    """
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    if w.data is None or w.q is None or x.q is None:
+        raise UnsupportedError(
+            "the layer's weights are not int8 constants",
+            op=node.describe(),
+            tensor=w.describe(),
+            hint="debug a full-int8 model",
+        )
+    weights = dequantize_weights(w.data, w.q)
+    if bias is None or bias.data is None:
+        return (weights,)
+    return weights, (bias.data * (x.q.scale * np.asarray(w.q.scales))).astype(np.float32)
+
+
+def _map(space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]) -> ChannelMap | None:
+    """The space's map, None where its channels are as they were."""
+    node = space.producers[0]
+    before, at = maps.get(node.input(0).name), input_channels(node)
+    weights = per_output(node)
+    bias_value = node.optional(2)
+    bias: NDArray[Any] = np.zeros(len(weights))
+    if bias_value is not None and bias_value.data is not None:
+        bias = bias_value.data.astype(np.float64)
+    if before is not None:
+        bias = bias + (weights * before.shift[at]).sum(axis=1)
+        weights = weights * before.scale[at]
+    constants = quantised_constants(partner)
+    stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
+    size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
+    like = product > LEAST_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
+    scale = np.where(like & (product > 0), size / np.where(product > 0, product, 1), 1.0)
+    if not (np.abs(scale - 1) > LEAST_FACTOR).any():
+        scale = np.ones(space.channels)
+    shift = np.zeros(space.channels)
+    if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
+        found = bias - constants[1] * scale
+        reach = np.abs(bias) + np.abs(weights).sum(axis=1)
+        if len(space.tensors) == 1 and (np.abs(found) > LEAST_SHIFT * np.sqrt(size)).any():
+            shift = np.where(reach > 0, found, 0.0)
+    if (scale == 1).all() and (shift == 0).all():
+        return None
+    return ChannelMap(scale, shift)
