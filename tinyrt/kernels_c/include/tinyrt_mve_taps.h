@@ -118,8 +118,8 @@ typedef struct {
                     TINYRT_MVE_SECOND_3X3("56", "8")                                               \
                         TINYRT_MVE_WIDEN TINYRT_MVE_FIRST_3X3("64", "16") TINYRT_MVE_WIDEN
 
-/** Requantises the even or the odd channels of both points, without rounding what is negative as it
- *  must be: fit where results below 0 are clamped. */
+/** Requantises the even or the odd channels of both points, where no exponent is above 0 and
+ * results below 0 are clamped, however they are rounded. */
 #define TINYRT_MVE_SCALE_POSITIVE(a, b, mult, right)                                               \
     "vldrw.32 q0, [%[block], #" mult "]\n"                                                         \
     "vldrw.32 q1, [%[block], #" right "]\n"                                                        \
@@ -146,61 +146,75 @@ typedef struct {
     "vrshl.s32 " a ", " a ", q1\n"                                                                 \
     "vrshl.s32 " b ", " b ", q1\n"
 
-/** Computes pairs > 0 pairs of points; a is the first tap of the first one. is_3x3: the window is
- *  3x3, its taps lie side by side, and line_step and x_next count from a line's first tap. */
-static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int32_t is_3x3,
-                                          int32_t only_positive, int32_t pairs, const int8_t *a,
-                                          int8_t *y) {
+#define TINYRT_MVE_BEGIN_POINTS                                                                    \
+    "1:\n"                                                                                         \
+    "vldrw.32 q4, [%[block], #96]\n"                                                               \
+    "vldrw.32 q5, [%[block], #112]\n"                                                              \
+    "ldrd %[w], %[b], [%[block], #160]\n"                                                          \
+    "vmov q6, q4\n"                                                                                \
+    "vmov q7, q5\n"                                                                                \
+    "add %[b], %[a]\n"
+
+/** To 16 bits, and the output's zero point. */
+#define TINYRT_MVE_NARROW                                                                          \
+    "ldrd %[t], %[lines], [%[block], #168]\n"                                                      \
+    "vqmovnb.s32 q0, q4\n"                                                                         \
+    "vqmovnb.s32 q1, q6\n"                                                                         \
+    "vqmovnt.s32 q0, q5\n"                                                                         \
+    "vqmovnt.s32 q1, q7\n"                                                                         \
+    "vqadd.s16 q0, q0, %[t]\n"                                                                     \
+    "vqadd.s16 q1, q1, %[t]\n"                                                                     \
+    "ldrd %[b], %[step], [%[block], #176]\n"                                                       \
+    "ldr %[t], [%[block], #204]\n"                                                                 \
+    "add %[b], %[y]\n"
+
+#define TINYRT_MVE_END_POINTS                                                                      \
+    "add %[y], %[step]\n"                                                                          \
+    "add %[a], %[t]\n"                                                                             \
+    "subs %[pairs], #1\n"                                                                          \
+    "bne 1b\n"
+
+#define TINYRT_MVE_POINTS(body)                                                                    \
+    __asm volatile(body                                                                            \
+                   : [a] "+l"(a), [y] "+l"(y), [pairs] "+r"(pairs), [b] "=&l"(b), [w] "=&l"(w),    \
+                     [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)                        \
+                   : [block] "r"(block)                                                            \
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "memory")
+
+/** Computes pairs > 0 pairs of points; a is the first tap of the first one.
+ *  common: the window is 3x3, its taps lie side by side, and line_step and x_next count from a
+ * line's first tap; eight channels, exponents up to 0, outputs clamped to all of int8 from y_zp on.
+ */
+static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int common, int32_t pairs,
+                                          const int8_t *a, int8_t *y) {
     const int8_t *b, *w;
     int32_t step, lines, t;
-    __asm volatile(
-        "1:\n"
-        "vldrw.32 q4, [%[block], #96]\n"
-        "vldrw.32 q5, [%[block], #112]\n"
-        "ldrd %[w], %[b], [%[block], #160]\n"
-        "vmov q6, q4\n"
-        "vmov q7, q5\n"
-        "add %[b], %[a]\n"
-        "cmp %[is_3x3], #0\n"
-        "beq 7f\n"
-        "ldr %[step], [%[block], #188]\n" TINYRT_MVE_TAPS_3X3 "b 8f\n"
-        "7:\n"
-        "ldr %[step], [%[block], #184]\n"
-        "ldr %[lines], [%[block], #192]\n" TINYRT_MVE_TAPS "8:\n"
-        "cmp %[only_positive], #0\n"
-        "beq 9f\n" TINYRT_MVE_SCALE_POSITIVE("q4", "q6", "0", "32") TINYRT_MVE_SCALE_POSITIVE(
-            "q5", "q7", "16",
-            "48") "b 10f\n"
-                  "9:\n" TINYRT_MVE_SCALE("q4", "q6", "0", "32", "64") TINYRT_MVE_SCALE(
-                      "q5", "q7", "16", "48", "80") "10:\n"
-                                                    "vqmovnb.s32 q0, q4\n"
-                                                    "vqmovnb.s32 q1, q6\n"
-                                                    "vqmovnt.s32 q0, q5\n"
-                                                    "vqmovnt.s32 q1, q7\n"
-                                                    "vldrw.32 q2, [%[block], #128]\n"
-                                                    "vldrw.32 q3, [%[block], #144]\n"
-                                                    "ldrd %[t], %[lines], [%[block], #168]\n"
-                                                    "vqadd.s16 q0, q0, %[t]\n"
-                                                    "vqadd.s16 q1, q1, %[t]\n"
-                                                    "vmsr p0, %[lines]\n"
-                                                    "vmax.s16 q0, q0, q2\n"
-                                                    "vmax.s16 q1, q1, q2\n"
-                                                    "ldrd %[b], %[step], [%[block], #176]\n"
-                                                    "vmin.s16 q0, q0, q3\n"
-                                                    "vmin.s16 q1, q1, q3\n"
-                                                    "add %[b], %[y]\n"
-                                                    "ldr %[t], [%[block], #204]\n"
-                                                    "vpstt\n"
-                                                    "vstrbt.16 q0, [%[y]]\n"
-                                                    "vstrbt.16 q1, [%[b]]\n"
-                                                    "add %[y], %[step]\n"
-                                                    "add %[a], %[t]\n"
-                                                    "subs %[pairs], #1\n"
-                                                    "bne 1b\n"
-        : [a] "+l"(a), [y] "+l"(y), [pairs] "+r"(pairs), [b] "=&l"(b), [w] "=&l"(w),
-          [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)
-        : [block] "r"(block), [is_3x3] "r"(is_3x3), [only_positive] "r"(only_positive)
-        : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "memory");
+    if (common) {
+        TINYRT_MVE_POINTS(
+            TINYRT_MVE_BEGIN_POINTS
+            "ldr %[step], [%[block], #188]\n" TINYRT_MVE_TAPS_3X3 TINYRT_MVE_SCALE_POSITIVE(
+                "q4", "q6", "0", "32") TINYRT_MVE_SCALE_POSITIVE("q5", "q7", "16", "48")
+                TINYRT_MVE_NARROW "vqmovnb.s16 q0, q0\n"
+                                  "vqmovnb.s16 q1, q1\n"
+                                  "vstrb.16 q0, [%[y]]\n"
+                                  "vstrb.16 q1, [%[b]]\n" TINYRT_MVE_END_POINTS);
+    } else {
+        TINYRT_MVE_POINTS(TINYRT_MVE_BEGIN_POINTS
+                          "ldr %[step], [%[block], #184]\n"
+                          "ldr %[lines], [%[block], #192]\n" TINYRT_MVE_TAPS TINYRT_MVE_SCALE(
+                              "q4", "q6", "0", "32", "64")
+                              TINYRT_MVE_SCALE("q5", "q7", "16", "48", "80") TINYRT_MVE_NARROW
+                          "vldrw.32 q2, [%[block], #128]\n"
+                          "vldrw.32 q3, [%[block], #144]\n"
+                          "vmsr p0, %[lines]\n"
+                          "vmax.s16 q0, q0, q2\n"
+                          "vmax.s16 q1, q1, q2\n"
+                          "vmin.s16 q0, q0, q3\n"
+                          "vmin.s16 q1, q1, q3\n"
+                          "vpstt\n"
+                          "vstrbt.16 q0, [%[y]]\n"
+                          "vstrbt.16 q1, [%[b]]\n" TINYRT_MVE_END_POINTS);
+    }
 }
 
 #else
@@ -235,11 +249,9 @@ static inline const int8_t *tinyrt_mve_point(const tinyrt_mve_block *block, cons
     return x;
 }
 
-static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int32_t is_3x3,
-                                          int32_t only_positive, int32_t pairs, const int8_t *a,
-                                          int8_t *y) {
-    (void)is_3x3;
-    (void)only_positive;
+static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int common, int32_t pairs,
+                                          const int8_t *a, int8_t *y) {
+    (void)common;
     for (; pairs > 0; --pairs) {
         tinyrt_mve_point(block, a + block->x_pair, y + block->y_pair);
         a = tinyrt_mve_point(block, a, y) + block->x_next;

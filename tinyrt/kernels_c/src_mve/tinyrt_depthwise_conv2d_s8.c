@@ -11,19 +11,21 @@ static int32_t line_bytes_of(const tinyrt_depthwise_conv2d_s8_params *p) {
     return (reach + 1) * TINYRT_LANES;
 }
 
-/** Whether the loop for a window of 3x3 taps side by side can be taken. */
-static int is_3x3(const tinyrt_depthwise_conv2d_s8_params *p) {
+/** Whether the loop for common layers can be taken. */
+static int is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
     const tinyrt_window *window = &p->window;
     return TINYRT_MVE_ASM && window->kernel_h == 3 && window->kernel_w == 3 &&
-           window->dilation_h == 1 && window->dilation_w == 1 && p->tap_pairs;
+           window->dilation_h == 1 && window->dilation_w == 1 && p->tap_pairs && p->only_positive &&
+           p->requant.act_min == INT8_MIN && p->requant.act_max == INT8_MAX &&
+           p->y.c % TINYRT_LANES == 0;
 }
 
 /** What does not depend on channels. */
 static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block) {
     const tinyrt_window *window = &p->window;
     const int32_t line = window->dilation_h * line_bytes_of(p);
-    const int32_t taps = is_3x3(p) ? 0 : window->kernel_w;
-    const int32_t lines = is_3x3(p) ? 2 : window->kernel_h;
+    const int32_t taps = is_common(p) ? 0 : window->kernel_w;
+    const int32_t lines = is_common(p) ? 2 : window->kernel_h;
     block->tap_step = window->dilation_w * TINYRT_LANES;
     block->line_step = line - taps * block->tap_step;
     block->lines = window->kernel_h;
@@ -110,14 +112,14 @@ static void output_line(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_b
     const int32_t pairs = p->y.w / 2;
     const int32_t x_pair = block->x_pair;
     const int32_t y_pair = block->y_pair;
+    const int common = is_common(p);
     if (pairs > 0) {
-        tinyrt_mve_point_pairs(block, is_3x3(p), p->only_positive, pairs, x, y);
+        tinyrt_mve_point_pairs(block, common, pairs, x, y);
     }
     if (p->y.w % 2 != 0) {
         block->x_pair = 0;
         block->y_pair = 0;
-        tinyrt_mve_point_pairs(block, is_3x3(p), p->only_positive, 1, x + 2 * pairs * x_pair,
-                               y + 2 * pairs * y_pair);
+        tinyrt_mve_point_pairs(block, common, 1, x + 2 * pairs * x_pair, y + 2 * pairs * y_pair);
         block->x_pair = x_pair;
         block->y_pair = y_pair;
     }
