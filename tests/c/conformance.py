@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
-from tests.ops.build import build_s8
+from tests.ops.build import Case, Rng, build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt.ir import Graph, Node
 from tinyrt.ops import OPS, verify
@@ -13,13 +15,20 @@ C_OPS = sorted(name for name, spec in OPS.items() if spec.emit_c is not None)
 
 
 def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
-    """A graph whose outputs are ``<op>/<seed>/out``, and data for its inputs."""
+    """Every op's own cases; see ``graph_of``."""
+    return graph_of({op: CASES[op] for op in C_OPS}, seeds)
+
+
+def graph_of(
+    cases: Mapping[str, Callable[[Rng], Case]], seeds: range
+) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph whose outputs are ``<case>/<seed>/out``, and data for its inputs."""
     values, nodes, feeds = {}, [], {}
     inputs, outputs = [], []
-    for op in C_OPS:
+    for op, case in cases.items():
         for seed in seeds:
             rng = rng_of(op, seed)
-            built = build_s8(CASES[op](rng), rng)
+            built = build_s8(case(rng), rng)
             new = {name: f"{op}/{seed}/{name}" for name in built.graph.values}
             values |= {new[n]: _renamed(v, new[n]) for n, v in built.graph.values.items()}
             (node,) = built.graph.nodes

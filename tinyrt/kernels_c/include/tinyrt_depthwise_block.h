@@ -2,6 +2,7 @@
 #ifndef TINYRT_DEPTHWISE_BLOCK_H
 #define TINYRT_DEPTHWISE_BLOCK_H
 
+#include "tinyrt_lines.h"
 #include "tinyrt_requant4.h"
 #include "tinyrt_tap_list.h"
 
@@ -10,16 +11,10 @@ extern "C" {
 #endif
 
 /** w is (kernel_h, kernel_w, c), as in the model; init is bias - x_zp * sum(w).
- *  line_bytes: what one input row takes with its padding; 0 if the window never leaves the input,
- *  and rows are read where they are.
  *  Requires: c is a multiple of four and the same for x and y; no dilation;
  *  |init + sum(x * w)| < 2^23. */
 typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    int32_t x_zp;
-    int32_t line_bytes;
+    tinyrt_line_params line;
     const int8_t *w;
     const int32_t *init;
     const int32_t *mult;
@@ -29,8 +24,8 @@ typedef struct {
 } tinyrt_depthwise_block_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  taps has room for kernel_h * kernel_w taps, lines for kernel_h * line_bytes; y overlaps
- *  nothing. */
+ *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the window is
+ *  high; y overlaps nothing. */
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *TINYRT_RESTRICT y);
 

@@ -11,6 +11,13 @@
 #define TINYRT_RESTRICT restrict
 #endif
 
+/** Keeps a function's loop from sharing registers with its caller's. */
+#ifdef __GNUC__
+#define TINYRT_NOINLINE __attribute__((noinline))
+#else
+#define TINYRT_NOINLINE
+#endif
+
 /** Axes that the kernels for any rank can walk over. */
 #define TINYRT_MAX_RANK 6
 

@@ -67,6 +67,20 @@ static inline int32_t tinyrt_dot_pair(uint32_t a, uint32_t b, int32_t acc) {
     return sum;
 }
 
+/** acc + low * low. */
+static inline int32_t tinyrt_add_low_low(uint32_t a, uint32_t b, int32_t acc) {
+    int32_t sum;
+    __asm("smlabb %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+    return sum;
+}
+
+/** acc + low * high. */
+static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
+    int32_t sum;
+    __asm("smlabt %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+    return sum;
+}
+
 /** round(a * b / 2^32), halves towards +infinity. */
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     int32_t high;
@@ -103,6 +117,14 @@ static inline int32_t tinyrt_dot_pair(uint32_t a, uint32_t b, int32_t acc) {
     const uint32_t low = (uint32_t)(tinyrt_low(a) * tinyrt_low(b));
     const uint32_t high = (uint32_t)(tinyrt_high(a) * tinyrt_high(b));
     return (int32_t)((uint32_t)acc + low + high);
+}
+
+static inline int32_t tinyrt_add_low_low(uint32_t a, uint32_t b, int32_t acc) {
+    return acc + tinyrt_low(a) * tinyrt_low(b);
+}
+
+static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
+    return acc + tinyrt_low(a) * tinyrt_high(b);
 }
 
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {

@@ -1,0 +1,74 @@
+"""Random layers that take the packed kernels: channels and sizes beyond those of tests/ops."""
+
+from __future__ import annotations
+
+from tests.ops.build import Case, Rng
+from tests.ops.cases.windowed import activation, ints, pair
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+
+
+def _attrs(rng: Rng, kind, stride):
+    return kind(
+        stride=stride, padding=str(rng.choice(["SAME", "VALID"])), activation=activation(rng)
+    )
+
+
+def pointwise(rng: Rng) -> Case:
+    """Kernels of 1 x 1, now and then with a stride."""
+    c_in, c_out = int(rng.integers(1, 70)), int(rng.integers(2, 21))
+    stride = (1, 1) if rng.random() < 0.7 else pair(rng, 1, 2)
+    shapes = ((1, *pair(rng, 1, 4), c_in), (c_out, 1, 1, c_in), (c_out,))
+    return Case("conv2d", _attrs(rng, Conv2dAttrs, stride), shapes, frozenset({1, 2}))
+
+
+def window(rng: Rng) -> Case:
+    """Kernels up to 4 x 4 over runs of any length, with borders on all sides."""
+    c_in, c_out = int(rng.choice([1, 2, 3, 4, 8])), int(rng.integers(2, 11))
+    kernel = pair(rng, 1, 4)
+    shapes = ((ints(rng, 1, 2, 1)[0], *pair(rng, 4, 8), c_in), (c_out, *kernel, c_in), (c_out,))
+    return Case("conv2d", _attrs(rng, Conv2dAttrs, pair(rng, 1, 3)), shapes, frozenset({1, 2}))
+
+
+def dense(rng: Rng) -> Case:
+    """One row or several."""
+    k, c_out = int(rng.integers(1, 150)), int(rng.integers(2, 20))
+    shapes = ((int(rng.integers(1, 4)), k), (c_out, k), (c_out,))
+    attrs = FullyConnectedAttrs(activation=activation(rng))
+    return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
+
+
+def _depthwise(rng: Rng, channels: int, kernel, stride) -> Case:
+    x = (ints(rng, 1, 2, 1)[0], *pair(rng, 4, 9), channels)
+    attrs = _attrs(rng, DepthwiseConv2dAttrs, stride)
+    shapes = (x, (1, *kernel, channels), (channels,))
+    return Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
+
+
+def depthwise(rng: Rng) -> Case:
+    """Four channels at a time, any kernel."""
+    return _depthwise(rng, int(rng.choice([4, 8, 12])), pair(rng, 1, 4), pair(rng, 1, 3))
+
+
+def depthwise3x3(rng: Rng) -> Case:
+    """Any number of channels, strides 1 and 2."""
+    return _depthwise(rng, int(rng.integers(1, 10)), (3, 3), pair(rng, 1, 2))
+
+
+def add(rng: Rng) -> Case:
+    """Tensors of one shape."""
+    shape = (1, *pair(rng, 1, 5), int(rng.integers(1, 9)))
+    return Case("add", AddAttrs(activation=activation(rng)), (shape, shape))
+
+
+def sub(rng: Rng) -> Case:
+    """Tensors of one shape."""
+    case = add(rng)
+    return Case("sub", case.attrs, case.shapes)
+
+
+PACKED_CASES = {
+    case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub)
+}

@@ -1,0 +1,60 @@
+"""Requantisation of the packed kernels, all shifts and edges, against fixedpoint.py."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+from tests.c.host import SANITIZE, host_compiler
+from tinyrt import fixedpoint, kernels_c
+from tinyrt.ops.packing import MOST_SHIFT
+
+PROGRAM = """
+#include <stdio.h>
+#include "tinyrt_requant4.h"
+
+int main(void) {
+    int32_t t[4];
+    while (fread(t, sizeof t, 1, stdin) == 1) {
+        const int8_t y = tinyrt_requant_doubled(2 * t[0], t[1], t[2], 2 * t[3] + 1);
+        fwrite(&y, sizeof y, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
+def operands():
+    """Accumulators around every half of every shift, extreme mantissas and zero points."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for shift in range(1, MOST_SHIFT + 1):
+        halves = (np.arange(-140, 140) * 2 + 1) << shift
+        near = (halves[:, None] + np.arange(-3, 4)).ravel()
+        acc = np.concatenate([near, rng.integers(-(2**23), 2**23, 2000), [0, 2**23, -(2**23)]])
+        acc = acc[np.abs(acc) <= 2**23]
+        edges = np.array([0, 2**30, 2**30 + 1, 2**31 - 1], np.int64)
+        mult = np.where(
+            rng.random(acc.size) < 0.7,
+            rng.choice(edges, acc.size),
+            rng.integers(2**30, 2**31, acc.size),
+        )
+        zp = rng.choice([-128, -1, 0, 127], acc.size)
+        rows.append(np.stack([acc, mult, np.full(acc.size, shift), zp], axis=1))
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("isa", ["scalar", "dsp"])
+def test_c_equals_python(tmp_path, isa):
+    (tmp_path / "main.c").write_text(PROGRAM)
+    folders = [f"-I{kernels_c.ROOT / 'isa' / isa}", f"-I{kernels_c.INCLUDE}"]
+    program = tmp_path / "main"
+    options = ["-std=c99", "-O2", *SANITIZE.split(), *folders]
+    subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)
+    acc, mult, shift, zp = (rows := operands()).T
+    done = subprocess.run(
+        [program], input=rows.astype(np.int32).tobytes(), capture_output=True, check=True
+    )
+    scaled = fixedpoint.multiply_by_quantized_multiplier(acc, mult, -shift)
+    expected = np.clip(scaled + zp, -128, 127)
+    np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8), expected)

@@ -1,0 +1,104 @@
+"""Packed weights, unpacked again; channels that give one output; what packing refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinyrt.ops.depthwise_blocks import pack_filters
+from tinyrt.ops.packing import pack_block, padded, simplify
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.spec import InstructionSet
+
+SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
+
+
+def requant(channels, *, shift=-8):
+    mult = np.full(channels, 3 << 29, np.int32)
+    return Requant(mult, np.full(channels, shift, np.int32), 5, -128, 127)
+
+
+def halves(words):
+    """Low and high halves of 32-bit words, signed."""
+    return words.astype(np.int16).astype(int), words.astype(int) >> 16
+
+
+def split(half):
+    """The even and odd channel's weights of 16-bit halves."""
+    even = half.astype(np.int8).astype(int)
+    return even, (half - even) >> 8
+
+
+def unpack(words, c_out, taps, isa):
+    """(c_out, taps) from packed words, as the kernels read them."""
+    blocks, columns = padded(c_out) // 4, padded(taps)
+    low, high = halves(words)
+    w = np.zeros((blocks, 4, columns), int)
+    if isa is SCALAR:
+        for first, half in ((0, low), (2, high)):
+            even, odd = split(half.reshape(blocks, columns))
+            w[:, first], w[:, first + 1] = even, odd
+    else:
+        order = np.arange(columns).reshape(-1, 2, 2).transpose(0, 2, 1).reshape(-1, 2)
+        for tap, half in ((0, low), (1, high)):
+            even, odd = split(half.reshape(blocks, columns // 2, 2))
+            w[:, 0::2, order[:, tap]] = even.transpose(0, 2, 1)
+            w[:, 1::2, order[:, tap]] = odd.transpose(0, 2, 1)
+    return w.reshape(-1, columns)
+
+
+@given(
+    c_out=st.integers(1, 9),
+    taps=st.integers(1, 40),
+    isa=st.sampled_from([SCALAR, DSP]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_unpacking_gives_the_weights(c_out, taps, isa, seed):
+    rng = np.random.default_rng(seed)
+    w = rng.integers(-127, 128, (c_out, taps)).astype(np.int8)
+    bias = rng.integers(-500, 500, c_out).astype(np.int32)
+    x_zp = int(rng.integers(-128, 128))
+    packed = pack_block(w, bias, x_zp, requant(c_out, shift=-5), isa)
+    layer = simplify(w, bias, x_zp, requant(c_out, shift=-5))
+    found = unpack(packed.w, c_out, taps, isa)
+    np.testing.assert_array_equal(found[:c_out, :taps], layer.w)
+    assert not found[c_out:].any()
+    assert not found[:, taps:].any()
+    even, odd = packed.init.reshape(-1, 2).T.astype(int)
+    init = np.stack([even, (odd - even) >> 8], axis=1).ravel()[:c_out]
+    np.testing.assert_array_equal(init, layer.bias - x_zp * layer.w.sum(axis=1))
+
+
+def test_filters_of_3x3_are_rows_of_12_bytes():
+    w = np.arange(18).reshape(9, 2).astype(np.int8)
+    packed = pack_filters(w)
+    assert packed.shape == (2, 12)
+    assert packed[1].tolist() == [1, 3, 7, 9, 5, 13, 11, 15, 17, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("bias", "shift"), [(2**30, -26), (-(2**30), -27), (0, 0), (7, -31)])
+def test_a_channel_that_gives_one_output_is_resolved(bias, shift):
+    """Pruned channels have no weights and exponents far out of the kernels' range."""
+    r = requant(1, shift=shift)
+    layer = simplify(np.zeros((1, 4), np.int8), np.array([bias], np.int32), 3, r)
+    simple = Requant(
+        layer.mult.astype(np.int32), -layer.shift.astype(np.int32), r.y_zp, r.act_min, r.act_max
+    )
+    assert simple.apply(layer.bias) == r.apply(np.array([bias]))
+
+
+@pytest.mark.parametrize(
+    ("w", "bias", "shift"),
+    [(127, 2**24, -18), (127, 0, 0), (1, round(0.5 * 2**23 / 0.75), -23), (-128, 0, -8)],
+    ids=["large sum", "no shift", "large shift", "-128 beside negative weights"],
+)
+def test_layers_for_the_general_kernel(w, bias, shift):
+    weights = np.full((4, 64), w, np.int8)
+    bias = np.full(4, bias, np.int32)
+    assert pack_block(weights, bias, 0, requant(4, shift=shift), DSP) is None
+
+
+def test_padding_must_not_outgrow_the_weights():
+    one = np.ones((1, 4096), np.int8)
+    assert pack_block(one, None, 0, requant(1), DSP) is None
+    assert pack_block(np.ones((3, 4096), np.int8), None, 0, requant(3), DSP) is not None

@@ -1,0 +1,37 @@
+/** Copies and fills, in words where the core loads and stores them at any address. */
+#ifndef TINYRT_COPY_H
+#define TINYRT_COPY_H
+
+#include <string.h>
+
+#include "tinyrt_types.h"
+
+#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+#define TINYRT_COPY_BYTES 1
+#else
+#define TINYRT_COPY_BYTES 4
+#endif
+
+/** Copies bytes to [to, end); returns end. */
+static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
+    for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
+        memcpy(to, from, TINYRT_COPY_BYTES);
+    }
+    while (to != end) {
+        *to++ = *from++;
+    }
+    return to;
+}
+
+/** Sets [to, end) to value. */
+static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
+    const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
+    for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES) {
+        memcpy(to, &word, TINYRT_COPY_BYTES);
+    }
+    while (to != end) {
+        *to++ = value;
+    }
+}
+
+#endif

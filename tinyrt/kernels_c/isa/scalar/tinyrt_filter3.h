@@ -1,0 +1,34 @@
+/** A 3 x 3 filter of one channel, applied column by column. */
+#ifndef TINYRT_FILTER3_H
+#define TINYRT_FILTER3_H
+
+#include "tinyrt_types.h"
+
+/** The weights, row by row. */
+typedef struct {
+    int32_t w[9];
+} tinyrt_filter3;
+
+/** The activations under one column of the filter. */
+typedef struct {
+    int32_t x[3];
+} tinyrt_column3;
+
+/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column) and three zeros. */
+static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w) {
+    const tinyrt_filter3 f = {{w[0], w[1], w[4], w[2], w[3], w[6], w[5], w[7], w[8]}};
+    return f;
+}
+
+static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t x2) {
+    const tinyrt_column3 column = {{x0, x1, x2}};
+    return column;
+}
+
+/** sum plus the products of column kx. */
+static inline int32_t tinyrt_add_column3(const tinyrt_filter3 *f, int32_t kx, tinyrt_column3 x,
+                                         int32_t sum) {
+    return sum + x.x[0] * f->w[kx] + x.x[1] * f->w[3 + kx] + x.x[2] * f->w[6 + kx];
+}
+
+#endif
