@@ -8,6 +8,7 @@ import pytest
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.train import Tensor, cross_entropy, gradcheck, gradgradcheck
+from tinyrt.train.init import glorot_uniform, he_normal, orthogonal
 from tinyrt.train.nn import (
     AvgPool2d,
     BatchNorm,
@@ -23,7 +24,6 @@ from tinyrt.train.nn import (
     ReLU6,
     Sequential,
     Softmax,
-    he_normal,
 )
 
 IMAGE = (2, 5, 6, 4)
@@ -139,6 +139,17 @@ def test_he_initialisation_keeps_the_variance_of_a_relu_network():
     weights = he_normal(np.random.default_rng(0), (64, 3, 3, 32), 288).data
     assert weights.std() == pytest.approx(math.sqrt(2 / 288), rel=0.02)
     assert weights.dtype == np.float32
+
+
+def test_other_initialisations_follow_their_formulas():
+    rng = np.random.default_rng(0)
+    weights = glorot_uniform(rng, (300, 100), 100, 300).data
+    assert np.abs(weights).max() == pytest.approx(math.sqrt(6 / 400), rel=0.01)
+    assert weights.std() == pytest.approx(math.sqrt(2 / 400), rel=0.02)
+    first, second = np.split(orthogonal(rng, 8, 2).data, 2)
+    for block in (first, second):
+        np.testing.assert_allclose(block @ block.T, np.eye(8), atol=1e-5)
+    assert not np.allclose(first, second)
 
 
 class Residual(Module):

@@ -10,7 +10,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.function import Array
+from tinyrt.train.init import orthogonal
 from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
 from tinyrt.train.tensor import Tensor, apply
 
@@ -196,14 +196,10 @@ class MultiHeadAttention(Module):
 def _recurrent(
     c_in: int, c_out: int, gates: int, rng: np.random.Generator
 ) -> tuple[Linear, Linear]:
-    """Maps of input and state to all gates; each gate's map of the state starts orthogonal.
-
-    Saxe, McClelland & Ganguli 2014: what goes around neither grows nor fades.
-    """
+    """Maps of input and state to all gates."""
     from_input = Linear(c_in, gates * c_out, rng=rng)
     from_state = Linear(c_out, gates * c_out, rng=rng)
-    blocks: list[Array] = [np.linalg.qr(rng.normal(size=(c_out, c_out)))[0] for _ in range(gates)]
-    from_state.weight.data = np.concatenate(blocks).astype(np.float32)
+    from_state.weight = orthogonal(rng, c_out, gates)
     return from_input, from_state
 
 

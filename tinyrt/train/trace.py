@@ -11,7 +11,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
 from tinyrt.train.function import Function
-from tinyrt.train.nn import Module, active_module
+from tinyrt.train.module import Module, active_module
 from tinyrt.train.tensor import Tensor, listening, no_grad
 
 
