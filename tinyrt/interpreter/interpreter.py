@@ -17,7 +17,7 @@ from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.program import Prepare, Program
 from tinyrt.interpreter.signature import SignatureRunner
-from tinyrt.interpreter.split import SplitProgram, splits
+from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -169,7 +169,7 @@ class Interpreter:
         watched = self._preserve or self._on_op is not None
         if self.graph is self._model or watched or not splits(self.graph, self.backend):
             return 1
-        return min(self._num_threads, self.graph.input_values[0].shape[0])
+        return min(self._num_threads, self.graph.input_values[0].shape[0] // SHARE) or 1
 
     def invoke(self) -> None:
         """Run the model on the inputs that were set.

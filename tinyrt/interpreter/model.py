@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,19 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per thread: large enough for matrix products, small enough for the caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """An allocated interpreter for one batch size, and its ports by name."""
+
+    interpreter: Interpreter
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+
+
+def _views(interpreter: Interpreter, details: list[dict[str, Any]]) -> dict[str, Array]:
+    return {d["name"]: interpreter.tensor(d["index"])() for d in details}
 
 
 def load(
@@ -66,7 +80,7 @@ class Model:
         self._num_threads = num_threads or cores()
         self._most = BATCH * self._num_threads if splits(graph, backend) else BATCH
         self._on_op = on_op
-        self._interpreters: dict[int, Interpreter] = {}
+        self._prepared: dict[int, _Ready] = {}
 
     def __call__(self, x: Array | Mapping[str, Array]) -> Array | dict[str, Array]:
         """Outputs for a batch; a dict by name where the model has several.
@@ -123,7 +137,7 @@ class Model:
         The first such call does it otherwise, and takes longer for it.
         """
         if self._on_op is None:
-            self._interpreter(self._batch_size(count)).invoke()
+            self._ready(self._batch_size(count)).interpreter.invoke()
 
     def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name, each of shape (batch, ...), checked against the model.
@@ -168,42 +182,40 @@ class Model:
         if self._on_op is None:
             size = min(self._most, 1 << (count - 1).bit_length())
         try:
-            self._interpreter(size)
+            self._ready(size)
         except ShapeError:
             return 1
         return size
 
-    def _interpreter(self, batch: int) -> Interpreter:
+    def _ready(self, batch: int) -> _Ready:
         """The interpreter for that many samples, made when first asked for."""
-        if batch not in self._interpreters:
+        if batch not in self._prepared:
             interpreter = Interpreter.from_graph(
                 self.graph,
                 num_threads=self._num_threads,
                 backend=self._backend,
                 on_op=self._on_op,
             )
-            index = interpreter.get_input_details()[0]["index"]
-            shape = self.graph.input_values[0].shape
             if batch != 1:
-                interpreter.resize_tensor_input(index, (batch, *shape[1:]))
+                (first, *_) = interpreter.get_input_details()
+                interpreter.resize_tensor_input(first["index"], (batch, *first["shape"][1:]))
             interpreter.allocate_tensors()
-            self._interpreters[batch] = interpreter
-        return self._interpreters[batch]
+            self._prepared[batch] = _Ready(
+                interpreter,
+                _views(interpreter, interpreter.get_input_details()),
+                _views(interpreter, interpreter.get_output_details()),
+            )
+        return self._prepared[batch]
 
     def _invoke(self, feeds: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Outputs for at most ``batch`` samples."""
-        interpreter = self._interpreter(batch)
+        ready = self._ready(batch)
         # A sample on its own may have outputs of any number of rows.
         rows = slice(len(next(iter(feeds.values()))) if batch > 1 else None)
-        for detail in interpreter.get_input_details():
-            name = detail["name"]
-            stored = _stored(self.graph.value(name), feeds[name])
-            interpreter.tensor(detail["index"])()[rows] = stored
-        interpreter.invoke()
-        return {
-            detail["name"]: interpreter.tensor(detail["index"])()[rows].copy()
-            for detail in interpreter.get_output_details()
-        }
+        for name, view in ready.inputs.items():
+            view[rows] = _stored(self.graph.value(name), feeds[name])
+        ready.interpreter.invoke()
+        return {name: view[rows].copy() for name, view in ready.outputs.items()}
 
     def real(self, name: str, y: Array) -> Array:
         """Raw values of a tensor as real ones; values that are not quantised as they are."""

@@ -15,6 +15,9 @@ from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import Graph
 from tinyrt.ops.spec import is_integer
 
+SHARE = 8
+"""Samples that are worth waking a thread for, at least: that costs some ten microseconds."""
+
 
 def cores() -> int:
     """Cores that this process may use."""
