@@ -1,10 +1,12 @@
 """Splits, batches and augmentation: complete, seeded, and nothing lost."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
-from tinyrt.train.data import batches, shift_images, stratified_split
+from tinyrt.train.data import batches, prefetch, shift_images, stratified_split
 
 
 def rng():
@@ -54,3 +56,22 @@ def test_only_the_given_share_is_shifted():
     assert np.array_equal(shift_images(images, rng(), share=0.0), images)
     stayed = (shift_images(images, rng(), share=0.5) == images).all(axis=(1, 2, 3)).mean()
     assert stayed == pytest.approx(0.5 + 0.5 / 9, abs=0.06)
+
+
+def test_prefetch_gives_the_same_items_and_errors():
+    def items():
+        yield from range(5)
+        raise DataError("the disk is gone")
+
+    reader = prefetch(items(), 2)
+    assert [next(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(DataError, match="disk"):
+        next(reader)
+
+
+def test_prefetch_stops_when_its_reader_does():
+    before = threading.active_count()
+    reader = prefetch(iter(range(100)), 1)
+    assert next(reader) == 0
+    reader.close()
+    assert threading.active_count() == before

@@ -1,13 +1,15 @@
 """The training loop: resuming to the bit, stopping early, keeping the best, history."""
 
 import csv
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
 from tinyrt.train import Adam, Tensor, cross_entropy
-from tinyrt.train.fit import FitConfig, fit, save_history
+from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.history import plot_history, save_history
 from tinyrt.train.nn import BatchNorm, Dropout, Linear, ReLU, Sequential
 from tinyrt.train.optim import cosine_lr
 
@@ -104,6 +106,23 @@ def test_history_is_written_as_csv(tmp_path):
     with (tmp_path / "history.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(r["loss"]) for r in rows] == [e.loss for e in history]
+
+
+def test_history_is_drawn(tmp_path):
+    _, history = run(FitConfig(epochs=3))
+    root = ElementTree.parse(plot_history(history, tmp_path / "history.svg")).getroot()
+    curves = [e for e in root if e.tag.endswith("polyline")]
+    assert [len(c.get("points").split()) for c in curves] == [3, 3]
+    _, silent = run(FitConfig(epochs=2), validate=None)
+    assert plot_history(silent, tmp_path / "loss.svg").read_text().count("polyline") == 1
+
+
+def test_a_worker_thread_changes_no_bit():
+    plain, prefetched = (run(FitConfig(epochs=2, batch=16, prefetch=n)) for n in (0, 3))
+    assert plain[1] == prefetched[1]
+    np.testing.assert_array_equal(
+        plain[0].state_dict()["0.weight"], prefetched[0].state_dict()["0.weight"]
+    )
 
 
 def test_what_cannot_be_is_refused(tmp_path):

@@ -4,9 +4,9 @@ Read in this order: ``tinyrt.ops.function`` (what can be differentiated, and how
 every order), ``function`` (the op table as such functions), ``tape`` (the backward pass),
 ``tensor``, ``arithmetic``, ``normalise`` and ``losses`` (what the op table lacks), ``autograd``
 (derivatives as values), ``gradcheck``, ``module``, ``init``, ``nn`` and ``sequence`` (layers),
-``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` (the loop), ``trace`` (from a trained
-module to a graph), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8), ``recipes``
-(all of it at work).
+``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` and ``history`` (the loop), ``trace``
+(from a trained module to a graph), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for
+int8), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +15,7 @@ from tinyrt.errors import DataError
 from tinyrt.ops.spec import Array
 
 Labels = NDArray[np.int64]
+Item = TypeVar("Item")
 
 
 def stratified_split(
@@ -56,6 +61,53 @@ def batches(
     for start in range(0, len(x), size):
         chosen = order[start : start + size]
         yield x[chosen], y[chosen]
+
+
+def prefetch(items: Iterable[Item], depth: int) -> Iterator[Item]:
+    """The same items, prepared ahead by a worker thread.
+
+    Args:
+        items: computed in the worker; what it raises is raised here in its place.
+        depth: how many are prepared ahead at most; 0 for none, without a thread.
+
+    """
+    if depth == 0:
+        yield from items
+        return
+    ready: Queue[tuple[bool, Any]] = Queue(depth)
+    abandoned = Event()
+
+    def offer(is_last: bool, content: Any) -> None:
+        while not abandoned.is_set():
+            with suppress(Full):
+                ready.put((is_last, content), timeout=0.1)
+                return
+
+    def work() -> None:
+        failure = None
+        try:
+            for item in items:
+                offer(False, item)
+                if abandoned.is_set():
+                    return
+        except Exception as error:  # raised again by the reader, whatever it is
+            failure = error
+        offer(True, failure)
+
+    worker = Thread(target=work, daemon=True)
+    worker.start()
+    try:
+        while True:
+            is_last, content = ready.get()
+            if not is_last:
+                yield content
+            elif content is not None:
+                raise content
+            else:
+                return
+    finally:
+        abandoned.set()
+        worker.join()
 
 
 def shift_images(

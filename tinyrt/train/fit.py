@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +12,16 @@ import numpy as np
 
 from tinyrt.data import load_npz, save_npz
 from tinyrt.errors import DataError
-from tinyrt.files import write_atomic
-from tinyrt.train.data import batches
+from tinyrt.train.data import batches, prefetch
 from tinyrt.train.function import Array
+from tinyrt.train.history import Epoch
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Optimizer, clip_gradients
 from tinyrt.train.tensor import Tensor
 
 Loss = Callable[[Tensor, Array], Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One pass over the training data.
-
-    Attributes:
-        number: from 1.
-        epochs: how many there will be at most.
-        loss: mean over the pass.
-        lr: learning rate of its last step.
-        score: what validation gave after it, greater is better; NaN without validation.
-
-    """
-
-    number: int
-    epochs: int
-    loss: float
-    lr: float
-    score: float
+Augment = Callable[[Array, np.random.Generator], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +34,7 @@ class FitConfig:
         accumulate: batches whose gradients are added up to one step.
         clip_norm: greatest norm of all gradients together; None for no limit.
         patience: epochs without a better score before training stops; None to go on to the end.
+        prefetch: batches that a worker thread prepares ahead; the results are the same bits.
         keep_best: leave the module as it was after its best epoch, instead of after the last.
 
     """
@@ -64,6 +44,7 @@ class FitConfig:
     accumulate: int = 1
     clip_norm: float | None = None
     patience: int | None = None
+    prefetch: int = 0
     keep_best: bool = False
 
 
@@ -77,7 +58,7 @@ def fit(
     rng: np.random.Generator,
     loss: Loss = cross_entropy,
     lr: Callable[[int, int], float] | None = None,
-    augment: Callable[[Array, np.random.Generator], Array] | None = None,
+    augment: Augment | None = None,
     validate: Callable[[Module], float] | None = None,
     before_epoch: Callable[[int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -125,11 +106,11 @@ def fit(
         module.train()
         optimizer.zero_grad()
         losses = []
-        for i, (samples, labels) in enumerate(batches(x, y, config.batch, rng), start=1):
+        pairs = prefetch(_augmented(x, y, config.batch, augment, rng), config.prefetch)
+        for i, (samples, labels) in enumerate(pairs, start=1):
             if lr is not None:
                 optimizer.lr = lr(optimizer.steps, config.epochs * steps_per_epoch)
-            inputs = samples if augment is None else augment(samples, rng)
-            value = loss(module(Tensor(inputs)), labels)
+            value = loss(module(Tensor(samples)), labels)
             (value if config.accumulate == 1 else value * (1 / config.accumulate)).backward()
             losses.append(value.item())
             if i % config.accumulate == 0 or i * config.batch >= len(x):
@@ -147,6 +128,13 @@ def fit(
     if config.keep_best and run.best is not None:
         module.load_state_dict(run.best)
     return tuple(run.history)
+
+
+def _augmented(
+    x: Array, y: Array, size: int, augment: Augment | None, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    for samples, labels in batches(x, y, size, rng):
+        yield samples if augment is None else augment(samples, rng), labels
 
 
 class _Run:
@@ -224,12 +212,3 @@ class _Run:
     def _module_random(self) -> list[tuple[Module, Any]]:
         states = ((m, m.random_state()) for _, m in self.module.named_modules())
         return [(m, s) for m, s in states if s is not None]
-
-
-def save_history(history: Sequence[Epoch], path: Path) -> Path:
-    """Write a history as CSV, one row per epoch, columns named as in ``Epoch``."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, [f.name for f in fields(Epoch)])
-    writer.writeheader()
-    writer.writerows(asdict(e) for e in history)
-    return write_atomic(path, lambda file: file.write(text.getvalue().encode()))

@@ -16,7 +16,7 @@ and from the running ones once the model is frozen, as it will be deployed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
@@ -48,12 +48,12 @@ class QatConfig:
 
     Attributes:
         learned_scales: train the activations' scales (LSQ) instead of following their ranges.
-        quant: of the quantiser.
+        per_channel_dense: one scale per output channel for fully connected layers too.
 
     """
 
     learned_scales: bool = False
-    quant: QuantConfig = field(default_factory=QuantConfig)
+    per_channel_dense: bool = False
 
 
 class QatModel(Module):
@@ -90,8 +90,8 @@ class QatModel(Module):
             )
         config = config or QatConfig()
         graph = _with_own_constants(graph)
-        ranges = calibrate(graph, data)
-        plan = make_plan(graph, ranges, config.quant)
+        quant = QuantConfig(per_channel_dense=config.per_channel_dense)
+        plan = make_plan(graph, calibrate(graph, data), quant)
         self.graph = graph
         self.frozen = False
         self._graphs = {1: graph}

@@ -11,8 +11,9 @@ import numpy as np
 from tinyrt.errors import ToolError
 from tinyrt.ir import Graph
 from tinyrt.train.data import Labels, shift_images, stratified_split
-from tinyrt.train.fit import Epoch, FitConfig, fit
+from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.function import Array
+from tinyrt.train.history import Epoch
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import (
     BatchNorm,

@@ -9,7 +9,8 @@ import numpy as np
 
 from tinyrt.convert.passes import optimise
 from tinyrt.ir import Graph
-from tinyrt.train.fit import Epoch, FitConfig, fit
+from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.history import Epoch
 from tinyrt.train.optim import Adam, cosine_lr
 from tinyrt.train.qat import QatConfig, QatModel
 from tinyrt.train.recipes.digits import (
