@@ -15,6 +15,7 @@ from tinyrt.ops.evaluate import evaluate
 SEEDS = range(20)
 PACKED = {
     "tinyrt_dense_s8",
+    "tinyrt_dense_row_s8",
     "tinyrt_window_block_s8",
     "tinyrt_depthwise_block_s8",
     "tinyrt_depthwise3x3_s8",

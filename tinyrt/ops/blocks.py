@@ -72,17 +72,19 @@ def convolution_scratch(
 
 
 def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dense_s8``."""
+    """Write the call of ``tinyrt_dense_s8``, or of its form for one row."""
     x, y = node.input(0), node.output
     c_out = len(requant.mult)
     c_in = node.input(1).size // c_out
+    rows = x.size // c_in
     fields: Fields = {
-        "rows": x.size // c_in,
+        "rows": rows,
         "c_in": c_in,
         "block": _block_fields(block, requant, c),
     }
     params = c.params("tinyrt_dense_s8_params", fields)
-    c.call("tinyrt_dense_s8", params, c.pointer(x), columns(c), c.pointer(y))
+    kernel = "tinyrt_dense_row_s8" if rows == 1 else "tinyrt_dense_s8"
+    c.call(kernel, params, c.pointer(x), columns(c), c.pointer(y))
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode
 from tinyrt.ops.blocks import BLOCK_SETS, constants_of, emit_clamp, requant_arrays
 from tinyrt.ops.emit import Fields, nhwc, window_fields
-from tinyrt.ops.packing import BLOCK, PackedRequant, pack_requant, simplify
+from tinyrt.ops.packing import (
+    BLOCK,
+    MOST_SINGLE_SUM,
+    PackedRequant,
+    pack_requant,
+    simplify,
+)
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.window import Window
@@ -60,7 +66,7 @@ def depthwise_block(
         return None
     w, bias = constants
     by_channel = w.reshape(-1, channels).T
-    layer = simplify(by_channel, bias, x_zp, requant)
+    layer = simplify(by_channel, bias, x_zp, requant, MOST_SINGLE_SUM)
     if layer is None:
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)

@@ -34,7 +34,10 @@ BLOCK = 4
 """Output channels of a block, and the multiple to which taps are padded."""
 
 MOST_SUM = 1 << 23
-"""What the absolute value of every accumulator must stay below."""
+"""What accumulators of channels that share halves must stay below, as absolute values."""
+
+MOST_SINGLE_SUM = 1 << 29
+"""What those of other layers must stay below: requantisation doubles them."""
 
 MOST_SHIFT = 22
 
@@ -106,7 +109,11 @@ class Layer:
 
 
 def simplify(
-    w: NDArray[np.int8], bias: NDArray[np.int32] | None, x_zp: int, requant: Requant
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+    most_sum: int = MOST_SUM,
 ) -> Layer | None:
     """The layer with constant channels resolved.
 
@@ -115,9 +122,10 @@ def simplify(
         bias: of each channel, or None.
         x_zp: the input's zero point.
         requant: exponents and mantissas.
+        most_sum: what accumulators must stay below.
 
     Returns:
-        None if an accumulator can reach ``MOST_SUM``, or an exponent is out of range.
+        None if an accumulator can reach ``most_sum``, or an exponent is out of range.
 
     """
     wide = w.astype(np.int64)
@@ -135,7 +143,7 @@ def simplify(
         np.where(constant, 1, -requant.shift.astype(np.int64)),
     )
     most = np.where(constant, 0, np.maximum(-least, greatest))
-    if most.max() >= MOST_SUM or layer.shift.min() < 1 or layer.shift.max() > MOST_SHIFT:
+    if most.max() >= most_sum or layer.shift.min() < 1 or layer.shift.max() > MOST_SHIFT:
         return None
     return layer
 

@@ -20,6 +20,10 @@ typedef struct {
 void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
                      int8_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_dense_s8 for one row: a model of such layers only needs less code. */
+void tinyrt_dense_row_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *column,
+                         int8_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

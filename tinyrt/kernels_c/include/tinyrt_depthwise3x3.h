@@ -11,7 +11,7 @@ extern "C" {
 
 /** w holds 12 bytes for each channel, see tinyrt_load_filter3; init is bias - x_zp * sum(w).
  *  Requires: as many channels in x as in y; stride_w is 1 or 2; no dilation;
- *  |init + sum(x * w)| < 2^23. */
+ *  |init + sum(x * w)| < 2^29. */
 typedef struct {
     tinyrt_line_params line;
     const int8_t *w;

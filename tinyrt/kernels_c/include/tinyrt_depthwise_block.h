@@ -12,7 +12,7 @@ extern "C" {
 
 /** w is (kernel_h, kernel_w, c), as in the model; init is bias - x_zp * sum(w).
  *  Requires: c is a multiple of four and the same for x and y; no dilation;
- *  |init + sum(x * w)| < 2^23. */
+ *  |init + sum(x * w)| < 2^29. */
 typedef struct {
     tinyrt_line_params line;
     const int8_t *w;

@@ -4,10 +4,13 @@ static int32_t average(const int8_t *x, int32_t rows, int32_t columns, int32_t r
                        int32_t column_step) {
     const int32_t count = rows * columns;
     int32_t sum = 0;
-    for (int32_t ky = 0; ky < rows; ++ky) {
-        for (int32_t kx = 0; kx < columns; ++kx) {
-            sum += x[ky * row_step + kx * column_step];
+    for (int32_t ky = 0; ky < rows; ++ky, x += row_step) {
+        const int8_t *tap = x;
+        int32_t left = columns;
+        for (; left >= 2; left -= 2, tap += 2 * column_step) {
+            sum += tap[0] + tap[column_step];
         }
+        sum += left != 0 ? *tap : 0;
     }
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }

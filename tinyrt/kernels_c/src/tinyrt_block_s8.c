@@ -20,8 +20,8 @@ static inline int32_t doubled_even(int32_t even) {
     return (int32_t)((uint32_t)even << 1);
 }
 
-static void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
-                       const tinyrt_taps_word *column) {
+static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
+                                       const tinyrt_taps_word *column) {
     const int32_t zp = 2 * p->y_zp + 1;
     int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
@@ -47,8 +47,8 @@ static inline void finish(const tinyrt_run *run, int32_t channel, int32_t first,
     y[run->y_step + channel] = tinyrt_requant_doubled(second, mult, shift, zp);
 }
 
-static void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
-                        const tinyrt_taps_word *columns) {
+static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
+                                        const tinyrt_taps_word *columns) {
     const int32_t zp = 2 * p->y_zp + 1;
     int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
@@ -66,21 +66,15 @@ static void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
     }
 }
 
-static void all_blocks(const tinyrt_block_s8_params *p, const tinyrt_run *run, int32_t lanes,
-                       const tinyrt_taps_word *columns) {
-    if (lanes == 2) {
-        two_columns(p, *run, columns);
-    } else {
-        one_column(p, *run, columns);
-    }
-}
-
-void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
-                     int32_t lanes, int8_t *TINYRT_RESTRICT y) {
+/** Whole blocks first; the channels that are left are computed beside y and copied there. */
+static inline void all_blocks(const tinyrt_block_s8_params *p, int32_t lanes,
+                              void (*blocks)(const tinyrt_block_s8_params *, tinyrt_run,
+                                             const tinyrt_taps_word *),
+                              const tinyrt_taps_word *columns, int8_t *y) {
     const int32_t whole = p->c_out >> 2;
     const int32_t rest = p->c_out & 3;
     tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
-    all_blocks(p, &run, lanes, columns);
+    blocks(p, run, columns);
     if (rest != 0) {
         int8_t last[8];
         run.w += whole * p->taps;
@@ -90,7 +84,7 @@ void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *co
         run.y = last;
         run.y_step = 4;
         run.blocks = 1;
-        all_blocks(p, &run, lanes, columns);
+        blocks(p, run, columns);
         y += whole * 4;
         for (int32_t lane = 0; lane < lanes; ++lane) {
             for (int32_t i = 0; i < rest; ++i) {
@@ -98,4 +92,14 @@ void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *co
             }
         }
     }
+}
+
+void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *column,
+                     int8_t *TINYRT_RESTRICT y) {
+    all_blocks(p, 1, one_column, column, y);
+}
+
+void tinyrt_two_blocks_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
+                          int8_t *TINYRT_RESTRICT y) {
+    all_blocks(p, 2, two_columns, columns, y);
 }

@@ -9,7 +9,7 @@ void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_ta
             tinyrt_widen_all(x, p->c_in, lanes, columns + lane);
             x += p->c_in;
         }
-        tinyrt_block_s8(&p->block, columns, lanes, y);
+        tinyrt_blocks_s8(&p->block, columns, lanes, y);
         y += lanes * p->block.c_out;
     }
 }

@@ -22,11 +22,8 @@ static inline int8_t finish(const tinyrt_channel *channel, int32_t sum) {
 }
 
 /** Every input column takes part in three outputs. */
-static TINYRT_NOINLINE void slide_by_one(const tinyrt_channel *constants, int32_t step, int32_t end,
-                                         int8_t *y) {
-    /* A copy: the compiler need not read it again after each output. */
-    const tinyrt_channel copy = *constants;
-    const tinyrt_channel *const channel = &copy;
+static inline void slide_by_one(const tinyrt_channel *channel, int32_t step, int32_t end,
+                                int8_t *y) {
     const tinyrt_filter3 *const f = &channel->filter;
     const tinyrt_column3 first = column_at(channel, 0);
     const tinyrt_column3 second = column_at(channel, step);
@@ -43,11 +40,8 @@ static TINYRT_NOINLINE void slide_by_one(const tinyrt_channel *constants, int32_
 }
 
 /** Every other input column takes part in two outputs. */
-static TINYRT_NOINLINE void slide_by_two(const tinyrt_channel *constants, int32_t step, int32_t end,
-                                         int8_t *y) {
-    /* A copy: the compiler need not read it again after each output. */
-    const tinyrt_channel copy = *constants;
-    const tinyrt_channel *const channel = &copy;
+static inline void slide_by_two(const tinyrt_channel *channel, int32_t step, int32_t end,
+                                int8_t *y) {
     const tinyrt_filter3 *const f = &channel->filter;
     int32_t one = tinyrt_add_column3(f, 0, column_at(channel, 0), channel->init);
     int32_t offset = 0;
@@ -61,25 +55,39 @@ static TINYRT_NOINLINE void slide_by_two(const tinyrt_channel *constants, int32_
     }
 }
 
-static void row_of_channels(const tinyrt_depthwise3x3_s8_params *p, const int8_t *const *rows,
-                            int8_t *y) {
+static inline tinyrt_channel channel_of(const tinyrt_depthwise3x3_s8_params *p,
+                                        const int8_t *const *rows, int32_t c) {
+    const int32_t i = c & -(p->requant_step >> 2);
+    const tinyrt_channel channel = {
+        .filter = tinyrt_load_filter3(p->w + 12 * c),
+        .rows = {rows[0] + c, rows[1] + c, rows[2] + c},
+        .init = p->init[c],
+        .mult = p->mult[i],
+        .shift = p->shift[i],
+        .zp = 2 * p->y_zp + 1,
+    };
+    return channel;
+}
+
+/** All channels of one row of outputs. */
+static TINYRT_NOINLINE void row_by_one(const tinyrt_depthwise3x3_s8_params *p,
+                                       const int8_t *const *rows, int8_t *y) {
     const int32_t channels = p->line.x.c;
     const int32_t end = p->line.y.w * channels;
     for (int32_t c = 0; c < channels; ++c) {
-        const int32_t i = p->requant_step != 0 ? c : 0;
-        const tinyrt_channel channel = {
-            .filter = tinyrt_load_filter3(p->w + 12 * c),
-            .rows = {rows[0] + c, rows[1] + c, rows[2] + c},
-            .init = p->init[c],
-            .mult = p->mult[i],
-            .shift = p->shift[i],
-            .zp = 2 * p->y_zp + 1,
-        };
-        if (p->line.window.stride_w == 1) {
-            slide_by_one(&channel, channels, end, y + c);
-        } else {
-            slide_by_two(&channel, channels, end, y + c);
-        }
+        const tinyrt_channel channel = channel_of(p, rows, c);
+        slide_by_one(&channel, channels, end, y + c);
+    }
+}
+
+/** All channels of one row of outputs. */
+static TINYRT_NOINLINE void row_by_two(const tinyrt_depthwise3x3_s8_params *p,
+                                       const int8_t *const *rows, int8_t *y) {
+    const int32_t channels = p->line.x.c;
+    const int32_t end = p->line.y.w * channels;
+    for (int32_t c = 0; c < channels; ++c) {
+        const tinyrt_channel channel = channel_of(p, rows, c);
+        slide_by_two(&channel, channels, end, y + c);
     }
 }
 
@@ -98,7 +106,11 @@ void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t
                                                  : x + (top + ky) * row_bytes;
                 slot = slot == 2 ? 0 : slot + 1;
             }
-            row_of_channels(p, rows, y);
+            if (line->window.stride_w == 1) {
+                row_by_one(p, rows, y);
+            } else {
+                row_by_two(p, rows, y);
+            }
             top += line->window.stride_h;
         }
     }

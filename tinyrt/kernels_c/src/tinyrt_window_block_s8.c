@@ -28,23 +28,38 @@ static void copy_patch(const tinyrt_window_block_s8_params *p, const int8_t *x, 
     }
 }
 
+/** As copy_patch for a window that lies inside of the input. */
+static void copy_inner_patch(const tinyrt_window_block_s8_params *p, const int8_t *x, int32_t run,
+                             int8_t *patch) {
+    for (int32_t ky = 0; ky < p->window.kernel_h; ++ky) {
+        patch = tinyrt_copy(x, patch + run, patch);
+        x += p->x.w * p->x.c;
+    }
+}
+
 static void fill_column(const tinyrt_window_block_s8_params *p, const int8_t *x, int32_t y0,
                         int32_t x0, int32_t lanes, tinyrt_taps_word *column, int8_t *patch) {
     const tinyrt_window *const window = &p->window;
     const int32_t run = window->kernel_w * p->x.c;
+    const int32_t taps = window->kernel_h * run;
     const int inside =
         y0 >= 0 && y0 + window->kernel_h <= p->x.h && x0 >= 0 && x0 + window->kernel_w <= p->x.w;
-    if (inside && run % 4 == 0) {
+    if (!inside) {
+        copy_patch(p, x, y0, x0, patch);
+    } else {
         const int32_t row_step = p->x.w * p->x.c;
         x += y0 * row_step + x0 * p->x.c;
-        for (int32_t ky = 0; ky < window->kernel_h; ++ky) {
-            column = tinyrt_widen(x, run, lanes, column);
-            x += row_step;
+        if (run % TINYRT_WIDEN_MULTIPLE == 0) {
+            for (int32_t ky = 0; ky < window->kernel_h; ++ky) {
+                column = tinyrt_widen(x, run, lanes, column);
+                x += row_step;
+            }
+            tinyrt_pad_column(taps, lanes, column);
+            return;
         }
-        return;
+        copy_inner_patch(p, x, run, patch);
     }
-    copy_patch(p, x, y0, x0, patch);
-    tinyrt_widen_all(patch, window->kernel_h * run, lanes, column);
+    tinyrt_widen_all(patch, taps, lanes, column);
 }
 
 void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
@@ -66,7 +81,7 @@ void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t
                 }
             }
         }
-        tinyrt_block_s8(&p->block, columns, lanes, y);
+        tinyrt_blocks_s8(&p->block, columns, lanes, y);
         y += lanes * p->block.c_out;
     }
 }

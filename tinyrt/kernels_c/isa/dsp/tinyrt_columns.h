@@ -14,6 +14,9 @@ typedef uint32_t tinyrt_taps_word;
 /** Taps that one such word holds. */
 #define TINYRT_TAPS_PER_WORD 2
 
+/** What the counts of tinyrt_widen must be multiples of. */
+#define TINYRT_WIDEN_MULTIPLE 4
+
 /** Writes count bytes, a multiple of four, to a column; lanes is the number of columns (1 or 2)
  *  that column is one of. Returns where the column goes on. */
 static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
@@ -27,6 +30,13 @@ static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int
         x += 4;
     }
     return column;
+}
+
+/** Nothing: columns made of whole words need no padding. */
+static inline void tinyrt_pad_column(int32_t taps, int32_t lanes, tinyrt_taps_word *column) {
+    (void)taps;
+    (void)lanes;
+    (void)column;
 }
 
 /** As tinyrt_widen for any count; the column is padded with zeros to a multiple of four taps. */

@@ -10,29 +10,43 @@
 /** One tap of one column. */
 typedef int32_t tinyrt_taps_word;
 
-/** Writes count bytes, a multiple of four, to a column; lanes is the number of columns (1 or 2)
- *  that column is one of. Returns where the column goes on. */
+/** What the counts of tinyrt_widen must be multiples of. */
+#define TINYRT_WIDEN_MULTIPLE 1
+
+/** Writes four bytes to a column. */
+static inline void tinyrt_widen_four(const int8_t *x, int32_t lanes, tinyrt_taps_word *column) {
+    column[0] = x[0];
+    column[lanes] = x[1];
+    column[2 * lanes] = x[2];
+    column[3 * lanes] = x[3];
+}
+
+/** Writes count bytes to a column; lanes is the number of columns (1 or 2) that column is one of.
+ *  Returns where the column goes on. */
 static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
                                              tinyrt_taps_word *column) {
     const int8_t *const end = x + count;
-    for (; x != end; x += 4, column += 4 * lanes) {
-        column[0] = x[0];
-        column[lanes] = x[1];
-        column[2 * lanes] = x[2];
-        column[3 * lanes] = x[3];
+    for (const int8_t *const whole = x + (count & ~7); x != whole; x += 8, column += 8 * lanes) {
+        tinyrt_widen_four(x, lanes, column);
+        tinyrt_widen_four(x + 4, lanes, column + 4 * lanes);
+    }
+    for (; x != end; ++x, column += lanes) {
+        *column = *x;
     }
     return column;
 }
 
-/** As tinyrt_widen for any count; the column is padded with zeros to a multiple of four taps. */
-static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
-                                    tinyrt_taps_word *column) {
-    for (int32_t i = 0; i < count; ++i, column += lanes) {
-        *column = x[i];
-    }
-    for (; count % 4 != 0; ++count, column += lanes) {
+/** Zeros behind a column of so many taps, up to a multiple of four. */
+static inline void tinyrt_pad_column(int32_t taps, int32_t lanes, tinyrt_taps_word *column) {
+    for (; taps % 4 != 0; ++taps, column += lanes) {
         *column = 0;
     }
+}
+
+/** As tinyrt_widen, with the zeros behind it. */
+static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
+                                    tinyrt_taps_word *column) {
+    tinyrt_pad_column(count, lanes, tinyrt_widen(x, count, lanes, column));
 }
 
 #if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
