@@ -16,15 +16,15 @@ class Budget:
     instructions: int
     code: int
     arena: int
-    stack: int = 640
+    stack: int = 768
 
 
 BUDGETS = {
-    "autoencoder_ad": Budget(61_000, 2_500, 768),
-    "dscnn_kws": Budget(850_000, 11_200, 17_600),
-    "mobilenet_vww": Budget(2_680_000, 24_600, 55_296),
-    "resnet8": Budget(2_340_000, 9_600, 50_800),
-    "streaming_wakeword": Budget(227_000, 11_500, 6_900),
+    "autoencoder_ad": Budget(60_000, 2_500, 768),
+    "dscnn_kws": Budget(802_000, 11_400, 17_600),
+    "mobilenet_vww": Budget(2_520_000, 24_800, 55_296),
+    "resnet8": Budget(2_170_000, 9_750, 50_800),
+    "streaming_wakeword": Budget(220_000, 11_800, 6_900),
 }
 
 MOST_WEIGHTS = 1.1

@@ -35,7 +35,7 @@ def conv2d(rng):
 
 def depthwise_conv2d(rng):
     """Up to three blocks of channels, windows of one line, of one column, and square ones."""
-    h, w = rng.integers(4, 14, 2)
+    h, w = rng.integers(5, 14, 2)
     kernel = [(3, 3), (3, 3), (5, 5), (1, 4), (4, 1), (2, 3)][rng.integers(6)]
     if rng.random() < 0.2:
         w, kernel = 1, (4, 1)

@@ -26,18 +26,22 @@ typedef struct {
     uint32_t patch;
     const int8_t *w;
     int32_t y_zp;
-    int32_t any; /* whether results below 0 matter, or an exponent is above 0 */
+    int32_t any; /* 0: exponents up to 0, outputs clamped to all of int8 from y_zp on */
     int32_t y_step;
     int32_t x_next; /* 2 * x_step less the bytes of the full blocks */
     const int8_t *y_end;
     int32_t x_step;
     int32x4_t left;
-    int32x4_t right;
-    int32x4_t mult;
+} tinyrt_mve_quad;
+
+/** Constants of four output channels that stay in registers. */
+typedef struct {
     int32x4_t bias;
+    int32x4_t mult;
+    int32x4_t right;
     int32x4_t act_min;
     int32x4_t act_max;
-} tinyrt_mve_quad;
+} tinyrt_mve_channels;
 
 #if TINYRT_MVE_ASM
 
@@ -57,7 +61,8 @@ typedef struct {
 
 /** Outputs of patches, two a turn, until y reaches its end. a points behind the first bytes of the
  *  first patch. */
-static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int8_t *a, int8_t *y) {
+static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mve_channels c,
+                                          const int8_t *a, int8_t *y) {
     const int8_t *b = a + quad->x_step;
     const int8_t *w;
     uint32_t patch;
@@ -91,15 +96,15 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int
         "cbnz r2, 7f\n"
         "vqrdmulh.s32 q0, q0, %q[mult]\n"
         "vqrdmulh.s32 q1, q1, %q[mult]\n"
-        "6:\n"
         "vrshl.s32 q0, q0, %q[right]\n"
         "vrshl.s32 q1, q1, %q[right]\n"
-        "vadd.i32 q0, q0, r0\n"
-        "vadd.i32 q1, q1, r0\n"
-        "vmax.s32 q0, q0, %q[act_min]\n"
-        "vmax.s32 q1, q1, %q[act_min]\n"
-        "vmin.s32 q0, q0, %q[act_max]\n"
-        "vmin.s32 q1, q1, %q[act_max]\n"
+        /* The two patches' outputs lie side by side in 16 bits. */
+        "vqmovnb.s32 q0, q0\n"
+        "vqmovnt.s32 q0, q1\n"
+        "vqadd.s16 q0, q0, r0\n"
+        "vqmovnb.s16 q0, q0\n"
+        "vshr.u32 q1, q0, #16\n"
+        "6:\n"
         "add r0, %[y], r4\n"
         "vstrb.32 q0, [%[y]]\n"
         "vstrb.32 q1, [r0]\n"
@@ -122,12 +127,20 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int
         "vand q2, q1, %q[right]\n"
         "vshr.s32 q2, q2, #31\n"
         "vqadd.s32 q1, q1, q2\n"
+        "vrshl.s32 q0, q0, %q[right]\n"
+        "vrshl.s32 q1, q1, %q[right]\n"
+        "vadd.i32 q0, q0, r0\n"
+        "vadd.i32 q1, q1, r0\n"
+        "vmax.s32 q0, q0, %q[act_min]\n"
+        "vmax.s32 q1, q1, %q[act_min]\n"
+        "vmin.s32 q0, q0, %q[act_max]\n"
+        "vmin.s32 q1, q1, %q[act_max]\n"
         "b 6b\n"
         "8:\n"
         : [a] "+r"(a), [b] "+r"(b), [y] "+l"(y), [w] "=&r"(w), [patch] "=&r"(patch)
-        : [quad] "r"(quad), [bias] "w"(quad->bias), [mult] "w"(quad->mult),
-          [right] "w"(quad->right), [act_min] "w"(quad->act_min), [act_max] "w"(quad->act_max)
-        : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "memory");
+        : [quad] "r"(quad), [bias] "w"(c.bias), [mult] "w"(c.mult), [right] "w"(c.right),
+          [act_min] "w"(c.act_min), [act_max] "w"(c.act_max)
+        : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "p0", "memory");
 }
 
 #define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
@@ -152,7 +165,7 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
                                                         "vmov %q[sums][3], %q[sums][1], r2, r6\n"
                    : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(w)
                    :
-                   : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "memory");
+                   : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "p0", "memory");
     return sums;
 }
 
@@ -178,13 +191,14 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
 
 #if !TINYRT_MVE_ASM
 
-static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, const int8_t *a, int8_t *y) {
+static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mve_channels c,
+                                          const int8_t *a, int8_t *y) {
     for (; y != quad->y_end; y += quad->y_step) {
-        const int32x4_t acc = vaddq_s32(tinyrt_mve_dot(quad->patch, a, quad->w), quad->bias);
-        const int32x4_t high = vqrdmulhq_s32(vshlq_s32(acc, quad->left), quad->mult);
-        const int32x4_t scaled = tinyrt_mve_rounding_shift_right(high, quad->right);
+        const int32x4_t acc = vaddq_s32(tinyrt_mve_dot(quad->patch, a, quad->w), c.bias);
+        const int32x4_t high = vqrdmulhq_s32(vshlq_s32(acc, quad->left), c.mult);
+        const int32x4_t scaled = tinyrt_mve_rounding_shift_right(high, c.right);
         const int32x4_t moved = vaddq_n_s32(scaled, quad->y_zp);
-        vstrbq_s32(y, vminq_s32(vmaxq_s32(moved, quad->act_min), quad->act_max));
+        vstrbq_s32(y, vminq_s32(vmaxq_s32(moved, c.act_min), c.act_max));
         a += quad->x_step;
     }
 }

@@ -179,7 +179,7 @@ typedef struct {
                    : [a] "+l"(a), [y] "+l"(y), [pairs] "+r"(pairs), [b] "=&l"(b), [w] "=&l"(w),    \
                      [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)                        \
                    : [block] "r"(block)                                                            \
-                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "memory")
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "p0", "memory")
 
 /** Computes pairs > 0 pairs of points; a is the first tap of the first one.
  *  common: the window is 3x3, its taps lie side by side, and line_step and x_next count from a

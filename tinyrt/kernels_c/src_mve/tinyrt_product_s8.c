@@ -44,28 +44,31 @@ static void pairs(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_
     const int32x4_t zero = vdupq_n_s32(0);
     int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
     tinyrt_mve_quad quad;
+    tinyrt_mve_channels channels;
     quad.patch = patch;
     quad.w = w;
     quad.y_zp = p->requant.y_zp;
-    quad.any = !p->only_positive;
+    quad.any =
+        !(p->only_positive && p->requant.act_min == INT8_MIN && p->requant.act_max == INT8_MAX);
     quad.y_step = y_step;
     quad.x_step = x_step;
     quad.x_next = 2 * x_step - (int32_t)(patch >> 16) * TINYRT_VECTOR;
-    quad.mult = vdupq_n_s32(p->requant.mult[0]);
-    quad.act_min = vdupq_n_s32(p->requant.act_min);
-    quad.act_max = vdupq_n_s32(p->requant.act_max);
+    quad.y_end = y + count * y_step;
+    channels.mult = vdupq_n_s32(p->requant.mult[0]);
+    channels.act_min = vdupq_n_s32(p->requant.act_min);
+    channels.act_max = vdupq_n_s32(p->requant.act_max);
     x += tinyrt_mve_first_bytes(p->length);
     for (int32_t c = 0; c + 4 <= p->c_out; c += 4) {
         if (p->requant.step != 0) {
-            quad.mult = vldrwq_s32(p->requant.mult + c);
+            channels.mult = vldrwq_s32(p->requant.mult + c);
             shift = vldrbq_s32(p->requant.shift + c);
         }
+        channels.bias = vldrwq_s32(bias + c);
+        channels.right = vminq_s32(shift, zero);
         quad.left = vmaxq_s32(shift, zero);
-        quad.right = vminq_s32(shift, zero);
-        quad.bias = vldrwq_s32(bias + c);
-        quad.y_end = y + c + count * y_step;
-        tinyrt_mve_patch_pairs(&quad, x, y + c);
+        tinyrt_mve_patch_pairs(&quad, channels, x, y + c);
         quad.w += quad_bytes(patch);
+        quad.y_end += 4;
     }
 }
 
