@@ -11,8 +11,8 @@ from tinyrt.ops.spec import InstructionSet
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 
 
-def emulate(zoo, name, build_dir, core="cortex-m4"):
-    """A run over the golden inputs, and the graph."""
+def emulate(zoo, name, build_dir, core="cortex-m4", samples=None):
+    """A run over the golden inputs, or the first of them, and the graph."""
     path = zoo / "models" / f"{name}_int8.tflite"
     graph = read_tflite(path)
     golden = np.load(zoo / "golden" / f"{name}_int8.npz")
@@ -20,8 +20,8 @@ def emulate(zoo, name, build_dir, core="cortex-m4"):
     report = run_emulated(
         path,
         core=core,
-        inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])},
-        expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])},
+        inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])[:samples]},
+        expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])[:samples]},
         build_dir=build_dir,
     )
     return report, graph
