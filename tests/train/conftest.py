@@ -2,7 +2,14 @@
 
 import pytest
 
-from tinyrt.train.recipes.digits import train_digits
+from tinyrt.train.recipes.digits import one_thread, train_digits
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_blas():
+    """One thread: small products only wait for each other on more."""
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from tinyrt.train.recipes.digits import (
 )
 
 CALIBRATION_IMAGES = 100
-PEAK_LR = 1e-3
+PEAK_LR = 1e-4
 FROZEN_EPOCHS = 2
 """Epochs at the end in which ranges and batch norms hold still."""
 
