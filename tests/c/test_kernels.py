@@ -41,6 +41,7 @@ HOST_ONLY = {
     "resize_bilinear",
     "resize_nearest_neighbor",
     "squared_difference",
+    "transpose_conv",
 }
 """Integer ops that the C export refuses by name."""
 

@@ -39,6 +39,7 @@ from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 LARGEST = 20_000
 
@@ -139,6 +140,8 @@ REFUSED = [
     ("softmax", SoftmaxAttrs(float("nan")), [f32(2)], "beta"),
     ("sub", AddAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("tanh", NoAttrs(), [None], "missing"),
+    ("transpose_conv", TransposeConvAttrs((9, 9), (2, 2)), [IMAGE, f32(8, 3, 3, 4)], "an output"),
+    ("transpose_conv", TransposeConvAttrs((8, 8)), [IMAGE, f32(8, 3, 3, 3)], "weights"),
     ("transpose", TransposeAttrs((0, 0)), [f32(2, 2)], "permutation"),
 ]
 

@@ -25,20 +25,31 @@ class Encoded:
         fields: of its options table.
         extra: name suffix and data of constants that follow its inputs.
         fill_q: quantisation of those of them that are int8.
+        order: the places of the op's inputs, and then of the constants, in the file; as they come
+            by default.
 
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     extra: tuple[tuple[str, NDArray[Any]], ...] = ()
     fill_q: QParams | None = None
+    order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """An op as the graph holds it: its attributes, and how many of the file's inputs stay."""
+    """An op as the graph holds it.
+
+    Attributes:
+        attrs: its attributes.
+        inputs: how many of the file's inputs stay, from the first on.
+        picked: which ones stay, in the graph's order, where those are others.
+
+    """
 
     attrs: Any
     inputs: int
+    picked: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

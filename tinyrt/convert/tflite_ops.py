@@ -47,6 +47,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import qparams
 from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 FIRST_VERSION = (
     "ceil",
@@ -130,6 +131,35 @@ def _decode_conv(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
         )
 
     return decode
+
+
+def _encode_transpose_conv(node: BoundNode) -> Encoded:
+    """The output's shape comes first, then weights, input and bias."""
+    count = len(node.inputs)
+    extra = (("shape", i32(node.output.shape)),)
+    return Encoded(_window_fields(node.attrs), extra, order=(count, 1, 0, *range(2, count)))
+
+
+def _decode_transpose_conv(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    shape = constant_ints(inputs, 0, "the output's shape")
+    if len(shape) != 4 or len(inputs) < 3:
+        raise ModelFormatError(f"an output shape {list(shape)}", expected="(n, h, w, c)")
+    attrs = TransposeConvAttrs(
+        size=(shape[1], shape[2]),
+        stride=(options.StrideH(), options.StrideW()),
+        padding=padding_of(options),
+        activation=activation_of(options),
+    )
+    return Decoded(attrs, len(inputs), picked=(2, 1, *range(3, len(inputs))))
+
+
+def _transpose_conv_version(node: BoundNode) -> int:
+    if node.attrs.activation != "NONE":
+        return 4
+    if node.optional(2) is not None:
+        return 3
+    return 2 if is_s8(node) else 1
 
 
 def _encode_pool(node: BoundNode) -> Encoded:
@@ -306,6 +336,14 @@ _ALL = (
         _encode_conv,
         _decode_conv(DepthwiseConv2dAttrs),
         _depthwise_version,
+    ),
+    Codec(
+        "transpose_conv",
+        "TRANSPOSE_CONV",
+        "TransposeConvOptions",
+        _encode_transpose_conv,
+        _decode_transpose_conv,
+        _transpose_conv_version,
     ),
     Codec(
         "fully_connected",

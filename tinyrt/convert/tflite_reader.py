@@ -241,7 +241,8 @@ class _Reader:
             table = operator.BuiltinOptions()
             options.Init(table.Bytes, table.Pos)
         decoded = codec.decode(options, inputs, _tensor(values, int(operator.Outputs(0))))
-        names = tuple(v.name if v else "" for v in inputs[: decoded.inputs])
+        kept = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
+        names = tuple(v.name if v else "" for v in kept)
         while names and not names[-1]:
             names = names[:-1]
         return Node(codec.op, outputs[0], names, outputs, decoded.attrs)

@@ -91,6 +91,8 @@ class _Writer:
         encoded = codec.encode(node)
         inputs = [self._tensor(v) if v else -1 for v in node.inputs]
         inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
+        if encoded.order is not None:
+            inputs = [inputs[i] for i in encoded.order]
         outputs = [self._tensor(v) for v in node.outputs]
         key = (codec.builtin, codec.version(node))
         b = self.builder

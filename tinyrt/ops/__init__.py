@@ -60,6 +60,7 @@ from tinyrt.ops.spec import OpSpec
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.tanh import TANH
 from tinyrt.ops.transpose import TRANSPOSE
+from tinyrt.ops.transpose_conv import TRANSPOSE_CONV
 from tinyrt.ops.trigonometry import COS, SIN
 
 OPS: dict[str, OpSpec] = {
@@ -138,6 +139,7 @@ OPS: dict[str, OpSpec] = {
         TANH,
         TILE,
         TRANSPOSE,
+        TRANSPOSE_CONV,
     )
 }
 

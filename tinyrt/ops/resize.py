@@ -54,7 +54,7 @@ def _scale(attrs: ResizeAttrs, n: int, out: int) -> np.float32:
     return np.float32(n) / np.float32(out)
 
 
-def _nearest(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
+def nearest_indices(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
     """The input's index for every output, computed in float32 as TFLite does."""
     centre = np.float32(0.5 if attrs.half_pixel_centers else 0.0)
     position = (np.arange(out, dtype=np.float32) + centre) * _scale(attrs, n, out)
@@ -67,8 +67,8 @@ def _nearest(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
 
 def nearest(attrs: ResizeAttrs, x: Array) -> Array:
     """The pixel that lies nearest."""
-    rows = _nearest(attrs, x.shape[1], attrs.size[0])
-    columns = _nearest(attrs, x.shape[2], attrs.size[1])
+    rows = nearest_indices(attrs, x.shape[1], attrs.size[0])
+    columns = nearest_indices(attrs, x.shape[2], attrs.size[1])
     return x[:, rows[:, None], columns[None, :]]
 
 

@@ -84,6 +84,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "tanh": elementwise.tanh,
     "tile": moving.tile,
     "transpose": shaping.transpose,
+    "transpose_conv": windowed.transpose_conv,
 }
 
 

@@ -8,7 +8,10 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.ops.window import Pair
+
+CONSTANT = frozenset({1, 2})
 
 
 def ints(rng: Rng, low: int, high: int, count: int) -> tuple[int, ...]:
@@ -50,6 +53,22 @@ def conv2d(rng: Rng) -> Case:
     w = (c_out, *kernel, c_in)
     shapes = (x, w, (c_out,)) if rng.random() < 0.8 else (x, w)
     return Case("conv2d", Conv2dAttrs(**attrs), shapes, frozenset({1, 2}))
+
+
+def transpose_conv(rng: Rng) -> Case:
+    """Strides up to 3, both paddings; without activation, which TFLM does not fuse."""
+    kernel, stride = pair(rng, 1, 4), pair(rng, 1, 3)
+    padding = str(rng.choice(["SAME", "VALID"]))
+    h, w = pair(rng, 1, 5)
+    size = (
+        (h * stride[0], w * stride[1])
+        if padding == "SAME"
+        else ((h - 1) * stride[0] + kernel[0], (w - 1) * stride[1] + kernel[1])
+    )
+    c_in, c_out = ints(rng, 1, 5, 2)
+    shapes = ((1, h, w, c_in), (c_out, *kernel, c_in), (c_out,))
+    attrs = TransposeConvAttrs(size, stride, padding)
+    return Case("transpose_conv", attrs, shapes[: 3 if rng.random() < 0.7 else 2], CONSTANT)
 
 
 def depthwise_conv2d(rng: Rng) -> Case:

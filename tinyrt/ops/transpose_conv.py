@@ -1,0 +1,133 @@
+"""transpose_conv: what a convolution's gradient does, as a layer with learnt weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.function import Gradient
+from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.shapes import check_weighted, operand, optional_operand
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.window import Pair, Window
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeConvAttrs:
+    """TFLite's TransposeConvOptions, with the output's height and width."""
+
+    size: Pair
+    stride: Pair = (1, 1)
+    padding: str = "SAME"
+    activation: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeConvS8:
+    """What the integer kernel knows beforehand."""
+
+    attrs: TransposeConvAttrs
+    x_zp: int
+    requant: Requant
+
+
+def _window(attrs: TransposeConvAttrs, w: Shape) -> Window:
+    """How the kernel slides over the output."""
+    return Window.of(attrs.size, (w[1], w[2]), attrs.stride, attrs.padding)
+
+
+def _shapes(attrs: TransposeConvAttrs, x: Shape, w: Shape) -> Shapes:
+    """The convolution from output to input, whose gradient this is."""
+    return Shapes(_window(attrs, w), (x[0], *attrs.size, w[0]), (w[3], w[1], w[2], w[0]))
+
+
+def infer(attrs: TransposeConvAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(n, h, w, c_in), weights (c_out, kh, kw, c_in), bias -> (n, *size, c_out)."""
+    x, w = operand(inputs, 0, "input", 4), operand(inputs, 1, "weights", 4)
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[0])
+    bounds(attrs.activation)
+    if x.shape[3] != w.shape[3]:
+        raise ShapeError(f"weights {w} for {x}", expected=f"{x.shape[3]} input channels")
+    if len(attrs.size) != 2 or min(attrs.size) < 1:
+        raise ShapeError(f"a size of {list(attrs.size)}", expected="a height and width from 1")
+    out = _window(attrs, w.shape).out
+    if out != x.shape[1:3]:
+        raise ShapeError(
+            f"an output of {list(attrs.size)} from {x}",
+            expected=f"a size that a convolution brings back to {list(x.shape[1:3])}",
+        )
+    return (TensorType(x.dtype, (x.shape[0], *attrs.size, w.shape[0])),)
+
+
+def _turned(w: Array) -> Array:
+    return w.transpose(3, 1, 2, 0)
+
+
+def ref_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Each input, times the kernel, added to the outputs under it; then bias and activation."""
+    acc = CONVOLUTION.dx.forward(_shapes(attrs, x.shape, w.shape), x, _turned(w))
+    return activate(np.asarray(acc if bias is None else acc + bias), attrs.activation)
+
+
+def vjp(
+    attrs: TransposeConvAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradients of x, w and bias."""
+    x, w, *bias = inputs
+    grad = activation_grad(output, grad, attrs.activation)
+    shapes = _shapes(attrs, tuple(x.shape), tuple(w.shape))
+    return (
+        lambda: CONVOLUTION.y(shapes, grad, _turned(w)),
+        lambda: CONVOLUTION.dw(shapes, grad, x).transpose(3, 1, 2, 0),
+        *([grad.sum(axis=(0, 1, 2))] if bias else []),
+    )
+
+
+def prepare_s8(node: BoundNode) -> TransposeConvS8:
+    """Multipliers and clamp of one node."""
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    mult, shift = channel_multipliers(x, weight_scales(w, axis=0, channels=w.shape[0]), y)
+    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
+    return TransposeConvS8(node.attrs, qparams(x)[1], requant)
+
+
+def ref_s8(
+    p: TransposeConvS8,
+    x: NDArray[np.int8],
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
+) -> NDArray[np.int8]:
+    """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``; sums are exact in float64."""
+    shapes = _shapes(p.attrs, x.shape, w.shape)
+    centred = x.astype(np.float64) - p.x_zp
+    acc = CONVOLUTION.dx.forward(shapes, centred, _turned(w.astype(np.float64))).astype(np.int64)
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
+def macs(node: BoundNode) -> int:
+    """Input elements times taps times output channels."""
+    w = node.input(1)
+    return node.input(0).size * (w.size // w.shape[3])
+
+
+TRANSPOSE_CONV = OpSpec(
+    name="transpose_conv",
+    attrs=TransposeConvAttrs,
+    arity=(2, 3),
+    infer=infer,
+    quant=Quant.WEIGHTED,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    macs=macs,
+)
