@@ -32,6 +32,8 @@ def gemm(call: Call) -> Value:
     """``alpha * A' @ B' + beta * C``, where A or B is constant and ' may transpose."""
     _two_dimensions(call, 0)
     _two_dimensions(call, 1)
+    if not call.is_known(0) and not call.is_known(1):
+        return _gemm_of_activations(call)
     alpha = np.float32(call.node.get_float("alpha", 1.0))
     trans_a, trans_b = call.node.get_int("transA", 0) != 0, call.node.get_int("transB", 0) != 0
     if not call.is_known(1):
@@ -44,6 +46,24 @@ def gemm(call: Call) -> Value:
     name = f"{call.result}.product" if rest is not None else ""
     y = _dense(call, x, w, call.node.inputs[1], bias, name)
     return y if rest is None else call.emit("add", y, rest)
+
+
+def _gemm_of_activations(call: Call) -> Value:
+    """``alpha * A' @ B' + beta * C``, both computed."""
+    alpha, r = call.node.get_float("alpha", 1.0), call.result
+    plain, added = alpha == 1, call.has(2)
+    product = call.emit(
+        "batch_matmul",
+        call.value(0),
+        call.value(1),
+        name="" if plain and not added else f"{r}.product",
+        adj_x=call.node.get_int("transA", 0) != 0,
+        adj_y=call.node.get_int("transB", 0) != 0,
+    )
+    if not plain:
+        factor = call.constant(f"{r}.alpha", np.full(1, alpha, np.float32))
+        product = call.emit("mul", product, factor, name=f"{r}.scaled" if added else "")
+    return call.emit("add", product, _scaled_addend(call)) if added else product
 
 
 def _gemm_of_constant(call: Call, alpha: np.float32, trans_a: bool, trans_b: bool) -> Value:
@@ -82,8 +102,30 @@ def _scaled_addend(call: Call) -> Value:
     return call.emit("mul", call.value(2), factor, name=f"{call.result}.addend")
 
 
+def _is_matrix(call: Call, i: int) -> bool:
+    """Whether operand ``i`` is constant, and one matrix or vector."""
+    shape = call.shape(i)
+    leads = shape[:-2] == (1,) * (len(shape) - 2) and len(shape) <= max(len(call.shape(1 - i)), 2)
+    return call.is_known(i) and leads
+
+
+def _matmul_of_activations(call: Call) -> Value:
+    """``A @ B`` for every matrix; a vector counts as a row on the left, a column on the right."""
+    a, b = call.value(0), call.value(1)
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    left = call.reshape(a, (1, *a.shape), f"{call.result}.row") if row else a
+    right = call.reshape(b, (*b.shape, 1), f"{call.result}.column") if column else b
+    y = call.emit(
+        "batch_matmul", left, right, name=f"{call.result}.product" if row or column else ""
+    )
+    rows = y.shape[:-2] if row else y.shape[:-1]
+    return call.reshape(y, rows if column else (*rows, y.shape[-1]))
+
+
 def matmul(call: Call) -> Value:
-    """``A @ B``, one of them a constant matrix."""
+    """``A @ B``; with a constant matrix, a dense layer."""
+    if not _is_matrix(call, 1) and not (_is_matrix(call, 0) and len(call.shape(0)) > 1):
+        return _matmul_of_activations(call)
     if not call.is_known(1):
         return _matmul_of_constant(call)
     w = _matrix(call, 1)

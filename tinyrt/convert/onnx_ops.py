@@ -6,13 +6,16 @@ An importer takes a call and returns the value of the op's first output. Ops wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_dense import batch_normalization, gemm, matmul
+from tinyrt.convert.onnx_move import MOVE, split
+from tinyrt.convert.onnx_pointwise import POINTWISE
 from tinyrt.convert.onnx_proto import element_type
+from tinyrt.convert.onnx_reduce import REDUCE, layer_normalization
 from tinyrt.convert.onnx_static import (
     flattened,
     normal_axes,
@@ -22,6 +25,7 @@ from tinyrt.convert.onnx_static import (
     squeezed,
     unsqueezed,
 )
+from tinyrt.convert.onnx_upsample import conv_transpose, lp_pool
 from tinyrt.convert.onnx_window import (
     average_pool,
     conv,
@@ -30,19 +34,12 @@ from tinyrt.convert.onnx_window import (
     max_pool,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Value
+from tinyrt.ir import DType, Value
 
 Importer = Callable[[Call], Value]
 
 CLIP_OPS = {(0.0, np.inf): "relu", (0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1"}
 """Bounds that an op of their own stands for."""
-
-
-def _unary(op: str) -> Importer:
-    def convert(call: Call) -> Value:
-        return call.emit(op, call.value(0))
-
-    return convert
 
 
 def _ranks_aligned(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
@@ -87,8 +84,10 @@ def sub(call: Call) -> Value:
 
 
 def div(call: Call) -> Value:
-    """``x / c = x * (1 / c)``, c constant."""
-    divisor = call.array(1, "the divisor")
+    """``x / c = x * (1 / c)`` where c is constant: products fold into weights."""
+    if not call.is_known(1):
+        return _binary("div")(call)
+    divisor = call.array(1)
     if divisor.dtype == np.float32 and not np.all(divisor):
         raise UnsupportedError(
             "the divisor has zeros", expected="a constant without zeros", hint="correct the model"
@@ -157,16 +156,24 @@ def dropout(call: Call) -> Value:
     return call.value(0)
 
 
+CASTS = {
+    "FLOAT": DType.FLOAT32,
+    "INT32": DType.INT32,
+    "INT64": DType.INT64,
+    "BOOL": DType.BOOL,
+}
+
+
 def cast(call: Call) -> Value:
-    """The operand itself; activations are float32."""
-    to = element_type(call.node.get_int("to", 0))
-    if to != "FLOAT":
+    """Another element type, among those that float graphs compute with."""
+    to, x = element_type(call.node.get_int("to", 0)), call.value(0)
+    if to not in CASTS:
         raise UnsupportedError(
             f"an activation is cast to {to}",
-            expected="FLOAT",
+            expected=", ".join(CASTS),
             hint="export the model in float32 without conversions",
         )
-    return call.value(0)
+    return x if CASTS[to] is x.dtype else call.emit("cast", x, dtype=CASTS[to])
 
 
 def reshape(call: Call) -> Value:
@@ -243,25 +250,32 @@ def pad(call: Call) -> Value:
     return call.emit("pad", x, paddings=tuple(paddings), value=value)
 
 
-def softmax(call: Call) -> Value:
+def _softmax(op: str) -> Importer:
     """Along one axis; before opset 13, over all dimensions from the axis on, as one row."""
-    x = call.value(0)
-    rank = len(x.shape)
-    coerces = call.opset < 13
-    (axis,) = normal_axes([call.node.get_int("axis", 1 if coerces else -1)], rank)
-    if axis == rank - 1:
-        return call.emit("softmax", x)
-    if coerces:
-        rows = int(np.prod(x.shape[:axis], dtype=np.int64))
-        flat = call.reshape(x, (rows, x.size // rows), f"{call.result}.rows")
-        return call.reshape(call.emit("softmax", flat, name=f"{call.result}.softmax"), x.shape)
-    order = (*(i for i in range(rank) if i != axis), axis)
-    last = call.transpose(x, order, f"{call.result}.axis_last")
-    result = call.emit("softmax", last, name=f"{call.result}.softmax")
-    return call.transpose(result, tuple(int(i) for i in np.argsort(order)))
+
+    def convert(call: Call) -> Value:
+        x = call.value(0)
+        rank = len(x.shape)
+        coerces = call.opset < 13
+        (axis,) = normal_axes([call.node.get_int("axis", 1 if coerces else -1)], rank)
+        if axis == rank - 1:
+            return call.emit(op, x)
+        if coerces:
+            rows = int(np.prod(x.shape[:axis], dtype=np.int64))
+            flat = call.reshape(x, (rows, x.size // rows), f"{call.result}.rows")
+            return call.reshape(call.emit(op, flat, name=f"{call.result}.{op}"), x.shape)
+        order = (*(i for i in range(rank) if i != axis), axis)
+        last = call.transpose(x, order, f"{call.result}.axis_last")
+        result = call.emit(op, last, name=f"{call.result}.{op}")
+        return call.transpose(result, tuple(int(i) for i in np.argsort(order)))
+
+    return convert
 
 
 IMPORTERS: dict[str, Importer] = {
+    **MOVE,
+    **POINTWISE,
+    **REDUCE,
     "Add": _binary("add"),
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
@@ -269,6 +283,7 @@ IMPORTERS: dict[str, Importer] = {
     "Clip": clip,
     "Concat": concat,
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "Div": div,
     "Dropout": dropout,
     "Flatten": flatten,
@@ -276,6 +291,7 @@ IMPORTERS: dict[str, Importer] = {
     "GlobalAveragePool": global_average_pool,
     "GlobalMaxPool": global_max_pool,
     "Identity": identity,
+    "LpPool": lp_pool,
     "MatMul": matmul,
     "Max": _variadic("maximum"),
     "MaxPool": max_pool,
@@ -284,15 +300,19 @@ IMPORTERS: dict[str, Importer] = {
     "Neg": neg,
     "Pad": pad,
     "ReduceMean": reduce_mean,
-    "Relu": _unary("relu"),
     "Reshape": reshape,
-    "Sigmoid": _unary("logistic"),
-    "Softmax": softmax,
+    "LogSoftmax": _softmax("log_softmax"),
+    "Softmax": _softmax("softmax"),
     "Squeeze": squeeze,
     "Sub": sub,
     "Sum": _variadic("add"),
-    "Tanh": _unary("tanh"),
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
 }
 """ONNX op type -> its importer; ops on constants alone are in ``onnx_static.STATIC``."""
+
+SEVERAL: dict[str, Callable[[Call], Sequence[Value]]] = {
+    "LayerNormalization": layer_normalization,
+    "Split": split,
+}
+"""The same, for ops whose other outputs may be used too."""

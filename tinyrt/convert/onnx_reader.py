@@ -15,7 +15,7 @@ import onnx
 
 from tinyrt.convert.onnx_call import Builder, Call
 from tinyrt.convert.onnx_inputs import input_values
-from tinyrt.convert.onnx_ops import IMPORTERS
+from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx_proto import OnnxNode, decode_tensor, parse_model
 from tinyrt.convert.onnx_static import SHAPE_ONLY, STATIC, evaluate_static
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
@@ -105,7 +105,8 @@ def _check_ops(nodes: Sequence[OnnxNode], inputs: set[str]) -> None:
         is_dynamic = node.op not in SHAPE_ONLY and bool(dynamic.intersection(node.inputs))
         if is_dynamic:
             dynamic.update(node.outputs)
-        has_op = node.op in IMPORTERS or (node.op in STATIC and not is_dynamic)
+        has_op = node.op in IMPORTERS.keys() | SEVERAL.keys()
+        has_op = has_op or (node.op in STATIC and not is_dynamic)
         if node.domain or not has_op:
             missing.append(node)
     if not missing:
@@ -137,7 +138,8 @@ def _enter_initializers(
                 expected="dense constants",
                 hint="export the model with dense weights",
             )
-    extra = {name: node for node in nodes for name in node.outputs[1:] if name}
+    single = (node for node in nodes if node.op not in SEVERAL)
+    extra = {name: node for node in single for name in node.outputs[1:] if name}
     outputs = {output.name for output in graph.output}
     for name in sorted((read | outputs) & extra.keys()):
         raise UnsupportedError(
@@ -158,6 +160,8 @@ def _import_node(builder: Builder, node: OnnxNode) -> None:
         )
     if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
         builder.tensors[call.result] = evaluate_static(call)
+    elif node.op in SEVERAL:
+        builder.tensors.update(zip(node.outputs, SEVERAL[node.op](call), strict=False))
     else:
         builder.tensors[call.result] = IMPORTERS[node.op](call)
 

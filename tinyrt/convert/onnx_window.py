@@ -74,19 +74,21 @@ class Sliding:
         return dense.before == self.before and picked == self.out
 
 
-def _pair(call: Call, name: str, rank: int) -> Pair:
+def pair(call: Call, name: str, rank: int) -> Pair:
     """A list attribute of positive numbers, one per spatial dimension, as (height, width)."""
     values = call.node.get_ints(name, rank) or (1,) * rank
     if min(values) < 1:
         raise ModelFormatError(f"attribute '{name}' is {list(values)}", expected="positive numbers")
-    return _height_width(values, 1)
+    return height_width(values, 1)
 
 
-def _height_width(values: Sequence[int], missing: int) -> Pair:
+def height_width(values: Sequence[int], missing: int) -> Pair:
+    """One or two spatial dimensions as two."""
     return (values[0], values[1]) if len(values) == 2 else (missing, values[0])
 
 
-def _spatial_rank(call: Call, x: Value) -> int:
+def spatial_rank(call: Call, x: Value) -> int:
+    """Number of spatial dimensions; raises ``UnsupportedError`` beyond 2."""
     rank = len(x.shape) - 2
     if rank not in (1, 2):
         raise UnsupportedError(
@@ -98,15 +100,15 @@ def _spatial_rank(call: Call, x: Value) -> int:
     return rank
 
 
-def _channels_last(call: Call, x: Value) -> Value:
+def channels_last(call: Call, x: Value) -> Value:
     """(n, c, h, w) or (n, c, l) -> (n, h, w, c)."""
     rank = len(x.shape)
     name = f"{x.name}.nhwc"
     y = call.transpose(x, (0, *range(2, rank), 1), name if rank == 4 else f"{x.name}.nlc")
-    return call.reshape(y, (y.shape[0], *_height_width(y.shape[1:-1], 1), y.shape[-1]), name)
+    return call.reshape(y, (y.shape[0], *height_width(y.shape[1:-1], 1), y.shape[-1]), name)
 
 
-def _channels_first(call: Call, y: Value, rank: int) -> Value:
+def channels_first(call: Call, y: Value, rank: int) -> Value:
     """(n, h, w, c) -> (n, c, h, w) or (n, c, l)."""
     flat = y if rank == 4 else call.reshape(y, (y.shape[0], *y.shape[2:]), f"{call.result}.nlc")
     return call.transpose(flat, (0, rank - 1, *range(1, rank - 1)), f"{call.result}.nchw")
@@ -115,8 +117,8 @@ def _channels_first(call: Call, y: Value, rank: int) -> Value:
 def _sliding(call: Call, x: Value, kernel: Sequence[int]) -> Sliding:
     """The window of a convolution or pooling over ``x`` (n, c, spatial dimensions)."""
     rank = len(x.shape) - 2
-    stride, dilation = _pair(call, "strides", rank), _pair(call, "dilations", rank)
-    size, taps = _height_width(x.shape[2:], 1), _height_width(kernel, 1)
+    stride, dilation = pair(call, "strides", rank), pair(call, "dilations", rank)
+    size, taps = height_width(x.shape[2:], 1), height_width(kernel, 1)
     if min(taps) < 1:
         raise ModelFormatError(f"a kernel of {list(kernel)}", expected="positive sizes")
     before, after = _explicit_pads(call, size, taps, stride, dilation)
@@ -155,7 +157,7 @@ def _explicit_pads(
             expected="pads of 0 and more",
             hint="remove the cropping from the model",
         )
-    return _height_width(pads[:rank], 0), _height_width(pads[rank:], 0)
+    return height_width(pads[:rank], 0), height_width(pads[rank:], 0)
 
 
 def _ceil_mode_pads(
@@ -187,7 +189,7 @@ def _padded(call: Call, x: Value, sliding: Sliding) -> Value:
 def conv(call: Call) -> Value:
     """Convolution; with one group per input channel, a depthwise one."""
     x, w = call.value(0), call.array(1, "the weights")
-    rank = _spatial_rank(call, x)
+    rank = spatial_rank(call, x)
     groups = call.node.get_int("group", 1)
     _check_weights(call, x, w, groups)
     taps = w if rank == 2 else w[:, :, None]
@@ -198,14 +200,14 @@ def conv(call: Call) -> Value:
     order = (1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)
     y = call.emit(
         "depthwise_conv2d" if is_depthwise else "conv2d",
-        _padded(call, _channels_last(call, x), sliding),
+        _padded(call, channels_last(call, x), sliding),
         call.constant(call.node.inputs[1], taps.transpose(order)),
         None if bias is None else call.constant(call.node.inputs[2], bias),
         stride=sliding.stride,
         dilation=sliding.dilation,
         padding="VALID",
     )
-    return _channels_first(call, y, len(x.shape))
+    return channels_first(call, y, len(x.shape))
 
 
 def _check_weights(call: Call, x: Value, w: np.ndarray, groups: int) -> None:
@@ -228,8 +230,9 @@ def _kernel(call: Call, x: Value) -> tuple[int, ...]:
     return kernel
 
 
-def _pool_window(call: Call, x: Value) -> Sliding:
-    _spatial_rank(call, x)
+def pool_window(call: Call, x: Value) -> Sliding:
+    """The window of a pooling without dilation."""
+    spatial_rank(call, x)
     kernel = call.node.get_ints("kernel_shape", len(x.shape) - 2)
     if kernel is None:
         raise ModelFormatError("attribute 'kernel_shape' is missing")
@@ -243,7 +246,7 @@ def _pool_window(call: Call, x: Value) -> Sliding:
     return sliding
 
 
-def _pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: bool) -> Value:
+def pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: bool) -> Value:
     """A pooling, as padding VALID or SAME if either gives ONNX's outputs.
 
     Args:
@@ -254,7 +257,7 @@ def _pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: bo
         pad_with_zeros: whether a border of zeros gives ONNX's outputs too.
 
     """
-    y = _channels_last(call, x)
+    y = channels_last(call, x)
     kernel, stride = sliding.kernel, sliding.stride
     if not sliding.is_padded or pad_with_zeros:
         padded = _padded(call, y, sliding)
@@ -272,7 +275,7 @@ def _pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: bo
             expected="no padding, or as much on each side as keeps the window centred",
             hint="retrain with such a padding, or pool after a ReLU (max pooling)",
         )
-    return _channels_first(call, y, len(x.shape))
+    return channels_first(call, y, len(x.shape))
 
 
 def _is_nonnegative(call: Call, x: Value) -> bool:
@@ -291,15 +294,15 @@ def _is_nonnegative(call: Call, x: Value) -> bool:
 def max_pool(call: Call) -> Value:
     """Greatest element under a window; padding never wins."""
     x = call.value(0)
-    sliding = _pool_window(call, x)
+    sliding = pool_window(call, x)
     zeros = sliding.is_padded and not sliding.equals_same() and _is_nonnegative(call, x)
-    return _pool(call, "max_pool2d", x, sliding, pad_with_zeros=zeros)
+    return pool(call, "max_pool2d", x, sliding, pad_with_zeros=zeros)
 
 
 def average_pool(call: Call) -> Value:
     """Mean under a window; padding counts only with ``count_include_pad``."""
     x = call.value(0)
-    sliding = _pool_window(call, x)
+    sliding = pool_window(call, x)
     counts_pads = call.node.get_int("count_include_pad", 0) != 0
     if counts_pads and sliding.is_padded and call.node.get_int("ceil_mode", 0):
         raise UnsupportedError(
@@ -307,7 +310,7 @@ def average_pool(call: Call) -> Value:
             expected="ceil_mode 0, or count_include_pad 0",
             hint="retrain with ceil_mode 0",
         )
-    return _pool(call, "average_pool2d", x, sliding, pad_with_zeros=counts_pads)
+    return pool(call, "average_pool2d", x, sliding, pad_with_zeros=counts_pads)
 
 
 def global_average_pool(call: Call) -> Value:
@@ -319,6 +322,6 @@ def global_average_pool(call: Call) -> Value:
 def global_max_pool(call: Call) -> Value:
     """Greatest element over all spatial dimensions, which stay with size 1."""
     x = call.value(0)
-    _spatial_rank(call, x)
-    y = call.emit("max_pool2d", _channels_last(call, x), kernel=_height_width(x.shape[2:], 1))
-    return _channels_first(call, y, len(x.shape))
+    spatial_rank(call, x)
+    y = call.emit("max_pool2d", channels_last(call, x), kernel=height_width(x.shape[2:], 1))
+    return channels_first(call, y, len(x.shape))

@@ -19,10 +19,46 @@ CHANNEL_AXIS = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0}
 ACTIVATIONS = {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1"}
 """Ops that clamp -> the name of the same clamp fused into another op."""
 
-UNARY = frozenset({*ACTIVATIONS, "logistic", "tanh"})
+UNARY = frozenset(
+    {
+        *ACTIVATIONS,
+        "abs",
+        "ceil",
+        "cos",
+        "elu",
+        "exp",
+        "floor",
+        "gelu",
+        "hard_swish",
+        "leaky_relu",
+        "log",
+        "logistic",
+        "neg",
+        "relu_0_to_1",
+        "round",
+        "rsqrt",
+        "sign",
+        "sin",
+        "sqrt",
+        "square",
+        "tanh",
+    }
+)
 """Element-wise ops of one input."""
 
-BINARY = frozenset({"add", "sub", "mul", "minimum", "maximum"})
+BINARY = frozenset(
+    {
+        "add",
+        "div",
+        "maximum",
+        "minimum",
+        "mul",
+        "pow",
+        "prelu",
+        "squared_difference",
+        "sub",
+    }
+)
 """Element-wise ops of two inputs that broadcast."""
 
 

@@ -1,0 +1,138 @@
+"""``python -m tests.onnx_backend``: the share of ONNX's own node tests that tinyrt passes.
+
+In scope are the cases of one node, of ONNX's own domain, whose op has an importer and whose first
+input and all outputs are float32, of known and positive sizes. A converter of static graphs needs
+weights, shapes and indices as constants: first the case runs with all its float inputs open, then
+with all but the first one known. Results are those of the reference kernels.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.errors import TinyrtError
+from tinyrt.ops.evaluate import evaluate
+
+RTOL, ATOL = 1e-3, 1e-5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case; ``problem`` is empty where it passed."""
+
+    name: str
+    op: str
+    problem: str
+
+
+def node_cases() -> list[Any]:
+    """ONNX's node tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        return load_model_tests(kind="node")
+
+
+def out_of_scope(case: Any) -> str:
+    """Why a case is not counted, or nothing."""
+    nodes = case.model.graph.node
+    if len(nodes) != 1:
+        return "a function expanded into other nodes"
+    (node,) = nodes
+    if node.domain not in ("", "ai.onnx") or node.op_type not in IMPORTERS.keys() | SEVERAL.keys():
+        return f"op {node.op_type}"
+    inputs, outputs = case.data_sets[0]
+    arrays = [*inputs[:1], *outputs]
+    if not inputs or any(not isinstance(a, np.ndarray) or a.dtype != np.float32 for a in arrays):
+        return "not float32"
+    if any(np.size(a) == 0 for a in arrays):
+        return "an empty tensor"
+    return ""
+
+
+def bound(case: Any, open_inputs: int) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The case's model with all inputs but the first float ones known, and their data."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    inputs = dict(zip((i.name for i in model.graph.input), case.data_sets[0][0], strict=False))
+    floats = [n for n, a in inputs.items() if a.dtype == np.float32]
+    kept = set(floats[:open_inputs])
+    infos = [i for i in model.graph.input if i.name in kept]
+    del model.graph.input[:]
+    model.graph.input.extend(infos)
+    for name, array in inputs.items():
+        if name not in kept:
+            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return model, {name: inputs[name] for name in kept}
+
+
+def run_case(case: Any, folder: Path) -> str:
+    """The problem of the case, or nothing."""
+    problem = ""
+    for open_inputs in (len(case.data_sets[0][0]), 1):
+        model, feeds = bound(case, open_inputs)
+        path = folder / "case.onnx"
+        path.write_bytes(model.SerializeToString())
+        try:
+            graph = read_onnx(path)
+            found = evaluate(graph, feeds)
+        except TinyrtError as error:
+            problem = problem or error.problem
+            continue
+        return compare(list(found.values()), case.data_sets[0][1])
+    return problem
+
+
+def compare(found: list[Any], wanted: list[Any]) -> str:
+    """How the outputs differ, or nothing."""
+    for y, want in zip(found, wanted, strict=True):
+        if y.shape != want.shape:
+            return f"shape {y.shape} in place of {want.shape}"
+        if not np.allclose(y, want, rtol=RTOL, atol=ATOL, equal_nan=True):
+            return f"off by {np.nanmax(np.abs(y - want)):.3g}"
+    return ""
+
+
+def outcomes() -> tuple[list[Outcome], Counter[str]]:
+    """All cases in scope, and how many are out of it for which reason."""
+    results, excluded = [], Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        for case in node_cases():
+            reason = out_of_scope(case)
+            if reason:
+                excluded[reason] += 1
+                continue
+            problem = run_case(case, Path(folder))
+            results.append(Outcome(case.name, case.model.graph.node[0].op_type, problem))
+    return results, excluded
+
+
+def main() -> int:
+    """Print the failures, the exclusions and the share."""
+    results, excluded = outcomes()
+    failed = [r for r in results if r.problem]
+    for result in failed:
+        print(f"{result.name} ({result.op}): {result.problem}")
+    print(f"\nnot counted: {sum(excluded.values())}")
+    for reason, count in excluded.most_common():
+        print(f"  {count:4} {reason}")
+    passed = len(results) - len(failed)
+    print(f"\n{passed} of {len(results)} cases in scope pass: {passed / len(results):.1%}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,328 @@
+"""ONNX ops that only move elements, and resizing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_static import normal_axes
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import Value
+from tinyrt.ops.resize import ResizeAttrs, nearest_indices
+
+Importer = Callable[[Call], Value]
+
+
+def _sliced(
+    call: Call, x: Value, begin: Sequence[int], size: Sequence[int], step: Sequence[int], name: str
+) -> Value:
+    if tuple(size) == x.shape and set(step) <= {1}:
+        return x
+    return call.emit(
+        "slice", x, name=name, begin=tuple(begin), size=tuple(size), strides=tuple(step)
+    )
+
+
+def slice_(call: Call) -> Value:
+    """A part of some dimensions; bounds are attributes before opset 10, then inputs."""
+    x = call.value(0)
+    rank = len(x.shape)
+    if call.opset < 10:
+        starts, ends = call.node.get_ints("starts") or (), call.node.get_ints("ends") or ()
+        axes = call.node.get_ints("axes") or tuple(range(len(starts)))
+        steps: tuple[int, ...] = (1,) * len(starts)
+    else:
+        starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
+        axes = call.ints(3, "axes") if call.has(3) else tuple(range(len(starts)))
+        steps = call.ints(4, "steps") if call.has(4) else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ModelFormatError(
+            f"starts {list(starts)}, ends {list(ends)}, axes {list(axes)}, steps {list(steps)}",
+            expected="lists of one length, steps other than 0",
+        )
+    parts = [range(d) for d in x.shape]
+    for axis, start, end, step in zip(normal_axes(axes, rank), starts, ends, steps, strict=True):
+        parts[axis] = range(*slice(start, end, step).indices(x.shape[axis]))
+    if any(len(part) == 0 for part in parts):
+        raise UnsupportedError(
+            f"a slice of {x.type} without elements",
+            expected="at least one element in each dimension",
+            hint="remove the part of the model that works on nothing",
+        )
+    begin, size, strides = zip(*((p.start, len(p), p.step) for p in parts), strict=True)
+    return _sliced(call, x, begin, size, strides, "")
+
+
+def split(call: Call) -> list[Value]:
+    """Parts of one dimension, each a slice."""
+    x, count = call.value(0), len(call.node.outputs)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
+    sizes = call.node.get_ints("split") if call.opset < 13 else None
+    if call.opset >= 13 and call.has(1):
+        sizes = call.ints(1, "the sizes of the parts")
+    if sizes is None:
+        each = math.ceil(x.shape[axis] / count)
+        sizes = (*[each] * (count - 1), x.shape[axis] - each * (count - 1))
+    if len(sizes) != count or sum(sizes) != x.shape[axis] or min(sizes) < 1:
+        raise UnsupportedError(
+            f"parts of {list(sizes)} of dimension {axis} of {x.type}",
+            expected=f"{count} parts with at least one element, which make up the whole",
+            hint="export the model again with parts that fit",
+        )
+    parts, begin = [], 0
+    for output, size in zip(call.node.outputs, sizes, strict=True):
+        first, shape = [0] * len(x.shape), list(x.shape)
+        first[axis], shape[axis] = begin, size
+        parts.append(_sliced(call, x, first, shape, [1] * len(shape), output or call.result))
+        begin += size
+    return parts
+
+
+def _taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
+    """Elements along one dimension: as a slice where they are equally far apart."""
+    flat = [int(i) for i in indices.reshape(-1)]
+    steps = {b - a for a, b in pairwise(flat)}
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    if len(steps) > 1 or 0 in steps:
+        return call.emit(
+            "gather", x, name=name, axis=axis, indices=tuple(flat), shape=tuple(indices.shape)
+        )
+    begin, size, strides = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
+    begin[axis], size[axis], strides[axis] = flat[0], len(flat), steps.pop() if steps else 1
+    part = _sliced(call, x, begin, size, strides, name if size == list(shape) else f"{name}.part")
+    return call.reshape(part, shape, name)
+
+
+def gather(call: Call) -> Value:
+    """Elements of one dimension, picked by constant indices."""
+    x = call.value(0)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
+    indices = call.array(1, "which elements are gathered").astype(np.int64)
+    d = x.shape[axis]
+    if indices.size == 0 or indices.min() < -d or indices.max() >= d:
+        raise ModelFormatError(
+            f"indices into dimension {axis} of {x.type}", expected=f"{-d} to {d - 1}, at least one"
+        )
+    return _taken(call, x, axis, np.where(indices < 0, indices + d, indices), call.result)
+
+
+def expand(call: Call) -> Value:
+    """Broadcast to a shape, or to what both broadcast to."""
+    x, wanted = call.value(0), call.ints(1, "the shape")
+    try:
+        shape = np.broadcast_shapes(x.shape, wanted)
+    except ValueError as error:
+        raise ModelFormatError(f"{x.type} does not broadcast to {list(wanted)}") from error
+    return x if shape == x.shape else call.emit("broadcast_to", x, shape=shape)
+
+
+def tile(call: Call) -> Value:
+    """Side by side with itself along each dimension."""
+    return call.emit("tile", call.value(0), multiples=call.ints(1, "the repeats"))
+
+
+def _image(call: Call) -> tuple[Value, int]:
+    x, block = call.value(0), call.node.get_int("blocksize", 0)
+    if len(x.shape) != 4 or block < 1:
+        raise ModelFormatError(f"blocks of {block} of {x.type}", expected="(n, c, h, w)")
+    return x, block
+
+
+def depth_to_space(call: Call) -> Value:
+    """Channels to blocks of pixels; in mode CRD a channel's block lies together."""
+    x, b = _image(call)
+    if call.node.get_string("mode", "DCR") == "DCR":
+        last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
+        y = call.emit("depth_to_space", last, name=f"{call.result}.nhwc", block=b)
+        return call.transpose(y, (0, 3, 1, 2))
+    n, c, h, w = x.shape
+    blocks = call.reshape(x, (n, c // (b * b), b, b, h, w), f"{call.result}.blocks")
+    turned = call.transpose(blocks, (0, 1, 4, 2, 5, 3), f"{call.result}.turned")
+    return call.reshape(turned, (n, c // (b * b), h * b, w * b))
+
+
+def space_to_depth(call: Call) -> Value:
+    """Blocks of pixels to channels; in mode CRD a channel's block lies together."""
+    x, b = _image(call)
+    if call.node.get_string("mode", "DCR") == "CRD":
+        n, c, h, w = x.shape
+        pixels = call.reshape(x, (n, c, h // b, b, w // b, b), f"{call.result}.pixels")
+        turned = call.transpose(pixels, (0, 1, 3, 5, 2, 4), f"{call.result}.turned")
+        return call.reshape(turned, (n, c * b * b, h // b, w // b))
+    last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
+    y = call.emit("space_to_depth", last, name=f"{call.result}.nhwc", block=b)
+    return call.transpose(y, (0, 3, 1, 2))
+
+
+def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
+    """The output's size and scale along every dimension."""
+    rank = len(x.shape)
+    chosen = call.node.get_ints("axes")
+    axes = tuple(range(rank)) if chosen is None else normal_axes(chosen, rank)
+    sizes, scales = list(x.shape), [1.0] * rank
+    at = 1 if call.opset < 11 else 2
+    if call.node.op == "Upsample" and call.opset < 9:
+        given: Sequence[float] = call.node.get_floats("scales") or ()
+    elif call.has(3):
+        given = []
+        for axis, size in zip(axes, call.ints(3, "the sizes"), strict=True):
+            sizes[axis], scales[axis] = size, size / x.shape[axis]
+    else:
+        given = [float(s) for s in call.array(at, "the scales").reshape(-1)]
+    if given and len(given) != len(axes):
+        raise ModelFormatError(f"{len(given)} scales for {len(axes)} dimensions")
+    for axis, scale in zip(axes, given, strict=False):
+        sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
+    if min(sizes) < 1:
+        raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
+    return sizes, scales
+
+
+def _positions(mode: str, n: int, out: int, scale: float) -> NDArray[np.float64]:
+    """Where in the input each output lies.
+
+    Raises:
+        UnsupportedError: the coordinate mode is none that is computed here.
+
+    """
+    i = np.arange(out, dtype=np.float64)
+    if mode == "asymmetric":
+        return i / scale
+    if mode == "align_corners":
+        return i * ((n - 1) / (out - 1)) if out > 1 else i * 0
+    if mode == "pytorch_half_pixel":
+        return (i + 0.5) / scale - 0.5 if out > 1 else i * 0
+    if mode == "half_pixel":
+        return (i + 0.5) / scale - 0.5
+    if mode == "half_pixel_symmetric":
+        offset = n / 2 * (1 - out / (scale * n))
+        return offset + (i + 0.5) / scale - 0.5
+    raise UnsupportedError(
+        f"Resize with coordinates '{mode}'",
+        expected="asymmetric, align_corners or half_pixel",
+        hint="export the model with another coordinate_transformation_mode",
+    )
+
+
+ROUND: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+}
+
+
+def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: str) -> Value:
+    """TFLite's op where it picks the same elements, else a gather along each dimension."""
+    rounding = ROUND[call.node.get_string("nearest_mode", "round_prefer_floor")]
+    if call.opset < 11 or call.node.op == "Upsample":
+        rounding = np.floor
+    picked = [
+        np.clip(rounding(_positions(mode, n, out, s)), 0, n - 1).astype(np.int64)
+        for n, out, s in zip(x.shape, sizes, scales, strict=True)
+    ]
+    moved = [i for i, p in enumerate(picked) if not np.array_equal(p, np.arange(x.shape[i]))]
+    attrs = _tflite_nearest(x, sizes, picked) if set(moved) <= {2, 3} and moved else None
+    if attrs is not None:
+        last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
+        name = f"{call.result}.nhwc"
+        y = call.emit(
+            "resize_nearest_neighbor",
+            last,
+            name=name,
+            size=attrs.size,
+            align_corners=attrs.align_corners,
+            half_pixel_centers=attrs.half_pixel_centers,
+        )
+        return call.transpose(y, (0, 3, 1, 2))
+    for axis in moved:
+        name = call.result if axis == moved[-1] else f"{call.result}.axis{axis}"
+        x = _taken(call, x, axis, picked[axis], name)
+    return x
+
+
+def _tflite_nearest(
+    x: Value, sizes: list[int], picked: list[NDArray[np.int64]]
+) -> ResizeAttrs | None:
+    if len(x.shape) != 4:
+        return None
+    for corners, halves in ((False, False), (False, True), (True, False)):
+        attrs = ResizeAttrs((sizes[2], sizes[3]), corners, halves)
+        if all(
+            np.array_equal(nearest_indices(attrs, x.shape[i], sizes[i]), picked[i]) for i in (2, 3)
+        ):
+            return attrs
+    return None
+
+
+def _linear(call: Call, x: Value, sizes: list[int], scales: list[float], mode: str) -> Value:
+    exact = all(s * n == out for s, n, out in zip(scales, x.shape, sizes, strict=True))
+    halves = mode == "half_pixel" or (mode == "pytorch_half_pixel" and min(sizes[2:]) > 1)
+    fits = halves or mode == "align_corners" or mode == "asymmetric"
+    if len(x.shape) != 4 or tuple(sizes[:2]) != x.shape[:2] or not fits:
+        raise UnsupportedError(
+            f"linear Resize of {x.type} to {sizes} with coordinates '{mode}'",
+            expected="another height and width of (n, c, h, w), "
+            "asymmetric, align_corners or half_pixel",
+            hint="export the model with another coordinate_transformation_mode",
+        )
+    if not exact:
+        raise UnsupportedError(
+            f"linear Resize by {scales[2:]} of {x.type}",
+            expected="scales that give whole sizes",
+            hint="give sizes in place of scales",
+        )
+    last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
+    y = call.emit(
+        "resize_bilinear",
+        last,
+        name=f"{call.result}.nhwc",
+        size=(sizes[2], sizes[3]),
+        align_corners=mode == "align_corners",
+        half_pixel_centers=halves,
+    )
+    return call.transpose(y, (0, 3, 1, 2))
+
+
+def resize(call: Call) -> Value:
+    """Images of another size: the nearest pixel, or a mean of the four around."""
+    x, node = call.value(0), call.node
+    old = node.op == "Upsample" or call.opset < 11
+    mode = "asymmetric" if old else node.get_string("coordinate_transformation_mode", "half_pixel")
+    kind = node.get_string("mode", "nearest")
+    others = {
+        "antialias": node.get_int("antialias", 0) != 0,
+        "exclude_outside": node.get_int("exclude_outside", 0) != 0,
+        "keep_aspect_ratio_policy": node.get_string("keep_aspect_ratio_policy", "stretch")
+        != "stretch",
+        f"mode '{kind}'": kind not in ("nearest", "linear", "bilinear"),
+    }
+    refused = [name for name, found in others.items() if found]
+    if refused:
+        raise UnsupportedError(
+            f"Resize with {', '.join(refused)}",
+            expected="mode nearest or linear, without them",
+            hint="resize the input outside the model, or retrain with another mode",
+        )
+    sizes, scales = _targets(call, x)
+    if kind == "nearest":
+        return _nearest(call, x, sizes, scales, mode)
+    return _linear(call, x, sizes, scales, mode)
+
+
+MOVE: dict[str, Importer] = {
+    "DepthToSpace": depth_to_space,
+    "Expand": expand,
+    "Gather": gather,
+    "Resize": resize,
+    "Slice": slice_,
+    "SpaceToDepth": space_to_depth,
+    "Tile": tile,
+    "Upsample": resize,
+}
+"""ONNX op type -> its importer."""

@@ -1,0 +1,147 @@
+"""ONNX's transposed convolution, and pooling by a norm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_pointwise import scalar
+from tinyrt.convert.onnx_proto import Array
+from tinyrt.convert.onnx_window import (
+    channels_first,
+    channels_last,
+    height_width,
+    pair,
+    pool,
+    pool_window,
+    spatial_rank,
+)
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import Value
+from tinyrt.ops.window import Pair
+
+
+def conv_transpose(call: Call) -> Value:
+    """Transposed convolution without padding, of which pads are cut off.
+
+    Dilation spreads the kernel with zeros; groups become zeros of a full kernel.
+    """
+    x, w = call.value(0), call.array(1, "the weights")
+    rank = spatial_rank(call, x)
+    kernel = _spread(call, _full(call, x, w), rank)
+    stride = pair(call, "strides", rank)
+    taps = kernel.shape[2], kernel.shape[3]
+    size = height_width(x.shape[2:], 1)
+    whole = tuple((n - 1) * s + k for n, s, k in zip(size, stride, taps, strict=True))
+    before, out = _kept(call, whole, size, stride, rank)
+    extra = [max(b + o - n, 0) for b, o, n in zip(before, out, whole, strict=True)]
+    bias = call.optional_array(2, "the bias")
+    y = call.emit(
+        "transpose_conv",
+        channels_last(call, x),
+        # (c_in, c_out, kh, kw) -> (c_out, kh, kw, c_in)
+        call.constant(call.node.inputs[1], kernel.transpose(1, 2, 3, 0)),
+        name=f"{call.result}.whole",
+        size=whole,
+        stride=stride,
+        padding="VALID",
+    )
+    if any(extra):
+        border = ((0, 0), (0, extra[0]), (0, extra[1]), (0, 0))
+        y = call.emit("pad", y, name=f"{call.result}.padded", paddings=border)
+    if y.shape[1:3] != out:
+        y = call.emit(
+            "slice",
+            y,
+            name=f"{call.result}.cut",
+            begin=(0, *before, 0),
+            size=(y.shape[0], *out, y.shape[3]),
+            strides=(1, 1, 1, 1),
+        )
+    if bias is not None:
+        shift = call.constant(call.node.inputs[2], bias)
+        y = call.emit("add", y, shift, name=f"{call.result}.biased")
+    return channels_first(call, y, len(x.shape))
+
+
+def _full(call: Call, x: Value, w: Array) -> Array:
+    """Weights (c_in, c_out, kernel...) of one group."""
+    groups = call.node.get_int("group", 1)
+    fits = w.ndim == len(x.shape) and 0 not in w.shape and groups >= 1
+    if not fits or w.shape[0] != x.shape[1] or w.shape[0] % groups:
+        raise ModelFormatError(
+            f"weights {list(w.shape)} with {groups} groups",
+            tensor=x.describe(),
+            expected="weights (input channels, c_out / groups, kernel...)",
+        )
+    if groups == 1:
+        return w
+    ins, outs = w.shape[0] // groups, w.shape[1]
+    full = np.zeros((w.shape[0], outs * groups, *w.shape[2:]), w.dtype)
+    for g in range(groups):
+        rows = slice(g * ins, (g + 1) * ins)
+        full[rows, g * outs : (g + 1) * outs] = w[rows]
+    return full
+
+
+def _spread(call: Call, w: Array, rank: int) -> Array:
+    """Weights (c_in, c_out, kh, kw) with zeros between dilated taps."""
+    taps = w if rank == 2 else w[:, :, None]
+    dilation = pair(call, "dilations", rank)
+    if dilation == (1, 1):
+        return taps
+    extent = [(k - 1) * d + 1 for k, d in zip(taps.shape[2:], dilation, strict=True)]
+    spread = np.zeros((*taps.shape[:2], *extent), taps.dtype)
+    spread[:, :, :: dilation[0], :: dilation[1]] = taps
+    return spread
+
+
+def _kept(
+    call: Call, whole: tuple[int, ...], size: Pair, stride: Pair, rank: int
+) -> tuple[Pair, Pair]:
+    """Where the output begins in the whole result, and its height and width."""
+    node = call.node
+    more = height_width(node.get_ints("output_padding", rank) or (0,) * rank, 0)
+    pads = node.get_ints("pads", 2 * rank) or (0,) * (2 * rank)
+    before, after = height_width(pads[:rank], 0), height_width(pads[rank:], 0)
+    given = node.get_ints("output_shape")
+    mode = node.get_string("auto_pad", "NOTSET")
+    if given is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
+        same = (size[0] * stride[0], size[1] * stride[1])
+        wanted = height_width(given[-rank:], 1) if given is not None else same
+        total = [w + m - o for w, m, o in zip(whole, more, wanted, strict=True)]
+        if min(total) < 0:
+            raise UnsupportedError(
+                f"an output of {list(wanted)} from {list(whole)}",
+                expected="an output_shape that the layer reaches",
+                hint="correct the layer's output_shape",
+            )
+        upper = mode == "SAME_UPPER" or mode == "NOTSET"
+        first = [t // 2 if upper else t - t // 2 for t in total]
+        return (first[0], first[1]), wanted
+    out = [w - b - a + m for w, b, a, m in zip(whole, before, after, more, strict=True)]
+    if min(*before, *after) < 0 or min(out) < 1:
+        raise UnsupportedError(
+            f"pads {list(pads)}",
+            expected="pads that leave some output",
+            hint="correct the layer's pads",
+        )
+    return before, (out[0], out[1])
+
+
+def lp_pool(call: Call) -> Value:
+    """``(sum |x|**p) ** (1/p)`` under a window."""
+    x, p, r = call.value(0), call.node.get_int("p", 2), call.result
+    sliding = pool_window(call, x)
+    if p == 2:
+        powered = call.emit("mul", x, x, name=f"{r}.square")
+    else:
+        powered = call.emit("abs", x, name=f"{r}.abs")
+        exponent = scalar(call, "p", p)
+        powered = powered if p == 1 else call.emit("pow", powered, exponent, name=f"{r}.power")
+    means = pool(call, "average_pool2d", powered, sliding, pad_with_zeros=True)
+    count = scalar(call, "count", float(np.prod(sliding.kernel)))
+    total = call.emit("mul", means, count, name="" if p == 1 else f"{r}.total")
+    if p == 1:
+        return total
+    return call.emit("sqrt", total) if p == 2 else call.emit("pow", total, scalar(call, "q", 1 / p))
