@@ -38,6 +38,7 @@ def _error(x, found):
     return np.mean((np.clip(np.rint(x / step) * step, found.low, found.high) - x) ** 2)
 
 
+@settings(deadline=None)
 @given(arrays(np.float32, array_shapes(max_dims=2, max_side=30), elements=VALUES), st.data())
 def test_a_histogram_depends_on_the_values_alone(x, data):
     whole, parts = Histogram(), Histogram()
@@ -52,7 +53,7 @@ def test_a_histogram_depends_on_the_values_alone(x, data):
     assert len(whole.counts) == BINS
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(SINGLE), arrays(np.float32, (6, 20), elements=st.floats(-99, 99, width=32)))
 def test_every_range_lies_within_the_values_whatever_the_batches(calibrator, x):
     whole = _range(calibrator, x)

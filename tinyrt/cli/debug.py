@@ -15,7 +15,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar
 from tinyrt.quantize.debug import DebugReport, LayerReport
 
-SHOWN_NAME = 20
+SHOWN_NAME = 18
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead")
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
 

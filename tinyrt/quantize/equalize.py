@@ -18,6 +18,9 @@ from tinyrt.quantize.layers import input_channels, is_padded, per_output, weight
 Array = NDArray[Any]
 Vector = NDArray[np.float64]
 
+MOST_ROWS = 4096
+BEYOND = 0.25
+"""Of what half of the samples cut off, the part that all of them still do, about."""
 EXPONENTS = np.linspace(0, 1, 11)
 DEAD = 0.05
 """Range, relative to the widest, that a channel is credited with if it never left zero."""
@@ -60,7 +63,9 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
     """The map of least predicted noise at the consumers."""
     rows = {name: activations[name].reshape(-1, space.channels) for name in space.tensors}
     shift = _shift(space, rows)
-    stats = [(r.min(axis=0) - shift, r.max(axis=0) - shift) for r in rows.values()]
+    # Ranges are found on one half of the samples, what they would cut off on the other.
+    halves = [_halves(activations[name], shift) for name in space.tensors]
+    stats = [(seen.min(axis=0), seen.max(axis=0)) for seen, _ in halves]
     squares = {name: ((r - shift) ** 2).mean(axis=0, dtype=np.float64) for name, r in rows.items()}
     outputs = {n.output.name: activations[n.output.name] for n in space.consumers}
     power = {name: float((y.astype(np.float64) ** 2).mean()) for name, y in outputs.items()}
@@ -69,6 +74,8 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
         """Noise power at the consumers' outputs over their signal power, summed."""
         steps = [((high / scale).max() - (low / scale).min()) / 255 for low, high in stats]
         own = scale**2 * sum(float(step) ** 2 for step in steps) / 12
+        for (low, high), (_, unseen) in zip(stats, halves, strict=True):
+            own = own + BEYOND * _cut_off(unseen / scale, low / scale, high / scale) * scale**2
         total = 0.0
         for node in space.consumers:
             signal = power[node.output.name] or 1.0
@@ -77,6 +84,19 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
 
     scale = min(_proposals(space, stats), key=noise)
     return ChannelMap(scale, shift)
+
+
+def _halves(x: Array, shift: Vector) -> tuple[Array, Array]:
+    """Rows of channels of every other sample, and at most ``MOST_ROWS`` of those between."""
+    between = x[1::2] if len(x) > 1 else x
+    seen, unseen = (part.reshape(-1, x.shape[-1]) - shift for part in (x[::2], between))
+    return seen, unseen[:: -(-len(unseen) // MOST_ROWS)]
+
+
+def _cut_off(x: Array, low: Vector, high: Vector) -> Vector:
+    """Mean squared distance of each channel's values from the range of all channels."""
+    clipped = np.clip(x, min(low.min(), 0.0), max(high.max(), 0.0))
+    return np.asarray(((x - clipped) ** 2).mean(axis=0))
 
 
 def _consumer_noise(
