@@ -12,7 +12,10 @@ from tinyrt.ir.types import DType, TensorType
 
 
 class Stage(Enum):
-    """FLOAT: float32 activations, and what is compared and chosen by. INT8: quantised ones. PLANNED: any, each with a place."""
+    """FLOAT: float32 activations, and what is compared and chosen by. INT8: quantised ones.
+
+    PLANNED: any, each with a place in the arena.
+    """
 
     FLOAT = "float"
     INT8 = "int8"
