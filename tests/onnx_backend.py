@@ -90,7 +90,7 @@ def run_case(case: Any, folder: Path) -> str:
             graph = read_onnx(path)
             found = evaluate(graph, feeds)
         except TinyrtError as error:
-            problem = problem or error.problem
+            problem = error.problem
             continue
         return compare(list(found.values()), case.data_sets[0][1])
     return problem
