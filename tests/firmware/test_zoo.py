@@ -34,8 +34,6 @@ def test_device_answers_what_is_golden(zoo, tmp_path, name):
     assert report.ram.arena == plan_memory(graph, InstructionSet.DSP).arena_bytes
     assert report.ram.static == 0
     assert 0 < report.ram.stack < 512
-    constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
-    assert report.flash.weights <= constants + 64 * len(graph.nodes)
 
 
 @pytest.mark.parametrize(
