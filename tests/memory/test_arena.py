@@ -36,7 +36,7 @@ def buffer_lists(draw, most=24):
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(buffer_lists())
 def test_live_buffers_never_overlap(found):
     problem = Problem(found, {})

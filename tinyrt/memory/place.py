@@ -15,7 +15,7 @@ ALIGNMENT = 4
 RESTARTS = 400
 """Random orders that are tried before the exact search."""
 
-SEARCH_STEPS = 60_000
+SEARCH_STEPS = 20_000
 """Placements that the exact search may try; a bound on work, not on time, for repeatability."""
 
 MOST_SEARCHED = 200
