@@ -16,11 +16,11 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import InstructionSet
 
 ARENA_BYTES = {
-    "resnet8": 49_872,
-    "dscnn_kws": 17_344,
-    "mobilenet_vww": 55_328,
-    "autoencoder_ad": 2_048,
-    "streaming_wakeword": 6_728,
+    "resnet8": 34_512,
+    "dscnn_kws": 9_344,
+    "mobilenet_vww": 39_216,
+    "autoencoder_ad": 1_920,
+    "streaming_wakeword": 3_840,
 }
 """Activations and the scratch memory of the kernels for DSP cores."""
 

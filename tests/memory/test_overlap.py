@@ -8,29 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder
-from tinyrt import ops
 from tinyrt.errors import VerifyError
+from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
-from tinyrt.memory.overlap import leads_of
+from tinyrt.memory.overlap import lead_of
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pool import Pool2dAttrs, window_of
-from tinyrt.ops.sweep import Step, Sweep, rows_of
-
-
-@pytest.fixture
-def swept_pools(monkeypatch):
-    """Poolings that may overlap their input row by row, either way."""
-    rows = rows_of(lambda node: window_of(node.attrs, node.input(0).shape))
-    monkeypatch.setitem(ops.OPS, "max_pool2d", replace(ops.OPS["max_pool2d"], sweep=rows))
+from tinyrt.ops.sweep import Step, columns, loaded_lines, windows
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):
-    """A chain of max poolings: (kernel, stride, padding) each."""
+    """A chain of int8 max poolings: (kernel, stride, padding) each."""
     b = Builder(shape)
     x = "x"
     for kernel, stride, padding in layers:
         x = b.op("max_pool2d", (x,), Pool2dAttrs((kernel,) * 2, (stride,) * 2, padding))
-    return b.graph(x)
+    graph = b.graph(x)
+    q = QParams((0.1,), 0)
+    values = {n: replace(v, dtype=DType.INT8, q=q) for n, v in graph.values.items()}
+    return replace(graph, values=values)
 
 
 def _bytes(graph):
@@ -59,19 +56,31 @@ def test_a_repeated_input_is_never_overwritten():
     assert plan.arena_bytes == (64 + 8) * 4
 
 
-def test_a_window_keeps_the_rows_that_are_still_read(swept_pools):
+def test_a_window_keeps_the_rows_that_are_still_read():
     graph = _pools((3, 1, "SAME"))
-    row = 6 * 4 * 4
+    row = 6 * 4
     # Row oy reads rows oy - 1 to oy + 1: the output may begin two rows before the input.
     assert plan_memory(graph).arena_bytes == 12 * row + 2 * row
 
 
-def test_a_chain_sweeps_to_and_fro(swept_pools):
-    graph = _pools(*[(3, 1, "SAME")] * 6)
-    plan = plan_memory(graph)
-    row = 6 * 4 * 4
-    assert plan.arena_bytes == plan.lower_bound == 14 * row
-    assert 0 < len(plan.backward) < 6
+def test_lines_that_are_copied_first_let_the_output_begin_where_the_input_does():
+    graph = _pools((3, 1, "SAME"))
+    (node,) = graph.bound()
+    window = window_of(node.attrs, node.input(0).shape)
+    row = 6 * 4
+    assert lead_of(windows(node, window), 0) == 2 * row
+    assert lead_of(loaded_lines(node, window), 0) == 0
+
+
+def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead():
+    b = Builder((1, 4, 4, 8))
+    narrow = b.op("mean", ("x",), MeanAttrs((3,), keep_dims=True))
+    (node,) = b.graph(narrow).bound()
+    assert lead_of(columns(node, rows=16, at_once=2), 0) == 0
+    x, y = node.input(0), node.output
+    widening = replace(node, inputs=(y,), outputs=(x,))
+    last_pair = x.nbytes - y.nbytes * 14 // 16
+    assert lead_of(columns(widening, rows=16, at_once=2), 0) <= last_pair
 
 
 LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just("SAME"))
@@ -80,29 +89,22 @@ LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LAYERS, min_size=1, max_size=6))
 def test_plans_pass_the_replay_and_are_never_worse(layers):
-    with pytest.MonkeyPatch.context() as patch:
-        rows = rows_of(lambda node: window_of(node.attrs, node.input(0).shape))
-        patch.setitem(ops.OPS, "max_pool2d", replace(ops.OPS["max_pool2d"], sweep=rows))
-        graph = _pools(*layers)
-        overlapping = plan_memory(graph)  # replays the plan
-        apart = plan_memory(graph, overlap=False)
-        assert overlapping.lower_bound <= overlapping.arena_bytes <= apart.arena_bytes
-        assert overlapping.arena_bytes >= max(_bytes(graph))
+    graph = _pools(*layers)
+    overlapping = plan_memory(graph)  # replays the plan
+    apart = plan_memory(graph, overlap=False)
+    assert overlapping.lower_bound <= overlapping.arena_bytes <= apart.arena_bytes
+    assert overlapping.arena_bytes >= max(_bytes(graph))
 
 
-def test_the_replay_finds_one_row_too_few(swept_pools):
+def test_the_replay_finds_one_row_too_few():
     graph = _pools((3, 1, "SAME"))
     plan = plan_memory(graph)
     (output,) = graph.outputs
-    row = 6 * 4 * 4
-    distance = plan.offsets[output] - plan.offsets["x"]
-    assert abs(distance) == 2 * row
-    closer = plan.offsets | {output: plan.offsets["x"] + distance // 2}
+    row = 6 * 4
+    assert plan.offsets["x"] - plan.offsets[output] == 2 * row
+    closer = plan.offsets | {"x": plan.offsets["x"] - row}
     with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, closer, plan.arena_bytes, backward=plan.backward)
-    other_way = {0} - plan.backward
-    with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, plan.offsets, plan.arena_bytes, backward=other_way)
+        check_plan(graph, closer, plan.arena_bytes)
 
 
 @settings(max_examples=200, deadline=None)
@@ -118,14 +120,9 @@ def test_distances_are_the_least_that_are_safe(seed):
         low = int(rng.integers(0, size))
         read = (low, int(rng.integers(low, size)) + 1)
         steps.append(Step((read,), (int(start), int(stop)), bool(rng.integers(2))))
-    sweep = Sweep(tuple(steps), reversible=True)
-    found = leads_of(sweep, 0)
-    for distance in range(-size, size + 1):
-        forwards = _safe(sweep.steps, distance)
-        backwards = _safe(sweep.steps[::-1], distance)
-        if found.allows(distance):
-            assert backwards if found.is_backward(distance) else forwards
-    assert _safe(sweep.steps, -found.before)
+    lead = lead_of(tuple(steps), 0)
+    for distance in range(-2 * size, -lead + 1):
+        assert _safe(steps, distance)
 
 
 def _safe(steps, distance):

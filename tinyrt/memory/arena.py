@@ -8,7 +8,7 @@ from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
-from tinyrt.memory.overlap import pairs
+from tinyrt.memory.overlap import leads
 from tinyrt.memory.place import Problem, place
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
@@ -23,7 +23,6 @@ class ArenaPlan:
         arena_bytes: size of the arena.
         lower_bound: bytes that no placement of these buffers can do without.
         buffers: what was placed.
-        backward: indices of the nodes whose kernels must sweep from back to front.
 
     """
 
@@ -31,7 +30,6 @@ class ArenaPlan:
     arena_bytes: int
     lower_bound: int
     buffers: tuple[Buffer, ...]
-    backward: frozenset[int] = frozenset()
 
     def scratch_offset(self, index: int) -> int:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
@@ -97,21 +95,11 @@ def plan_memory(
 
     """
     found = buffers(graph, isa)
-    problem = Problem(found, pairs(graph, found, isa) if overlap else {})
+    problem = Problem(found, leads(graph, found, isa) if overlap else {})
     at = place(problem)
     offsets = {name: offset for b, offset in zip(found, at, strict=True) for name in b.names}
     size = problem.size(dict(enumerate(at)))
-    backward = _backward(problem, at)
-    plan = ArenaPlan(offsets, size, problem.lower_bound(), tuple(found), backward)
+    plan = ArenaPlan(offsets, size, problem.lower_bound(), tuple(found))
     verify(graph, Stage.PLANNED, placed=offsets)
-    check_plan(graph, offsets, plan.arena_bytes, isa, backward)
+    check_plan(graph, offsets, plan.arena_bytes, isa)
     return plan
-
-
-def _backward(problem: Problem, at: list[int]) -> frozenset[int]:
-    """The nodes whose output and input overlap at a distance that only a backward sweep allows."""
-    return frozenset(
-        leads.node
-        for (y, x), leads in problem.pairs.items()
-        if at[y] - at[x] < problem.buffers[x].nbytes and leads.is_backward(at[y] - at[x])
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,7 +21,6 @@ def check_plan(
     offsets: Mapping[str, int],
     arena_bytes: int,
     isa: InstructionSet = InstructionSet.SCALAR,
-    backward: Collection[int] = (),
 ) -> None:
     """Replay the graph's writes and reads on an arena that records who wrote each byte.
 
@@ -33,7 +32,6 @@ def check_plan(
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
         isa: whose scratch memory counts.
-        backward: indices of the nodes that sweep from back to front.
 
     Raises:
         VerifyError: a tensor lies outside the arena, or was overwritten before its last reader.
@@ -49,7 +47,7 @@ def check_plan(
         if _is_view(node, offsets):
             replay.share(node.input(0), node.output)
         else:
-            steps = _steps(node, isa, node.index in backward)
+            steps = _steps(node, isa)
             replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
@@ -121,13 +119,11 @@ class _Replay:
         return slice(start, stop)
 
 
-def _steps(node: BoundNode, isa: InstructionSet, backward: bool) -> tuple[Step, ...]:
+def _steps(node: BoundNode, isa: InstructionSet) -> tuple[Step, ...]:
     """The op's own sweep, or one step that reads and writes everything in any order."""
     sweep = OPS[node.op].sweep(node, isa)
     if sweep is not None:
-        if backward and not sweep.reversible:
-            raise VerifyError("the op's kernel cannot sweep backwards", op=node.describe())
-        return sweep.steps[::-1] if backward else sweep.steps
+        return sweep
     reads = tuple(
         (0, v.nbytes) if v is not None and not v.is_constant else None for v in node.inputs
     )

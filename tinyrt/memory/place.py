@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tinyrt.memory.lifetimes import Buffer
-from tinyrt.memory.overlap import Pairs
+from tinyrt.memory.overlap import Leads
 
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
@@ -37,13 +37,13 @@ class Problem:
 
     Attributes:
         buffers: what to place.
-        pairs: those that may overlap, see ``overlap``.
+        leads: pairs that may overlap, see ``overlap``.
         clashes: for each buffer, the others that are alive with it.
 
     """
 
     buffers: Sequence[Buffer]
-    pairs: Pairs
+    leads: Leads
     clashes: list[list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,20 +55,12 @@ class Problem:
 
     def forbidden(self, i: int, j: int, at_j: int) -> tuple[int, int]:
         """Offsets (exclusive) at which buffer ``i`` must not begin if ``j`` lies at ``at_j``."""
-        low, high = -self.buffers[i].nbytes, self.buffers[j].nbytes
-        if (i, j) in self.pairs:
-            low, high = self._relaxed(i, j)
-        elif (j, i) in self.pairs:
-            before, after = self._relaxed(j, i)
-            low, high = -after, -before
-        return at_j + low, at_j + high
-
-    def _relaxed(self, y: int, x: int) -> tuple[int, int]:
-        """Distances (exclusive) at which output ``y`` must not begin from input ``x``."""
-        leads = self.pairs[y, x]
-        low, high = -self.buffers[y].nbytes, self.buffers[x].nbytes
-        after = high if leads.after is None else leads.after
-        return max(low, -leads.before), min(high, after)
+        low, high = at_j - self.buffers[i].nbytes, at_j + self.buffers[j].nbytes
+        if (i, j) in self.leads:
+            low = max(low, at_j - self.leads[i, j])
+        elif (j, i) in self.leads:
+            high = min(high, at_j + self.leads[j, i])
+        return low, high
 
     def lowest(self, i: int, at: dict[int, int], least: int = 0) -> int:
         """The lowest offset from ``least`` on at which buffer ``i`` fits beside those placed."""
@@ -95,16 +87,14 @@ class Problem:
         for step in {b.first for b in self.buffers}:
             alive = [i for i, b in enumerate(self.buffers) if b.first <= step <= b.last]
             total = sum(self.buffers[i].nbytes for i in alive)
-            shared = [self._shared(y, x) for (y, x) in self.pairs if self.buffers[y].first == step]
+            shared = [self._shared(y, x) for (y, x) in self.leads if self.buffers[y].first == step]
             bound = max(bound, total - max(shared, default=0))
         return align(bound)
 
     def _shared(self, y: int, x: int) -> int:
         """Bytes that output ``y`` and input ``x`` can have in common."""
         y_bytes, x_bytes = self.buffers[y].nbytes, self.buffers[x].nbytes
-        low, high = self._relaxed(y, x)
-        least = min(max(y_bytes, x_bytes - low), max(x_bytes, high + y_bytes))
-        return y_bytes + x_bytes - least
+        return y_bytes + x_bytes - max(y_bytes, min(self.leads[y, x], y_bytes) + x_bytes)
 
 
 def place(problem: Problem) -> list[int]:
@@ -137,7 +127,7 @@ def _orders(problem: Problem) -> list[list[int]]:
     found = problem.buffers
     indices = list(range(len(found)))
     orders = [sorted(indices, key=lambda i: (key(found[i]), i)) for key in _ORDERS]
-    if problem.pairs and len(found) <= MOST_SEARCHED:
+    if problem.leads and len(found) <= MOST_SEARCHED:
         shuffle = random.Random(0)
         for _ in range(RESTARTS):
             order = list(orders[shuffle.randrange(len(_ORDERS))])

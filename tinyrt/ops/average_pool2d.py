@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, window_of
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, sweep, window_of
 from tinyrt.ops.spec import Array, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -80,5 +80,6 @@ AVERAGE_POOL2D = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
 )

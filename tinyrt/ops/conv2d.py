@@ -13,13 +13,29 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
-from tinyrt.ops.blocks import convolution_block, convolution_scratch, emit_convolution
+from tinyrt.ops.blocks import (
+    COLUMNS,
+    convolution_block,
+    convolution_scratch,
+    emit_convolution,
+    is_pointwise,
+)
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    InstructionSet,
+    OpSpec,
+    Quant,
+    is_integer,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.sweep import Sweep, columns, windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -136,6 +152,17 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_conv2d_s8", node, p, c, fields, channel_axis=0)
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+    """Pixels or rows from the front; with vectors, column by column."""
+    if not is_integer(node) or isa is InstructionSet.MVE:
+        return None
+    p = prepare_s8(node)
+    block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
+    if block is not None and is_pointwise(p.window):
+        return columns(node, node.output.size // node.output.shape[3], COLUMNS)
+    return windows(node, p.window)
+
+
 CONV2D = OpSpec(
     name="conv2d",
     attrs=Conv2dAttrs,
@@ -148,5 +175,6 @@ CONV2D = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     scratch_bytes=scratch_bytes,
+    sweep=sweep,
     emit_c=emit_c,
 )

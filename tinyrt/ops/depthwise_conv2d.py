@@ -18,7 +18,17 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    InstructionSet,
+    OpSpec,
+    Quant,
+    is_integer,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.sweep import Sweep, loaded_lines, windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -187,6 +197,17 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_depthwise_conv2d_s8", node, p, c, fields, channel_axis=3)
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+    """Rows from the front, from copied lines where there are any; with vectors, by channels."""
+    if not is_integer(node) or isa is InstructionSet.MVE:
+        return None
+    p = prepare_s8(node)
+    block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
+    if block is not None and block.line_bytes:
+        return loaded_lines(node, p.window)
+    return windows(node, p.window)
+
+
 DEPTHWISE_CONV2D = OpSpec(
     name="depthwise_conv2d",
     attrs=DepthwiseConv2dAttrs,
@@ -200,5 +221,6 @@ DEPTHWISE_CONV2D = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     scratch_bytes=scratch_bytes,
+    sweep=sweep,
     emit_c=emit_c,
 )

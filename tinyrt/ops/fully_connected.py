@@ -12,12 +12,22 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
-from tinyrt.ops.blocks import block_of, dense_scratch, emit_dense
+from tinyrt.ops.blocks import COLUMNS, block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    InstructionSet,
+    OpSpec,
+    Quant,
+    is_integer,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.sweep import Sweep, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,16 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+    """Samples from the front, where the packed kernels copy them first."""
+    if not is_integer(node) or isa is InstructionSet.MVE:
+        return None
+    p = prepare_s8(node)
+    if block_of(node, p.x_zp, p.requant, isa) is None:
+        return None
+    return columns(node, node.output.size // node.input(1).shape[0], COLUMNS)
+
+
 FULLY_CONNECTED = OpSpec(
     name="fully_connected",
     attrs=FullyConnectedAttrs,
@@ -151,5 +171,6 @@ FULLY_CONNECTED = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     scratch_bytes=scratch_bytes,
+    sweep=sweep,
     emit_c=emit_c,
 )

@@ -13,7 +13,7 @@ from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, window_of
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, sweep, window_of
 from tinyrt.ops.spec import Array, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -101,5 +101,6 @@ MAX_POOL2D = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
 )

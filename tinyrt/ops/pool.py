@@ -9,7 +9,8 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range_s8, bounds
 from tinyrt.ops.emit import nhwc, window_fields
 from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import CWriter, require_s8, require_same_q
+from tinyrt.ops.spec import CWriter, InstructionSet, is_integer, require_s8, require_same_q
+from tinyrt.ops.sweep import Sweep, windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -52,6 +53,13 @@ def prepare_s8(node: BoundNode) -> Pool2dS8:
     require_s8(x, y)
     require_same_q(node, x, y)
     return Pool2dS8(window_of(node.attrs, x.shape), *act_range_s8(node.attrs.activation, y))
+
+
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+    """Rows from the front; a vector kernel may do otherwise."""
+    if not is_integer(node) or isa is InstructionSet.MVE:
+        return None
+    return windows(node, window_of(node.attrs, node.input(0).shape))
 
 
 def emit_c(kernel: str, node: BoundNode, p: Pool2dS8, c: CWriter) -> None:

@@ -3,14 +3,12 @@
 A kernel that sweeps over its output from front to back may write it over an input that nobody reads
 any more, as long as the writes stay behind the reads (Abbas et al., "Diagonal Memory Optimisation
 for Machine Learning on Micro-controllers", 2020). A sweep states that order as data: the planner
-derives from it how far the two must be apart, the checker replays it byte by byte. In a chain of
-layers the outputs would creep towards lower addresses; a kernel that can also sweep from back to
-front moves them up again.
+derives from it how far the two must be apart, the checker replays it byte by byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Value
@@ -40,18 +38,8 @@ class Step:
     reads_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """The steps of a kernel from front to back.
-
-    Attributes:
-        steps: in order.
-        reversible: whether the kernel can also take them from back to front.
-
-    """
-
-    steps: tuple[Step, ...]
-    reversible: bool = False
+Sweep = tuple[Step, ...]
+"""The steps of a kernel, from front to back."""
 
 
 def elementwise(node: BoundNode, isa: InstructionSet) -> Sweep | None:
@@ -62,11 +50,9 @@ def elementwise(node: BoundNode, isa: InstructionSet) -> Sweep | None:
         return None
     size = max(1, -(-y.size // ELEMENT_STEPS))
     spans = [(start, min(start + size, y.size)) for start in range(0, y.size, size)]
-    return Sweep(
-        tuple(
-            Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
-            for span in spans
-        )
+    return tuple(
+        Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
+        for span in spans
     )
 
 
@@ -76,33 +62,58 @@ def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
     return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
 
 
-def rows_of(
-    window_of: Callable[[BoundNode], Window],
-    sets: Collection[InstructionSet] = tuple(InstructionSet),
-) -> Callable[[BoundNode, InstructionSet], Sweep | None]:
-    """Row by row of the output, either way; each reads the input rows under its window.
+def windows(node: BoundNode, window: Window) -> Sweep:
+    """Row by row of the output; each reads the input rows under its window as it writes."""
+    return _row_sweep(node, window, lambda top, bottom, loaded: (top, bottom), reads_first=False)
+
+
+def loaded_lines(node: BoundNode, window: Window) -> Sweep:
+    """As ``windows``, from copies: each output row first copies the input rows new to it."""
+    return _row_sweep(
+        node, window, lambda top, bottom, loaded: (max(top, loaded), bottom), reads_first=True
+    )
+
+
+def _row_sweep(
+    node: BoundNode,
+    window: Window,
+    reads: Callable[[int, int, int], Span],
+    reads_first: bool,
+) -> Sweep:
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    steps = []
+    for n in range(y.shape[0]):
+        loaded = 0
+        for oy in range(y.shape[1]):
+            top = oy * window.stride[0] - window.before[0]
+            bottom = top + (window.kernel[0] - 1) * window.dilation[0] + 1
+            top, bottom = max(top, 0), min(bottom, x.shape[1])
+            first, last = reads(top, bottom, loaded)
+            loaded = max(loaded, bottom)
+            read = _rows(x, n, first, last) if first < last else None
+            steps.append(Step((read, *others), _rows(y, n, oy, oy + 1), reads_first))
+    return tuple(steps)
+
+
+def columns(node: BoundNode, rows: int, at_once: int) -> Sweep:
+    """Some rows of a matrix at a time, which are copied before their outputs are written.
 
     Args:
-        window_of: the node's window.
-        sets: the instruction sets whose kernels do so.
+        node: input and output are matrices of ``rows`` rows.
+        rows: pixels of a pointwise convolution, samples of a dense layer.
+        at_once: rows that the kernel copies together.
 
     """
-
-    def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-        if isa not in sets:
-            return None
-        x, y, window = node.input(0), node.output, window_of(node)
-        others = (None,) * (len(node.inputs) - 1)
-        steps = []
-        for n in range(y.shape[0]):
-            for oy in range(y.shape[1]):
-                top = oy * window.stride[0] - window.before[0]
-                bottom = top + (window.kernel[0] - 1) * window.dilation[0] + 1
-                read = _rows(x, n, max(top, 0), min(bottom, x.shape[1]))
-                steps.append(Step((read, *others), _rows(y, n, oy, oy + 1)))
-        return Sweep(tuple(steps), reversible=True)
-
-    return sweep
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    x_row, y_row = x.size // rows, y.size // rows
+    steps = []
+    for start in range(0, rows, at_once):
+        stop = min(start + at_once, rows)
+        read, write = _bytes(x, start * x_row, stop * x_row), _bytes(y, start * y_row, stop * y_row)
+        steps.append(Step((read, *others), write, reads_first=True))
+    return tuple(steps)
 
 
 def _rows(value: Value, n: int, first: int, last: int) -> Span:

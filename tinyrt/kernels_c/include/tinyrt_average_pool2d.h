@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 /** y = clamp(sum(x) / count), over the taps inside the input, halves away from zero; raw values,
- *  since input and output share their scale. y overlaps nothing. */
-void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
-                              int8_t *TINYRT_RESTRICT y);
+ *  since input and output share their scale. y may overlap x only where every row is written behind
+ * the rows still read. */
+void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
 #ifdef __cplusplus
 }

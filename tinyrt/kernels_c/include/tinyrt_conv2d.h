@@ -20,9 +20,10 @@ typedef struct {
 } tinyrt_conv2d_s8_params;
 
 /** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp).
- *  w is (c_out, kernel_h, kernel_w, c_in / groups); bias may be NULL; y overlaps nothing. */
+ *  w is (c_out, kernel_h, kernel_w, c_in / groups); bias may be NULL; y may overlap x only where
+ * every row is written behind the rows still read. */
 void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                      const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+                      const int32_t *bias, int8_t *y);
 
 #ifdef __cplusplus
 }

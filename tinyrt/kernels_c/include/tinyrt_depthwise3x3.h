@@ -23,9 +23,10 @@ typedef struct {
 } tinyrt_depthwise3x3_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  lines has room for three lines; y overlaps nothing. */
+ *  lines has room for three lines; y may overlap x only where it is written behind what is still
+ * read. */
 void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *lines,
-                            int8_t *TINYRT_RESTRICT y);
+                            int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -25,9 +25,9 @@ typedef struct {
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
  *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the window is
- *  high; y overlaps nothing. */
+ *  high; y may overlap x only where every row is written behind the rows still read. */
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
-                               tinyrt_tap_entry *taps, int8_t *lines, int8_t *TINYRT_RESTRICT y);
+                               tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/** y = clamp(max(x)), over the taps inside the input. y overlaps nothing. */
-void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
-                          int8_t *TINYRT_RESTRICT y);
+/** y = clamp(max(x)), over the taps inside the input. y may overlap x only where every row is
+ * written behind the rows still read. */
+void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
 #ifdef __cplusplus
 }

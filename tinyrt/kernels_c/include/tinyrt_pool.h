@@ -20,7 +20,7 @@ typedef int32_t (*tinyrt_reduce)(const int8_t *x, int32_t rows, int32_t columns,
 
 /** y = clamp(reduce(x)), over the taps inside the input. */
 static inline void tinyrt_pool2d(const tinyrt_pool2d_s8_params *p, tinyrt_reduce reduce,
-                                 const int8_t *x, int8_t *TINYRT_RESTRICT y) {
+                                 const int8_t *x, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t row_step = p->x.w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {

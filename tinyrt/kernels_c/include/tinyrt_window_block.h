@@ -18,9 +18,10 @@ typedef struct {
 } tinyrt_window_block_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  columns has room for two columns, patch for block.taps bytes; y overlaps nothing. */
+ *  columns has room for two columns, patch for block.taps bytes; y may overlap x only where every
+ * row is written behind the rows still read. */
 void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
-                            tinyrt_taps_word *columns, int8_t *patch, int8_t *TINYRT_RESTRICT y);
+                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
 #ifdef __cplusplus
 }

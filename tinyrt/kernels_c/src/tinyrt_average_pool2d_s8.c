@@ -15,7 +15,6 @@ static int32_t average(const int8_t *x, int32_t rows, int32_t columns, int32_t r
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
-void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
-                              int8_t *TINYRT_RESTRICT y) {
+void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
     tinyrt_pool2d(p, average, x, y);
 }

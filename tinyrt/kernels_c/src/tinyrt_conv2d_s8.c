@@ -82,7 +82,7 @@ static void all_channels(const tinyrt_conv2d_s8_params *p, const tinyrt_footprin
 }
 
 void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                      const int32_t *bias, int8_t *TINYRT_RESTRICT y) {
+                      const int32_t *bias, int8_t *y) {
     TINYRT_ASSERT(p->x.c % p->groups == 0 && p->y.c % p->groups == 0);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {

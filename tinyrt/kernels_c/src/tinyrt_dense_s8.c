@@ -1,7 +1,7 @@
 #include "tinyrt_dense.h"
 
 void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
-                     int8_t *TINYRT_RESTRICT y) {
+                     int8_t *y) {
     int32_t lanes = 2;
     for (int32_t left = p->rows; left > 0; left -= lanes) {
         lanes = left > 1 ? 2 : 1;

@@ -92,7 +92,7 @@ static TINYRT_NOINLINE void row_by_two(const tinyrt_depthwise3x3_s8_params *p,
 }
 
 void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *lines,
-                            int8_t *TINYRT_RESTRICT y) {
+                            int8_t *y) {
     const tinyrt_line_params *const line = &p->line;
     const int32_t row_bytes = line->x.w * line->x.c;
     for (int32_t n = 0; n < line->y.n; ++n, x += line->x.h * row_bytes) {

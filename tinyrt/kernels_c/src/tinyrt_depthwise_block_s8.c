@@ -45,7 +45,7 @@ static void row_of_block(const tinyrt_depthwise_block_s8_params *p, int32_t c, c
 }
 
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
-                               tinyrt_tap_entry *taps, int8_t *lines, int8_t *TINYRT_RESTRICT y) {
+                               tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
     const int32_t count = p->line.window.kernel_h * p->line.window.kernel_w;
     const tinyrt_tap_entry *const end =
         taps + (count + TINYRT_TAPS_PER_ENTRY - 1) / TINYRT_TAPS_PER_ENTRY;

@@ -47,7 +47,7 @@ static void all_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t oy,
 }
 
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
-                                const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y) {
+                                const int8_t *w, const int32_t *bias, int8_t *y) {
     TINYRT_ASSERT(p->y.c % p->x.c == 0);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {

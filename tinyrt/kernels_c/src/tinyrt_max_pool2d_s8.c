@@ -12,7 +12,6 @@ static int32_t largest(const int8_t *x, int32_t rows, int32_t columns, int32_t r
     return most;
 }
 
-void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
-                          int8_t *TINYRT_RESTRICT y) {
+void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
     tinyrt_pool2d(p, largest, x, y);
 }

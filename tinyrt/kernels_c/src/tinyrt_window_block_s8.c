@@ -63,7 +63,7 @@ static void fill_column(const tinyrt_window_block_s8_params *p, const int8_t *x,
 }
 
 void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
-                            tinyrt_taps_word *columns, int8_t *patch, int8_t *TINYRT_RESTRICT y) {
+                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
     const int32_t outputs = p->y.n * p->y.h * p->y.w;
     int32_t oy = 0;
     int32_t ox = 0;
