@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import packing_mve
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import (
     COLUMNS,
     convolution_block,
@@ -23,7 +23,7 @@ from tinyrt.ops.blocks import (
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
     Array,
@@ -33,7 +33,6 @@ from tinyrt.ops.spec import (
     Quant,
     is_integer,
     qparams,
-    require_s8,
 )
 from tinyrt.ops.sweep import Sweep, columns, windows
 from tinyrt.ops.window import Pair, Window
@@ -97,12 +96,8 @@ def vjp(
 
 def prepare_s8(node: BoundNode) -> Conv2dS8:
     """Multipliers, clamp and window of one node."""
-    x, w, y = node.input(0), node.input(1), node.output
-    require_s8(x, y)
-    scales = weight_scales(w, axis=0, channels=w.shape[0])
-    mult, shift = channel_multipliers(x, scales, y)
-    act_min, act_max = act_range_s8(node.attrs.activation, y)
-    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
+    x, w = node.input(0), node.input(1)
+    requant = weighted_requant(node, channel_axis=0)
     return Conv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops import packing_mve
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import COLUMNS, block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import (
     Array,
@@ -25,7 +25,6 @@ from tinyrt.ops.spec import (
     Quant,
     is_integer,
     qparams,
-    require_s8,
 )
 from tinyrt.ops.sweep import Sweep, columns
 
@@ -100,12 +99,8 @@ def vjp(
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
     """Multipliers and clamp of one node."""
-    x, w, y = node.input(0), node.input(1), node.output
-    require_s8(x, y)
-    mult, shift = channel_multipliers(x, weight_scales(w, axis=0, channels=w.shape[0]), y)
-    act_min, act_max = act_range_s8(node.attrs.activation, y)
-    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
-    return FullyConnectedS8(qparams(x)[1], requant, node.attrs.keep_num_dims)
+    requant = weighted_requant(node, channel_axis=0)
+    return FullyConnectedS8(qparams(node.input(0))[1], requant, node.attrs.keep_num_dims)
 
 
 def ref_s8(

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
-from tinyrt.ir import DType, Value
-from tinyrt.ops.spec import Array, qparams
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops.activation import act_range_s8
+from tinyrt.ops.spec import Array, qparams, require_s8
 
 
 def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
@@ -97,3 +98,22 @@ def multipliers(real: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[n
     """Mantissas and exponents of ratios of scales, one per channel."""
     pairs = [multiplier(float(r)) for r in real]
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+
+
+def weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
+    """Multipliers and clamp of an int8 op with weights (input 1).
+
+    Args:
+        node: the op; its attributes name a fused activation.
+        channel_axis: the weights' axis of output channels.
+
+    Raises:
+        VerifyError: dtypes or scales are not those of the int8 scheme.
+
+    """
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    mult, shift = channel_multipliers(x, scales, y)
+    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    return Requant(mult, shift, qparams(y)[1], act_min, act_max)

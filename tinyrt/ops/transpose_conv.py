@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad, bounds
+from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, channel_multipliers, weight_scales
+from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -92,12 +92,8 @@ def vjp(
 
 def prepare_s8(node: BoundNode) -> TransposeConvS8:
     """Multipliers and clamp of one node."""
-    x, w, y = node.input(0), node.input(1), node.output
-    require_s8(x, y)
-    mult, shift = channel_multipliers(x, weight_scales(w, axis=0, channels=w.shape[0]), y)
-    act_min, act_max = act_range_s8(node.attrs.activation, y)
-    requant = Requant(mult, shift, qparams(y)[1], act_min, act_max)
-    return TransposeConvS8(node.attrs, qparams(x)[1], requant)
+    requant = weighted_requant(node, channel_axis=0)
+    return TransposeConvS8(node.attrs, qparams(node.input(0))[1], requant)
 
 
 def ref_s8(
