@@ -8,8 +8,10 @@ import onnxruntime
 import pytest
 
 from tests.convert.onnx_build import assert_close, channels_last, expected, feeds_for
+from tinyrt.api import convert_model
 from tinyrt.convert.onnx_reader import read_onnx
 from tinyrt.convert.passes import optimise
+from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.ops.evaluate import evaluate
 
 DSCNN = {"conv2d": 5, "depthwise_conv2d": 4, "average_pool2d": 1}
@@ -88,3 +90,37 @@ def test_the_layout_is_kept_on_request(zoo, name):
         evaluate(graph, feeds).values(), evaluate(raw, feeds).values(), strict=True
     ):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", INPUT)
+def test_float_tflite_files_answer_what_their_onnx_twins_do(zoo, name):
+    graph = optimise(read_tflite(zoo / "models" / f"{name}_float.tflite"))
+    session = onnxruntime.InferenceSession(
+        str(zoo / "models" / f"{name}.onnx"), providers=["CPUExecutionProvider"]
+    )
+    (given,) = session.get_inputs()
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=INPUT[name]).astype(np.float32)
+        (wanted,) = session.run(None, {given.name: x})
+        (found,) = evaluate(graph, {graph.inputs[0]: x}).values()
+        assert_close(found, wanted, 1e-4 if name == "autoencoder_ad" else 1e-5)
+
+
+def test_every_file_converts_to_one_that_litert_runs_alike(zoo, tmp_path):
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+    paths = sorted((zoo / "models").glob("*.onnx")) + sorted((zoo / "models").glob("*.tflite"))
+    assert len(paths) == 20
+    for path in paths:
+        converted = tmp_path / f"{path.name}.tflite"
+        graph = convert_model(path, converted)
+        interpreter = litert.Interpreter(str(converted))
+        interpreter.allocate_tensors()
+        (detail,) = interpreter.get_input_details()
+        if detail["dtype"] is not np.float32:
+            continue  # LiteRT's optimised int8 kernels round differently
+        x = np.random.default_rng(0).normal(size=detail["shape"]).astype(np.float32)
+        interpreter.set_tensor(detail["index"], x)
+        interpreter.invoke()
+        (answer,) = interpreter.get_output_details()
+        (found,) = evaluate(graph, {graph.inputs[0]: x}).values()
+        assert_close(found, interpreter.get_tensor(answer["index"]), 1e-4)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_tflm
 from tinyrt.convert import tflite_reader
+from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite_schema import ALIGNMENT
@@ -15,8 +16,11 @@ from tinyrt.convert.tflite_writer import save_tflite, write_tflite
 from tinyrt.errors import ModelFormatError, OutputError, TinyrtError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, QParams, Value, dump
 from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.quantize import quantize_graph
 
 IN_THE_FORMAT = sorted({codec.op for codec in DECODERS.values()})
 
@@ -39,7 +43,22 @@ def test_each_op_comes_back_as_it_was_written(op):
     for seed in range(10):
         rng = rng_of(op, seed)
         graph = build(CASES[op](rng), rng).graph
-        _same(graph, parse_tflite(write_tflite(graph), graph.name))
+        _same(lower(graph), parse_tflite(write_tflite(graph), graph.name))
+
+
+def test_an_absent_bias_is_written_as_zeros():
+    """LiteRT refuses convolutions without a bias."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+    rng = np.random.default_rng(0)
+    b = Builder((1, 6, 6, 4))
+    conv = b.constant(rng.normal(size=(4, 3, 3, 4)).astype(np.float32))
+    depthwise = b.constant(rng.normal(size=(1, 3, 3, 4)).astype(np.float32))
+    y = b.op("conv2d", ("x", conv), Conv2dAttrs())
+    graph = b.graph(b.op("depthwise_conv2d", (y, depthwise), DepthwiseConv2dAttrs()))
+    x = rng.normal(size=(12, 6, 6, 4)).astype(np.float32)
+    for model in (graph, quantize_graph(graph, x)):
+        litert.Interpreter(model_content=write_tflite(model)).allocate_tensors()
+        assert all(len(n.inputs) == 3 for n in parse_tflite(write_tflite(model)).nodes)
 
 
 def test_zoo_models_come_back_as_they_were(zoo):

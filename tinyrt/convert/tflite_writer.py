@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_codec import Encoded
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.files import write_atomic
@@ -43,8 +44,7 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
         UnsupportedError: an op has no form in the .tflite format.
 
     """
-    verify(graph)
-    return _Writer(graph).write(metadata or {})
+    return _Writer(verify(lower(verify(graph)))).write(metadata or {})
 
 
 class _Writer:

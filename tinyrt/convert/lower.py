@@ -1,0 +1,42 @@
+"""Graph -> the dialect that readers of .tflite files expect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
+from tinyrt.ops.spec import qparams
+
+WITH_BIAS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+
+
+def lower(graph: Graph) -> Graph:
+    """The graph with a bias of zeros wherever an op with weights has none.
+
+    The schema lets it be absent, but several runtimes refuse such files or read past the inputs.
+    """
+    nodes: list[Node] = []
+    values: list[Value] = []
+    for node in graph.bound():
+        if node.op in WITH_BIAS and node.optional(2) is None:
+            bias = _zeros(node, graph.unique_name(f"{node.output.name}/bias"))
+            values.append(bias)
+            inputs = (*node.node.inputs[:2], bias.name)
+            nodes.append(replace(node.node, inputs=inputs))
+        else:
+            nodes.append(node.node)
+    return graph.with_nodes(nodes, values) if values else graph
+
+
+def _zeros(node: BoundNode, name: str) -> Value:
+    channels = node.output.shape[-1]
+    weights = node.input(1)
+    if node.input(0).dtype is not DType.INT8 or weights.q is None:
+        return Value.constant(name, np.zeros(channels, np.float32))
+    x_scale, _ = qparams(node.input(0))
+    scales = np.float32(x_scale) * np.asarray(weights.q.scales, np.float32)
+    scales = np.maximum(scales, np.finfo(np.float32).tiny)
+    q = QParams(tuple(float(s) for s in scales), 0, 0 if len(scales) > 1 else None)
+    return Value.constant(name, np.zeros(channels, np.int32), q)
