@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +89,8 @@ def vjp(
     x, w, *bias = inputs
     grad = activation_grad(output, grad, attrs.activation)
     shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
-    dx, dw = partial(CONVOLUTION.dx, shapes, grad, w), partial(CONVOLUTION.dw, shapes, x, grad)
-    return (dx, dw, *([grad.sum(axis=(0, 1, 2))] if bias else []))
+    gradients = CONVOLUTION.y.vjp(shapes, (x, w), output, grad)
+    return (*gradients, *([grad.sum(axis=(0, 1, 2))] if bias else []))
 
 
 def prepare_s8(node: BoundNode) -> Conv2dS8:
