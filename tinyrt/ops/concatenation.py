@@ -86,19 +86,26 @@ def ref_s8(p: ConcatenationS8, *inputs: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def emit_c(node: BoundNode, p: ConcatenationS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_concatenation_s8``."""
+    """Write the call of ``tinyrt_concatenation``."""
+    del p
+    emit_f32(node, c)
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_concatenation``, which joins any element type."""
+    axis = axis_of(node.attrs.axis, len(node.output.shape))
     inputs = [node.input(i) for i in range(len(node.inputs))]
-    row_bytes = [math.prod(x.shape[p.axis :]) for x in inputs]
+    row_bytes = [math.prod(x.shape[axis:]) * x.dtype.itemsize for x in inputs]
     params = c.params(
-        "tinyrt_concatenation_s8_params",
+        "tinyrt_concatenation_params",
         {
             "inputs": len(inputs),
-            "rows": math.prod(node.output.shape[: p.axis]),
+            "rows": math.prod(node.output.shape[:axis]),
             "x_row_bytes": c.array("int32_t", "row_bytes", np.array(row_bytes)),
         },
     )
-    pointers = c.pointer_list("int8_t", inputs)
-    c.call("tinyrt_concatenation_s8", params, pointers, c.pointer(node.output))
+    pointers = c.pointer_list("void", inputs)
+    c.call("tinyrt_concatenation", params, pointers, c.pointer(node.output))
 
 
 CONCATENATION = OpSpec(
@@ -112,4 +119,5 @@ CONCATENATION = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    emit_f32=emit_f32,
 )

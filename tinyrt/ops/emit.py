@@ -94,12 +94,39 @@ def merge_axes(
     return sizes, tuple([step[i] for step in steps] for i in range(len(strides)))
 
 
+def in_runs(
+    dims: Sequence[int], strides: Sequence[int], itemsize: int
+) -> tuple[list[int], list[int], int]:
+    """A walk over elements as one over runs of neighbouring bytes.
+
+    Returns:
+        Sizes of the axes, their strides in bytes, and the length of a run.
+
+    """
+    dims, steps, run = list(dims), [step * itemsize for step in strides], itemsize
+    if strides[-1] == 1:
+        run *= dims[-1]
+        dims, steps = (dims[:-1], steps[:-1]) if len(dims) > 1 else ([1], [0])
+    return dims, steps, run
+
+
 def broadcast_fields(node: BoundNode) -> Fields:
     """``tinyrt_broadcast`` of a node with two inputs."""
     y = node.output.shape
     a, b = (_repeating_strides(node.input(i).shape, y) for i in (0, 1))
     dims, (a_strides, b_strides) = merge_axes(y, a, b)
     return {"rank": len(dims), "dims": dims, "a_strides": a_strides, "b_strides": b_strides}
+
+
+def reduction_fields(shape: Shape, axes: Sequence[int]) -> Fields:
+    """``tinyrt_reduction``; axes are counted from the front."""
+    strides = strides_of(shape)
+    fields: Fields = {}
+    for name, gone in (("kept", False), ("reduced", True)):
+        chosen = [i for i in range(len(shape)) if (i in axes) is gone]
+        dims, (steps,) = merge_axes([shape[i] for i in chosen], [strides[i] for i in chosen])
+        fields |= {f"{name}_rank": len(dims), f"{name}_dims": dims, f"{name}_strides": steps}
+    return fields
 
 
 def _repeating_strides(shape: Shape, y: Shape) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.move import move_op
+from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import axis_of, operand, size_of
 from tinyrt.ops.spec import Array
 
@@ -49,4 +49,12 @@ def move(attrs: GatherAttrs, x: Array) -> Array:
     return np.asarray(np.take(x, indices, axis=attrs.axis))
 
 
-GATHER = move_op("gather", GatherAttrs, infer, move)
+def picks(attrs: GatherAttrs, shape: Shape) -> Picks:
+    """One row per image, its columns along the axis."""
+    axis = axis_of(attrs.axis, len(shape))
+    run = size_of(shape[axis + 1 :])
+    columns = np.asarray(attrs.indices, np.int64) * run
+    return Picks(size_of(shape[:axis]), shape[axis] * run, np.zeros(1, np.int64), columns, run)
+
+
+GATHER = move_op("gather", GatherAttrs, infer, move, picks)

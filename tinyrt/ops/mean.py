@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import merge_axes, strides_of
+from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import REPEAT, axis_of, check_float_or_s8, operand, size_of
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
@@ -111,17 +111,16 @@ def ref_s8(p: MeanS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_mean_s8``."""
-    x, y = node.input(0), node.output
-    strides = strides_of(x.shape)
-    summed = [i for i in range(len(strides)) if i in p.axes]
-    kept = [i for i in range(len(strides)) if i not in p.axes]
-    fields: dict[str, object] = {}
-    for name, axes in (("kept", kept), ("summed", summed)):
-        dims, (steps,) = merge_axes([x.shape[i] for i in axes], [strides[i] for i in axes])
-        fields |= {f"{name}_rank": len(dims), f"{name}_dims": dims, f"{name}_strides": steps}
-    fields |= {"count": p.count, "x_zp": p.x_zp, "y_zp": p.y_zp}
-    params = c.params("tinyrt_mean_s8_params", {**fields, "y_mult": p.mult, "y_shift": p.shift})
-    c.call("tinyrt_mean_s8", params, c.pointer(x), c.pointer(y))
+    fields = {
+        "axes": reduction_fields(node.input(0).shape, p.axes),
+        "count": p.count,
+        "x_zp": p.x_zp,
+        "y_zp": p.y_zp,
+        "y_mult": p.mult,
+        "y_shift": p.shift,
+    }
+    params = c.params("tinyrt_mean_s8_params", fields)
+    c.call("tinyrt_mean_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
 
 
 MEAN = OpSpec(

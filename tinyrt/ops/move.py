@@ -1,8 +1,8 @@
 """What ops share that only move elements: one function of arrays says everything about each.
 
 The same function computes float and raw values; applied to the input's positions it gives the
-gradient. Those whose output is a regular walk over the input also have a C kernel: transposing with
-other strides.
+gradient. In C each is a walk over the input in regular steps, or picks rows and columns by tables;
+both kernels count in bytes, so that they serve every element type.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.emit import merge_axes
+from tinyrt.ops.emit import in_runs, merge_axes
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.spec import Array, CWriter, Infer, OpSpec, Quant, require_s8, require_same_q
 
@@ -41,17 +41,37 @@ class Walk:
     begin: int = 0
 
 
-WalkOf = Callable[[Any, Shape], Walk]
-"""``(attrs, input's shape) -> walk``."""
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The output as rows and columns of images, each of which lies somewhere in the input's.
+
+    Attributes:
+        n: how many images.
+        x_size: elements of an image of the input.
+        rows: for each of the output's rows, where it begins in the input's image.
+        columns: for each column, how far from there.
+        run: elements that lie there side by side.
+
+    """
+
+    n: int
+    x_size: int
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    run: int
+
+
+LayoutOf = Callable[[Any, Shape], Walk | Picks]
+"""``(attrs, input's shape) -> where the output's elements lie in it``."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveS8:
-    """What the integer kernel knows beforehand; ``walk`` is None where there is no regular one."""
+    """What the integer kernel knows beforehand."""
 
     move: Move
     attrs: Any
-    walk: Walk | None
+    layout: Walk | Picks
 
     def positions(self, shape: Shape) -> NDArray[np.int64]:
         """Where in an input of that shape each element of the output lies."""
@@ -97,32 +117,60 @@ def _positions(move: Move, attrs: Any, shape: Shape) -> NDArray[np.int64]:
     return move(attrs, places)
 
 
-def _prepare_s8(move: Move, walk_of: WalkOf | None, node: BoundNode) -> MoveS8:
+def _prepare_s8(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
     """Input and output share scale and zero point."""
-    x = node.input(0)
-    require_s8(x, node.output)
-    require_same_q(node, x, node.output)
-    return MoveS8(move, node.attrs, walk_of(node.attrs, x.shape) if walk_of else None)
+    require_s8(node.input(0), node.output)
+    require_same_q(node, node.input(0), node.output)
+    return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
 def _ref_s8(p: MoveS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return _ref_f32(p.move, p.attrs, x)
 
 
-def _emit_c(node: BoundNode, p: MoveS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_transpose_s8``, which walks with any strides."""
-    assert p.walk is not None, "only ops with a walk have this emitter"
-    dims, (steps,) = merge_axes(p.walk.dims, p.walk.strides)
-    fields = {"rank": len(dims), "y_dims": dims, "x_strides": steps}
-    params = c.params("tinyrt_transpose_s8_params", fields)
-    x = c.pointer(node.input(0))
-    first = f"{x} + {p.walk.begin}" if p.walk.begin else x
-    c.call("tinyrt_transpose_s8", params, first, c.pointer(node.output))
+def emit_walk(node: BoundNode, walk: Walk, c: CWriter) -> None:
+    """Write the call of ``tinyrt_move``."""
+    x, y = node.input(0), node.output
+    dims, (strides,) = merge_axes(walk.dims, walk.strides)
+    dims, steps, run = in_runs(dims, strides, x.dtype.itemsize)
+    fields = {"rank": len(dims), "dims": dims, "x_strides": steps, "run": run}
+    params = c.params("tinyrt_move_params", fields)
+    first = f"{c.pointer(x)} + {walk.begin}" if walk.begin else c.pointer(x)
+    c.call("tinyrt_move", params, first, c.pointer(y))
 
 
-def move_op(
-    name: str, attrs: type, infer: Infer, move: Move, walk_of: WalkOf | None = None
-) -> OpSpec:
+def _emit_picks(node: BoundNode, picks: Picks, c: CWriter) -> None:
+    """Write the call of ``tinyrt_gather``."""
+    x, y = node.input(0), node.output
+    size = x.dtype.itemsize
+    fields = {
+        "n": picks.n,
+        "x_bytes": picks.x_size * size,
+        "rows": len(picks.rows),
+        "columns": len(picks.columns),
+        "run": picks.run * size,
+        "row_at": c.array("int32_t", "row_at", picks.rows * size),
+        "column_at": c.array("int32_t", "column_at", picks.columns * size),
+    }
+    c.call("tinyrt_gather", c.params("tinyrt_gather_params", fields), c.pointer(x), c.pointer(y))
+
+
+def _emit(layout: Walk | Picks, node: BoundNode, c: CWriter) -> None:
+    if isinstance(layout, Walk):
+        emit_walk(node, layout, c)
+    else:
+        _emit_picks(node, layout, c)
+
+
+def _emit_s8(node: BoundNode, p: MoveS8, c: CWriter) -> None:
+    _emit(p.layout, node, c)
+
+
+def _emit_f32(layout_of: LayoutOf, node: BoundNode, c: CWriter) -> None:
+    _emit(layout_of(node.attrs, node.input(0).shape), node, c)
+
+
+def move_op(name: str, attrs: type, infer: Infer, move: Move, layout_of: LayoutOf) -> OpSpec:
     """The record of an op with one input that only moves elements."""
     return OpSpec(
         name=name,
@@ -132,7 +180,8 @@ def move_op(
         quant=Quant.SAME_AS_INPUT,
         ref_f32=partial(_ref_f32, move),
         vjp=partial(_vjp, move),
-        prepare_s8=partial(_prepare_s8, move, walk_of),
+        prepare_s8=partial(_prepare_s8, move, layout_of),
         ref_s8=_ref_s8,
-        emit_c=_emit_c if walk_of else None,
+        emit_c=_emit_s8,
+        emit_f32=partial(_emit_f32, layout_of),
     )

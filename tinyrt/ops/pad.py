@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import merge_axes, strides_of
+from tinyrt.ops.emit import in_runs, merge_axes, strides_of
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8, require_same_q
@@ -81,26 +81,35 @@ def ref_s8(p: PadS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def emit_c(node: BoundNode, p: PadS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_pad_s8``."""
+    """Write the call of ``tinyrt_pad``."""
+    _emit(node, np.asarray(p.fill, np.int8), c)
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_pad``."""
+    _emit(node, np.asarray(node.attrs.value, np.float32), c)
+
+
+def _emit(node: BoundNode, fill: Array, c: CWriter) -> None:
     x, y = node.input(0), node.output
+    size = x.dtype.itemsize
     y_strides = strides_of(y.shape)
-    dims, (_, steps) = merge_axes(x.shape, strides_of(x.shape), y_strides)
-    if steps[-1] != 1:
-        # The kernel copies runs of the last axis, which must be dense in the output.
-        dims, steps = [*dims, 1], [*steps, 1]
-    before = (pair[0] for pair in p.paddings)
+    dims, (_, strides) = merge_axes(x.shape, strides_of(x.shape), y_strides)
+    dims, steps, run = in_runs(dims, strides, size)
+    before = (pair[0] for pair in node.attrs.paddings)
     params = c.params(
-        "tinyrt_pad_s8_params",
+        "tinyrt_pad_params",
         {
             "rank": len(dims),
-            "x_dims": dims,
+            "dims": dims,
             "y_strides": steps,
-            "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)),
-            "y_size": y.size,
-            "value": p.fill,
+            "run": run,
+            "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)) * size,
+            "y_bytes": y.nbytes,
+            "value": np.frombuffer(fill.tobytes() * (4 // size), np.uint8),
         },
     )
-    c.call("tinyrt_pad_s8", params, c.pointer(x), c.pointer(y))
+    c.call("tinyrt_pad", params, c.pointer(x), c.pointer(y))
 
 
 PAD = OpSpec(
@@ -114,4 +123,5 @@ PAD = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    emit_f32=emit_f32,
 )

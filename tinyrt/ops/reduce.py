@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
+from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, axes_of
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.shapes import REPEAT
-from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 
 
 class ReduceAttrs(MeanAttrs):
@@ -78,6 +79,13 @@ def prepare_extremum(node: BoundNode) -> ReduceAttrs:
     return attrs
 
 
+def _emit_extremum(kernel: str, node: BoundNode, p: ReduceAttrs, c: CWriter) -> None:
+    """Write the call of ``tinyrt_reduce_max_s8`` or ``tinyrt_reduce_min_s8``."""
+    x = node.input(0)
+    fields = reduction_fields(x.shape, axes_of(p, x.shape))
+    c.call(kernel, c.params("tinyrt_reduction", fields), c.pointer(x), c.pointer(node.output))
+
+
 def _extremum_s8(function: Any, p: ReduceAttrs, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return _ref_f32(function, p, x)
 
@@ -106,6 +114,7 @@ REDUCE_MAX, REDUCE_MIN = (
         vjp=extremum_vjp,
         prepare_s8=prepare_extremum,
         ref_s8=partial(_extremum_s8, function),
+        emit_c=partial(_emit_extremum, f"tinyrt_{name}_s8"),
     )
     for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
 )

@@ -85,10 +85,15 @@ def rebatch(attrs: ReshapeAttrs, old: int, new: int) -> ReshapeAttrs:
 
 
 def emit_c(node: BoundNode, p: ReshapeS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reshape_s8``, for a reshape that could not become a view."""
+    """Write the call of ``tinyrt_reshape``, for a reshape that could not become a view."""
     del p
+    emit_f32(node, c)
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_reshape``, which copies any element type."""
     y = node.output
-    c.call("tinyrt_reshape_s8", str(y.nbytes), c.pointer(node.input(0)), c.pointer(y))
+    c.call("tinyrt_reshape", str(y.nbytes), c.pointer(node.input(0)), c.pointer(y))
 
 
 RESHAPE = OpSpec(
@@ -102,5 +107,6 @@ RESHAPE = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    emit_f32=emit_f32,
     rebatch=rebatch,
 )

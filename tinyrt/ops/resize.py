@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ir import BoundNode, DType, Shape, TensorType
+from tinyrt.ops.emit import Fields
 from tinyrt.ops.function import Gradient, linear_pair
-from tinyrt.ops.move import move_op
+from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 from tinyrt.ops.window import Pair
 
 FRACTION_BITS = 10
 """Fraction bits of positions in the integer kernel."""
+
+
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Along one dimension, for every output: the two inputs that it lies between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,13 @@ def nearest(attrs: ResizeAttrs, x: Array) -> Array:
     rows = nearest_indices(attrs, x.shape[1], attrs.size[0])
     columns = nearest_indices(attrs, x.shape[2], attrs.size[1])
     return x[:, rows[:, None], columns[None, :]]
+
+
+def _picks(attrs: ResizeAttrs, shape: Shape) -> Picks:
+    n, h, w, c = shape
+    rows = nearest_indices(attrs, h, attrs.size[0]) * (w * c)
+    columns = nearest_indices(attrs, w, attrs.size[1]) * c
+    return Picks(n, h * w * c, rows, columns, c)
 
 
 def _shares(
@@ -190,7 +202,32 @@ def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.asarray(rounded, np.int8)
 
 
-RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest)
+def bilinear_emit_c(node: BoundNode, p: BilinearS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_resize_bilinear_s8``."""
+    x = node.input(0)
+    fields = _between_fields(
+        node, (p.rows.first, p.rows.second), (p.columns.first, p.columns.second), c
+    )
+    for name, axis in (("row", p.rows), ("column", p.columns)):
+        fields[f"{name}_share"] = c.array("int16_t", f"{name}_share", axis.second_share)
+    params = c.params("tinyrt_resize_bilinear_s8_params", fields)
+    c.call("tinyrt_resize_bilinear_s8", params, c.pointer(x), c.pointer(node.output))
+
+
+def _between_fields(node: BoundNode, rows: Places, columns: Places, c: CWriter) -> Fields:
+    """What the kernels' parameters begin with."""
+    n, h, w, channels = node.input(0).shape
+    fields: Fields = {"n": n, "x_size": h * w * channels, "c": channels}
+    for name, places, size in (("rows", rows, w * channels), ("columns", columns, channels)):
+        first, second = (
+            c.array("int32_t", f"{name}_{which}", at * size)
+            for which, at in zip(("first", "second"), places, strict=True)
+        )
+        fields[name] = {"size": len(places[0]), "first": first, "second": second}
+    return fields
+
+
+RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest, _picks)
 
 RESIZE_BILINEAR = OpSpec(
     name="resize_bilinear",
@@ -202,4 +239,5 @@ RESIZE_BILINEAR = OpSpec(
     vjp=bilinear_vjp,
     prepare_s8=bilinear_prepare_s8,
     ref_s8=bilinear_s8,
+    emit_c=bilinear_emit_c,
 )

@@ -121,7 +121,8 @@ class OpSpec:
         scratch_bytes: working memory of the C kernel in bytes, by instruction set.
         sweep: the order in which the C kernel reads and writes, by instruction set, where it goes
             from front to back, so that the output may overlap an input; None where it does not.
-        emit_c: writes the C call; None where the op has no kernel.
+        emit_c: writes the C call on integers; None where the op has no kernel for them.
+        emit_f32: writes the C call on floats; None likewise.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
     """
@@ -141,6 +142,7 @@ class OpSpec:
     scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
     sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
+    emit_f32: Callable[[BoundNode, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
 
     @property

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
 
 LEFT_SHIFT = 7
 """Bits by which centred inputs are raised, so that their squares fit 32 bits."""
@@ -85,6 +87,20 @@ def ref_s8(p: SquaredDifferenceS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> 
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
+def emit_c(node: BoundNode, p: SquaredDifferenceS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_squared_difference_s8``, which takes the parameters of add."""
+    fields = {
+        "shape": broadcast_fields(node),
+        "left_shift": LEFT_SHIFT,
+        **asdict(p),
+        "act_min": INT8_MIN,
+        "act_max": INT8_MAX,
+    }
+    params = c.params("tinyrt_add_s8_params", fields)
+    values = (node.input(0), node.input(1), node.output)
+    c.call("tinyrt_squared_difference_s8", params, *(c.pointer(v) for v in values))
+
+
 SQUARED_DIFFERENCE = OpSpec(
     name="squared_difference",
     attrs=NoAttrs,
@@ -95,4 +111,6 @@ SQUARED_DIFFERENCE = OpSpec(
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
+    sweep=elementwise,
+    emit_c=emit_c,
 )

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import merge_axes, strides_of
+from tinyrt.ops.emit import strides_of
+from tinyrt.ops.move import Walk, emit_walk
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 
@@ -66,13 +67,15 @@ def ref_s8(p: TransposeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def emit_c(node: BoundNode, p: TransposeS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_transpose_s8``."""
-    x, y = node.input(0), node.output
-    strides = strides_of(x.shape)
-    dims, (steps,) = merge_axes(y.shape, [strides[i] for i in p.perm])
-    fields = {"rank": len(dims), "y_dims": dims, "x_strides": steps}
-    params = c.params("tinyrt_transpose_s8_params", fields)
-    c.call("tinyrt_transpose_s8", params, c.pointer(x), c.pointer(y))
+    """Write the call of ``tinyrt_move``."""
+    del p
+    emit_f32(node, c)
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_move``, which moves any element type."""
+    strides = strides_of(node.input(0).shape)
+    emit_walk(node, Walk(node.output.shape, tuple(strides[i] for i in node.attrs.perm)), c)
 
 
 TRANSPOSE = OpSpec(
@@ -86,4 +89,5 @@ TRANSPOSE = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    emit_f32=emit_f32,
 )

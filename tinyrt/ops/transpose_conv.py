@@ -12,10 +12,11 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -115,6 +116,16 @@ def macs(node: BoundNode) -> int:
     return node.input(0).size * (w.size // w.shape[3])
 
 
+def emit_c(node: BoundNode, p: TransposeConvS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_transpose_conv_s8``."""
+    fields: Fields = {
+        "x": nhwc(node.input(0).shape),
+        "y": nhwc(node.output.shape),
+        "window": window_fields(_window(p.attrs, node.input(1).shape)),
+    }
+    emit_weighted("tinyrt_transpose_conv_s8", node, p, c, fields, channel_axis=0)
+
+
 TRANSPOSE_CONV = OpSpec(
     name="transpose_conv",
     attrs=TransposeConvAttrs,
@@ -126,4 +137,5 @@ TRANSPOSE_CONV = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     macs=macs,
+    emit_c=emit_c,
 )

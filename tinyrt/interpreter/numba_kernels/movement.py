@@ -14,7 +14,7 @@ from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.concatenation import ConcatenationS8
 from tinyrt.ops.emit import merge_axes, strides_of
-from tinyrt.ops.move import MoveS8
+from tinyrt.ops.move import MoveS8, Walk
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.reshape import ReshapeS8
 from tinyrt.ops.transpose import TransposeS8
@@ -117,12 +117,12 @@ def pack_transpose(node: BoundNode, p: TransposeS8, workspace: Workspace) -> Cal
 def pack_move(node: BoundNode, p: MoveS8, workspace: Workspace) -> Call:
     """Runs along the output's last axis, or single elements where there is no regular walk."""
     x, y = node.input(0), node.output
-    if p.walk is None:
+    if not isinstance(p.layout, Walk):
         positions = p.positions(x.shape).reshape(-1)
         dims, steps, begin = [len(positions), 1], [0, 1], positions
     else:
-        dims, (steps,) = merge_axes(p.walk.dims, p.walk.strides)
-        begin = p.walk.begin + walk(dims[:-1], steps[:-1])
+        dims, (steps,) = merge_axes(p.layout.dims, p.layout.strides)
+        begin = p.layout.begin + walk(dims[:-1], steps[:-1])
     targets = np.arange(len(begin), dtype=np.int64) * dims[-1]
     sources = workspace.tensor(x) + begin
     row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1], steps[-1])

@@ -1,4 +1,4 @@
-/** add and sub: rescaled sum and difference, with broadcasting. */
+/** add, sub and squared_difference: rescaled sums and differences, with broadcasting. */
 #ifndef TINYRT_ADD_H
 #define TINYRT_ADD_H
 
@@ -31,6 +31,11 @@ void tinyrt_add_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t 
 
 /** As tinyrt_add_s8, with the second input subtracted. */
 void tinyrt_sub_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t *b, int8_t *y);
+
+/** As tinyrt_sub_s8, with the difference squared.
+ *  Requires: no difference at the common scale exceeds 46340. */
+void tinyrt_squared_difference_s8(const tinyrt_add_s8_params *p, const int8_t *a, const int8_t *b,
+                                  int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/** concatenation: tensors of one scale, joined along an axis. */
+/** concatenation: tensors of one type and scale, joined along an axis. */
 #ifndef TINYRT_CONCATENATION_H
 #define TINYRT_CONCATENATION_H
 
@@ -13,11 +13,11 @@ typedef struct {
     int32_t inputs;
     int32_t rows;
     const int32_t *x_row_bytes;
-} tinyrt_concatenation_s8_params;
+} tinyrt_concatenation_params;
 
 /** Row i of y is row i of x[0], then row i of x[1], and so on. y overlaps nothing. */
-void tinyrt_concatenation_s8(const tinyrt_concatenation_s8_params *p, const int8_t *const *x,
-                             int8_t *TINYRT_RESTRICT y);
+void tinyrt_concatenation(const tinyrt_concatenation_params *p, const void *const *x,
+                          void *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus
 }

@@ -49,6 +49,12 @@ static inline int32_t tinyrt_requant(int32_t value, int32_t mult, int32_t shift)
         tinyrt_rounding_doubling_high_mul(tinyrt_shift_left(value, left), mult), right);
 }
 
+/** (value - zero_point) * 2^left, brought to another scale: how sums raise their inputs first. */
+static inline int32_t tinyrt_rescale(int32_t value, int32_t zero_point, int32_t left, int32_t mult,
+                                     int32_t shift) {
+    return tinyrt_requant(tinyrt_shift_left(value - zero_point, left), mult, shift);
+}
+
 /** clamp(value + zero_point) without overflow: limits are moved instead of the value.
  *  Requires: INT8_MIN <= low <= high <= INT8_MAX. */
 static inline int8_t tinyrt_to_s8(int32_t value, int32_t zero_point, int32_t low, int32_t high) {

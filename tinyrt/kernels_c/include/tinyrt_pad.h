@@ -1,4 +1,4 @@
-/** pad: a border of one value. */
+/** pad: a border of one value, around elements of any type. */
 #ifndef TINYRT_PAD_H
 #define TINYRT_PAD_H
 
@@ -8,19 +8,22 @@
 extern "C" {
 #endif
 
-/** Requires: 1 <= rank <= TINYRT_MAX_RANK. begin is where the first element of x lies in y, in
- *  elements. */
+/** The input as runs of bytes that are neighbours in the output, too: how many along each axis, how
+ *  far each axis goes on in y, and where the first run begins in y, in bytes. value is the border's
+ *  element, as often as it fits into four bytes.
+ *  Requires: 1 <= rank <= TINYRT_MAX_RANK. */
 typedef struct {
     int32_t rank;
-    int32_t x_dims[TINYRT_MAX_RANK];
+    int32_t dims[TINYRT_MAX_RANK];
     int32_t y_strides[TINYRT_MAX_RANK];
+    int32_t run;
     int32_t begin;
-    int32_t y_size;
-    int8_t value;
-} tinyrt_pad_s8_params;
+    int32_t y_bytes;
+    uint8_t value[4];
+} tinyrt_pad_params;
 
 /** y = value, with x inside. y overlaps nothing. */
-void tinyrt_pad_s8(const tinyrt_pad_s8_params *p, const int8_t *x, int8_t *TINYRT_RESTRICT y);
+void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@ extern "C" {
 
 /** y = x, byte by byte; for a reshape between a model input and a model output, which cannot share
  *  memory. y overlaps nothing. */
-void tinyrt_reshape_s8(int32_t size, const int8_t *x, int8_t *TINYRT_RESTRICT y);
+void tinyrt_reshape(int32_t bytes, const void *x, void *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus
 }

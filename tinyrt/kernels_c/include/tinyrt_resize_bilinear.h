@@ -1,0 +1,39 @@
+/** resize_bilinear: images of another height and width, weighted means of four pixels. */
+#ifndef TINYRT_RESIZE_BILINEAR_H
+#define TINYRT_RESIZE_BILINEAR_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** For every output along one axis: where in x the two inputs that it lies between begin, in
+ *  elements. */
+typedef struct {
+    int32_t size;
+    const int32_t *first;
+    const int32_t *second;
+} tinyrt_between;
+
+/** n images of x_size elements and c channels; shares of the second input in 1/1024. */
+typedef struct {
+    int32_t n;
+    int32_t x_size;
+    int32_t c;
+    tinyrt_between rows;
+    tinyrt_between columns;
+    const int16_t *row_share;
+    const int16_t *column_share;
+} tinyrt_resize_bilinear_s8_params;
+
+/** y = sum(x * row share * column share) / 2^20, raw values, halves away from zero. y overlaps
+ *  nothing. */
+void tinyrt_resize_bilinear_s8(const tinyrt_resize_bilinear_s8_params *p, const int8_t *x,
+                               int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/** transpose_conv: 2-D convolution with the window sliding over the output. */
+#ifndef TINYRT_TRANSPOSE_CONV_H
+#define TINYRT_TRANSPOSE_CONV_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** window slides over y. Requires: kernel_h * kernel_w * x.c * 32640 + |bias| < 2^31; dilation 1.
+ */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t x_zp;
+    tinyrt_requant_params requant;
+} tinyrt_transpose_conv_s8_params;
+
+/** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp), over every input under whose window y
+ *  lies. w is (c_out, kernel_h, kernel_w, c_in); bias may be NULL; y overlaps nothing. */
+void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const int8_t *x,
+                              const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
