@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder
+from tests.ops.build import Case, build_s8
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
-from tinyrt.memory.overlap import lead_of
+from tinyrt.memory.overlap import lead_of, starts_together
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pool import Pool2dAttrs, window_of
-from tinyrt.ops.sweep import Step, columns, loaded_lines, windows
+from tinyrt.ops.sweep import Step, columns, loaded_lines, planes_by_lines, windows
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):
@@ -28,6 +30,17 @@ def _pools(*layers, shape=(1, 12, 6, 4)):
     q = QParams((0.1,), 0)
     values = {n: replace(v, dtype=DType.INT8, q=q) for n, v in graph.values.items()}
     return replace(graph, values=values)
+
+
+def depthwise_graph(shape):
+    """One int8 depthwise convolution of 3 x 3, from x to out."""
+    case = Case(
+        "depthwise_conv2d",
+        DepthwiseConv2dAttrs(stride=(1, 1), padding="SAME"),
+        (shape, (1, 3, 3, shape[3]), (shape[3],)),
+        frozenset({1, 2}),
+    )
+    return build_s8(case, np.random.default_rng(0)).graph
 
 
 def _bytes(graph):
@@ -83,6 +96,25 @@ def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead()
     assert lead_of(columns(widening, rows=16, at_once=2), 0) <= last_pair
 
 
+@pytest.mark.parametrize("down", [False, True])
+def test_planes_of_channels_are_overwritten_in_place(down):
+    (node,) = _pools((3, 1, "SAME")).bound()
+    sweep = planes_by_lines(node, window_of(node.attrs, node.input(0).shape), down)
+    assert starts_together(sweep, 0, node.input(0).nbytes)
+    # Without the copy of the line before, the next line would read what was overwritten.
+    assert not starts_together(windows(node, window_of(node.attrs, node.input(0).shape)), 0, 288)
+
+
+def test_the_replay_finds_a_plane_on_another_one():
+    graph = depthwise_graph((1, 8, 6, 4))
+    plan = plan_memory(graph)
+    assert plan.offsets["out"] == plan.offsets["in0"]
+    assert plan.arena_bytes == 8 * 6 * 4 + 8
+    shifted = plan.offsets | {"out": plan.offsets["in0"] + 2}
+    with pytest.raises(VerifyError, match="another plane"):
+        check_plan(graph, shifted, plan.arena_bytes + 2)
+
+
 LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just("SAME"))
 
 
@@ -120,6 +152,7 @@ def test_distances_are_the_least_that_are_safe(seed):
         low = int(rng.integers(0, size))
         read = (low, int(rng.integers(low, size)) + 1)
         steps.append(Step((read,), (int(start), int(stop)), bool(rng.integers(2))))
+    assert starts_together(tuple(steps), 0, size) == _safe(steps, 0)
     lead = lead_of(tuple(steps), 0)
     for distance in range(-2 * size, -lead + 1):
         assert _safe(steps, distance)

@@ -69,11 +69,12 @@ def test_unpacking_gives_the_weights(c_out, taps, isa, seed):
     np.testing.assert_array_equal(init, layer.bias - x_zp * layer.w.sum(axis=1))
 
 
-def test_filters_of_3x3_are_rows_of_12_bytes():
+def test_filters_of_3x3_are_rows_of_9_bytes_along_rows_or_columns():
     w = np.arange(18).reshape(9, 2).astype(np.int8)
-    packed = pack_filters(w)
-    assert packed.shape == (2, 12)
-    assert packed[1].tolist() == [1, 3, 7, 9, 5, 13, 11, 15, 17, 0, 0, 0]
+    along_rows = [1, 3, 7, 9, 5, 13, 11, 15, 17]
+    along_columns = [1, 7, 3, 9, 13, 5, 15, 11, 17]
+    assert pack_filters(w, down=False)[1].tolist() == along_rows
+    assert pack_filters(w, down=True)[1].tolist() == along_columns
 
 
 @pytest.mark.parametrize(("bias", "shift"), [(2**30, -26), (-(2**30), -27), (0, 0), (7, -31)])

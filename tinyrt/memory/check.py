@@ -94,6 +94,7 @@ class _Replay:
             scratch = self._span(scratch_name(node.index), 0, nbytes)
             self._writer[scratch] = _SCRATCH
         self.define(node.output)
+        self._check_planes(node, steps)
         for step in steps:
             if step.reads_first:
                 self._reads(node, step)
@@ -104,6 +105,21 @@ class _Replay:
         self.read(node.output, (0, node.output.nbytes))
         if not (self._writer[scratch] == _SCRATCH).all():
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
+
+    def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
+        """Planes that keep apart may as well be swept together: see that they do keep apart."""
+        y, y_at = node.output, self._offsets[node.output.name]
+        for value in node.inputs:
+            if value is None or value.is_constant:
+                continue
+            x_at = self._offsets[value.name]
+            overlap = x_at < y_at + y.nbytes and y_at < x_at + value.nbytes
+            if overlap and any((y_at - x_at) % step.planes for step in steps):
+                raise VerifyError(
+                    "a plane of the output lies on another plane of the input",
+                    op=self.where,
+                    tensor=y.describe(),
+                )
 
     def _reads(self, node: BoundNode, step: Step) -> None:
         for value, span in zip(node.inputs, step.reads, strict=True):

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import Buffer, view_roots
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Sweep
+from tinyrt.ops.sweep import Sweep, planes_of
 
-Leads = dict[tuple[int, int], int]
-"""(index of the output's buffer, index of the input's) -> bytes by which the output must begin
-before the input, at least; the two may then overlap."""
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Where an output may begin so that it may overlap its op's input.
+
+    Attributes:
+        least: bytes by which it must begin before the input.
+        exact: whether it must be just so many: where planes interleave, one may overwrite only
+            itself.
+
+    """
+
+    least: int
+    exact: bool = False
+
+    def forbidden_output(self, nbytes: int, x_at: int, x_bytes: int) -> list[Span]:
+        """Offsets (exclusive) at which an output of ``nbytes`` must not begin."""
+        low, here, high = x_at - nbytes, x_at - self.least, x_at + x_bytes
+        return [(low, here), (here, high)] if self.exact else [(max(low, here), high)]
+
+    def forbidden_input(self, nbytes: int, y_at: int, y_bytes: int) -> list[Span]:
+        """Offsets (exclusive) at which an input of ``nbytes`` must not begin."""
+        low, here, high = y_at - nbytes, y_at + self.least, y_at + y_bytes
+        return [(low, here), (here, high)] if self.exact else [(low, min(here, high))]
+
+
+Leads = dict[tuple[int, int], Lead]
+"""(index of the output's buffer, index of the input's), for those that may overlap."""
 
 
 def lead_of(sweep: Sweep, i: int) -> int:
@@ -33,6 +64,28 @@ def lead_of(sweep: Sweep, i: int) -> int:
     return lead
 
 
+def starts_together(sweep: Sweep, i: int, nbytes: int) -> bool:
+    """Whether the output may begin where input ``i``, of so many bytes, does.
+
+    No step may write what it (unless it reads first) or a later step reads.
+    """
+    needed = np.zeros(nbytes, np.bool_)
+    for step in reversed(sweep):
+        read, write = slice(*(step.reads[i] or (0, 0))), slice(*step.writes)
+        if not step.reads_first:
+            needed[read] = True
+        if needed[write].any():
+            return False
+        needed[read] = True
+    return True
+
+
+def _lead(sweep: Sweep, i: int, nbytes: int) -> Lead | None:
+    if planes_of(sweep) == 1:
+        return Lead(lead_of(sweep, i))
+    return Lead(0, exact=True) if starts_together(sweep, i, nbytes) else None
+
+
 def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
     """Every pair of buffers that may overlap, with the distance that makes it safe."""
     roots = view_roots(graph)
@@ -48,6 +101,9 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
             if value is None or activations.count(value.name) != 1:
                 continue
             source = home[value.name]
-            if found[source].last == node.index and found[source].nbytes == value.nbytes:
-                allowed[home[node.output.name], source] = lead_of(sweep, i)
+            if found[source].last != node.index or found[source].nbytes != value.nbytes:
+                continue
+            lead = _lead(sweep, i, value.nbytes)
+            if lead is not None:
+                allowed[home[node.output.name], source] = lead
     return allowed

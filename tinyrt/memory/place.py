@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tinyrt.memory.lifetimes import Buffer
-from tinyrt.memory.overlap import Leads
+from tinyrt.memory.overlap import Leads, Span
 
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
@@ -53,18 +53,19 @@ class Problem:
             for i in count
         ]
 
-    def forbidden(self, i: int, j: int, at_j: int) -> tuple[int, int]:
+    def forbidden(self, i: int, j: int, at_j: int) -> list[Span]:
         """Offsets (exclusive) at which buffer ``i`` must not begin if ``j`` lies at ``at_j``."""
-        low, high = at_j - self.buffers[i].nbytes, at_j + self.buffers[j].nbytes
+        i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
-            low = max(low, at_j - self.leads[i, j])
-        elif (j, i) in self.leads:
-            high = min(high, at_j + self.leads[j, i])
-        return low, high
+            return self.leads[i, j].forbidden_output(i_bytes, at_j, j_bytes)
+        if (j, i) in self.leads:
+            return self.leads[j, i].forbidden_input(i_bytes, at_j, j_bytes)
+        return [(at_j - i_bytes, at_j + j_bytes)]
 
     def lowest(self, i: int, at: dict[int, int], least: int = 0) -> int:
         """The lowest offset from ``least`` on at which buffer ``i`` fits beside those placed."""
-        gaps = sorted(self.forbidden(i, j, at[j]) for j in self.clashes[i] if j in at)
+        placed = (j for j in self.clashes[i] if j in at)
+        gaps = sorted(gap for j in placed for gap in self.forbidden(i, j, at[j]))
         offset = align(least)
         moved = True
         while moved:
@@ -94,7 +95,7 @@ class Problem:
     def _shared(self, y: int, x: int) -> int:
         """Bytes that output ``y`` and input ``x`` can have in common."""
         y_bytes, x_bytes = self.buffers[y].nbytes, self.buffers[x].nbytes
-        return y_bytes + x_bytes - max(y_bytes, min(self.leads[y, x], y_bytes) + x_bytes)
+        return y_bytes + x_bytes - max(y_bytes, min(self.leads[y, x].least, y_bytes) + x_bytes)
 
 
 def place(problem: Problem) -> list[int]:

@@ -1,11 +1,14 @@
-"""Depthwise convolutions four channels at a time: what the packed kernel needs, and its call.
+"""Depthwise convolutions on packed constants: what their kernels need, and their calls.
 
-The general kernel reads the weights as they lie in the model. For each row of outputs and four
-channels it lists the taps once, with their weights widened, and walks along the row. Filters of
-3 x 3 have a kernel that slides along the row channel by channel, with the whole filter in
-registers: there every activation is read once for each of the rows of outputs that it takes part
-in. Where the window reaches over the input's border, input rows are copied once into as many lines
-as the window is high, with the zero point around them: then no output needs to know of the border.
+Filters of 3 x 3 with one stride for both axes have a kernel that takes one channel's plane after
+the other, with the whole filter in registers, and slides along the longer axis: every activation is
+read once for each of the lines of outputs that it takes part in. A line of outputs may take the
+place of a line of inputs, of which one channel's elements are saved: one line of one channel is all
+the working memory.
+
+Others go four channels at a time along a row, over a list of taps with widened weights. Where the
+window reaches over the input's border, input rows are copied once into as many lines as the window
+is high, with the zero point around them: then no output needs to know of the border.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.blocks import BLOCK_SETS, constants_of, emit_clamp, requant_arrays
 from tinyrt.ops.emit import Fields, nhwc, window_fields
 from tinyrt.ops.packing import (
@@ -27,6 +30,7 @@ from tinyrt.ops.packing import (
 )
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
+from tinyrt.ops.sweep import Sweep, loaded_lines, planes_by_lines, windows
 from tinyrt.ops.window import Window
 
 TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
@@ -76,7 +80,15 @@ def depthwise_block(
 
 def slides(window: Window) -> bool:
     """Whether ``tinyrt_depthwise3x3_s8`` takes the layer."""
-    return window.kernel == (3, 3) and window.stride[1] <= 2
+    return window.kernel == (3, 3) and window.stride in ((1, 1), (2, 2))
+
+
+def slides_down(window: Window, x: Shape) -> bool:
+    """Whether that kernel slides along columns: setting out costs, and they are the longer lines.
+
+    With stride 2 it slides along rows, so that outputs may overwrite inputs.
+    """
+    return window.stride == (1, 1) and x[1] > x[2]
 
 
 def _line_bytes(window: Window, channels: int) -> int:
@@ -86,32 +98,35 @@ def _line_bytes(window: Window, channels: int) -> int:
     return columns * channels
 
 
-def pack_filters(w: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Filters of 3 x 3, (taps, channels), as ``tinyrt_load_filter3`` reads them: (channels, 12)."""
-    return np.pad(w[FILTER_ORDER].T, ((0, 0), (0, 3)))
+def pack_filters(w: NDArray[np.int8], down: bool) -> NDArray[np.int8]:
+    """Filters of 3 x 3, (taps, channels), as ``tinyrt_load_filter3`` reads them: (channels, 9)."""
+    planes = w.reshape(3, 3, -1)
+    lines = planes.transpose(1, 0, 2) if down else planes
+    return lines.reshape(9, -1)[FILTER_ORDER].T
 
 
-def _weights(node: BoundNode, block: DepthwiseBlock, window: Window, c: CWriter) -> str:
-    w = node.input(1)
-    if slides(window):
-        rows = np.asarray(w.data).reshape(9, -1) if block.w is None else block.w
-        return c.packed("w", pack_filters(rows))
-    return c.pointer(w) if block.w is None else c.packed("w", block.w)
-
-
-def depthwise_scratch(block: DepthwiseBlock | None, window: Window, isa: InstructionSet) -> int:
-    """Bytes of the tap list and the lines."""
+def depthwise_scratch(
+    block: DepthwiseBlock | None, window: Window, x: Shape, isa: InstructionSet
+) -> int:
+    """Bytes of the saved line, or of the tap list and the lines."""
     if block is None:
         return 0
+    if slides(window):
+        return max(x[1:3]) if window.stride == (1, 1) else 0
     return _list_bytes(window, isa) + window.kernel[0] * block.line_bytes
 
 
 def _list_bytes(window: Window, isa: InstructionSet) -> int:
-    if slides(window):
-        return 0
     per_entry = TAPS_PER_ENTRY[isa]
     entries = -(-window.kernel[0] * window.kernel[1] // per_entry)
     return entries * 4 * (per_entry + BLOCK)
+
+
+def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep:
+    """The order in which the packed kernels read and write."""
+    if slides(window):
+        return planes_by_lines(node, window, slides_down(window, node.input(0).shape))
+    return loaded_lines(node, window) if block.line_bytes else windows(node, window)
 
 
 def emit_depthwise(
@@ -123,7 +138,59 @@ def emit_depthwise(
     c: CWriter,
 ) -> None:
     """Write the call of ``tinyrt_depthwise3x3_s8`` or ``tinyrt_depthwise_block_s8``."""
+    if slides(window):
+        _emit_slides(node, block, window, x_zp, requant, c)
+    else:
+        _emit_blocks(node, block, window, x_zp, requant, c)
+    emit_clamp(node, requant.act_min, requant.act_max, c)
+
+
+def _emit_slides(
+    node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
+) -> None:
     x, y = node.input(0), node.output
+    down = slides_down(window, x.shape)
+    rows, columns = (_axis(x.shape, y.shape, window, axis) for axis in (0, 1))
+    w = np.asarray(node.input(1).data).reshape(9, -1) if block.w is None else block.w
+    fields: Fields = {
+        "images": x.shape[0],
+        "channels": x.shape[3],
+        "stride": window.stride[0],
+        "along": rows if down else columns,
+        "across": columns if down else rows,
+        "x_zp": x_zp,
+        "w": c.packed("w", pack_filters(w, down)),
+        **_constants(block, requant, c),
+    }
+    params = c.params("tinyrt_depthwise3x3_s8_params", fields)
+    saved = c.scratch() if window.stride == (1, 1) else "NULL"
+    c.call("tinyrt_depthwise3x3_s8", params, c.pointer(x), saved, c.pointer(y))
+
+
+def _axis(x: Shape, y: Shape, window: Window, axis: int) -> Fields:
+    """``tinyrt_axis`` of rows (0) or columns (1)."""
+    count = slice(2 + axis, 4)
+    return {
+        "x_count": x[1 + axis],
+        "x_step": int(np.prod(x[count])),
+        "y_count": y[1 + axis],
+        "y_step": int(np.prod(y[count])),
+        "pad": window.before[axis],
+    }
+
+
+def _constants(block: DepthwiseBlock, requant: Requant, c: CWriter) -> Fields:
+    return {
+        "init": c.packed("init", block.init),
+        **requant_arrays(block.requant, c),
+        "y_zp": requant.y_zp,
+    }
+
+
+def _emit_blocks(
+    node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
+) -> None:
+    x, y, w = node.input(0), node.output, node.input(1)
     line: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
@@ -133,17 +200,10 @@ def emit_depthwise(
     }
     fields: Fields = {
         "line": line,
-        "w": _weights(node, block, window, c),
-        "init": c.packed("init", block.init),
-        **requant_arrays(block.requant, c),
-        "y_zp": requant.y_zp,
+        "w": c.pointer(w) if block.w is None else c.packed("w", block.w),
+        **_constants(block, requant, c),
     }
     lines = f"{c.scratch()} + {_list_bytes(window, c.isa)}" if block.line_bytes else "NULL"
-    if slides(window):
-        params = c.params("tinyrt_depthwise3x3_s8_params", fields)
-        c.call("tinyrt_depthwise3x3_s8", params, c.pointer(x), lines, c.pointer(y))
-    else:
-        params = c.params("tinyrt_depthwise_block_s8_params", fields)
-        taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
-        c.call("tinyrt_depthwise_block_s8", params, c.pointer(x), taps, lines, c.pointer(y))
-    emit_clamp(node, requant.act_min, requant.act_max, c)
+    params = c.params("tinyrt_depthwise_block_s8_params", fields)
+    taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
+    c.call("tinyrt_depthwise_block_s8", params, c.pointer(x), taps, lines, c.pointer(y))

@@ -12,7 +12,12 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import packing_mve
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.depthwise_blocks import depthwise_block, depthwise_scratch, emit_depthwise
+from tinyrt.ops.depthwise_blocks import (
+    depthwise_block,
+    depthwise_scratch,
+    depthwise_sweep,
+    emit_depthwise,
+)
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.requant import Requant, weighted_requant
@@ -26,7 +31,7 @@ from tinyrt.ops.spec import (
     is_integer,
     qparams,
 )
-from tinyrt.ops.sweep import Sweep, loaded_lines, windows
+from tinyrt.ops.sweep import Sweep, windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -171,7 +176,7 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     if isa is InstructionSet.MVE:
         return packing_mve.depthwise_scratch(p.window)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
-    return depthwise_scratch(block, p.window, isa)
+    return depthwise_scratch(block, p.window, node.input(0).shape, isa)
 
 
 def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
@@ -192,14 +197,12 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Rows from the front, from copied lines where there are any; with vectors, by channels."""
+    """As the packed kernels go, else rows from the front; with vectors, by channels."""
     if not is_integer(node) or isa is InstructionSet.MVE:
         return None
     p = prepare_s8(node)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
-    if block is not None and block.line_bytes:
-        return loaded_lines(node, p.window)
-    return windows(node, p.window)
+    return windows(node, p.window) if block is None else depthwise_sweep(node, p.window, block)
 
 
 DEPTHWISE_CONV2D = OpSpec(

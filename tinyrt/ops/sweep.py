@@ -8,8 +8,8 @@ derives from it how far the two must be apart, the checker replays it byte by by
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.isa import InstructionSet
@@ -30,16 +30,25 @@ class Step:
         reads: for each input, the bytes that the step reads; None where it reads nothing.
         writes: the bytes of the output that it writes.
         reads_first: whether all its reads come before its writes; else they may interleave.
+        planes: in how many planes its bytes interleave (channels, by their address modulo so
+            many). One plane after the other goes through all steps of the sweep, which has one
+            number of planes throughout.
 
     """
 
     reads: tuple[Span | None, ...]
     writes: Span
     reads_first: bool = False
+    planes: int = 1
 
 
 Sweep = tuple[Step, ...]
-"""The steps of a kernel, from front to back."""
+"""The steps of a kernel, in their order."""
+
+
+def planes_of(sweep: Sweep) -> int:
+    """In how many planes the bytes of a sweep interleave."""
+    return max((step.planes for step in sweep), default=1)
 
 
 def elementwise(node: BoundNode, isa: InstructionSet) -> Sweep | None:
@@ -64,25 +73,53 @@ def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
 
 def windows(node: BoundNode, window: Window) -> Sweep:
     """Row by row of the output; each reads the input rows under its window as it writes."""
-    return _row_sweep(node, window, lambda top, bottom, loaded: (top, bottom), reads_first=False)
+    return tuple(_row_steps(node, window, lambda top, bottom, loaded: (top, bottom)))
 
 
 def loaded_lines(node: BoundNode, window: Window) -> Sweep:
     """As ``windows``, from copies: each output row first copies the input rows new to it."""
-    return _row_sweep(
-        node, window, lambda top, bottom, loaded: (max(top, loaded), bottom), reads_first=True
-    )
+    steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded), bottom))
+    return tuple(replace(step, reads_first=True) for step in steps)
 
 
-def _row_sweep(
-    node: BoundNode,
-    window: Window,
-    reads: Callable[[int, int, int], Span],
-    reads_first: bool,
-) -> Sweep:
+def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep:
+    """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
+
+    An output is written after all that is read up to the end of its window. With stride 1, the
+    line before an output's own is read from a copy.
+    """
+    if down:
+        steps = _column_steps(node, window)
+    elif window.stride[0] == 1:
+        steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
+    else:
+        steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+    planes = node.output.shape[3]
+    return tuple(replace(step, reads_first=True, planes=planes) for step in steps)
+
+
+def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:
+    """Output by output down the columns: what is new of a column and the next one, a write."""
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
-    steps = []
+    for n in range(y.shape[0]):
+        for ox in range(y.shape[2]):
+            # The line before is read with the first column, and then kept.
+            columns = (ox + 1 - window.before[1] if ox else 0, ox + 3 - window.before[1])
+            loaded = 0
+            for oy in range(y.shape[1]):
+                bottom = min(oy + 3 - window.before[0], x.shape[1])
+                for row in range(loaded, bottom):
+                    yield Step((_pixels(x, n, row, columns), *others), (0, 0))
+                loaded = max(loaded, bottom)
+                yield Step((None, *others), _pixels(y, n, oy, (ox, ox + 1)))
+
+
+def _row_steps(
+    node: BoundNode, window: Window, reads: Callable[[int, int, int], Span]
+) -> Iterator[Step]:
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
     for n in range(y.shape[0]):
         loaded = 0
         for oy in range(y.shape[1]):
@@ -92,8 +129,7 @@ def _row_sweep(
             first, last = reads(top, bottom, loaded)
             loaded = max(loaded, bottom)
             read = _rows(x, n, first, last) if first < last else None
-            steps.append(Step((read, *others), _rows(y, n, oy, oy + 1), reads_first))
-    return tuple(steps)
+            yield Step((read, *others), _rows(y, n, oy, oy + 1))
 
 
 def columns(node: BoundNode, rows: int, at_once: int) -> Sweep:
@@ -120,6 +156,13 @@ def _rows(value: Value, n: int, first: int, last: int) -> Span:
     row = value.shape[2] * value.shape[3]
     image = n * value.shape[1] * row
     return _bytes(value, image + first * row, image + max(first, last) * row)
+
+
+def _pixels(value: Value, n: int, row: int, columns: Span) -> Span:
+    """Some columns of a row, as far as there are so many."""
+    first, last = columns[0], min(columns[1], value.shape[2])
+    pixel = (n * value.shape[1] + row) * value.shape[2]
+    return _bytes(value, (pixel + first) * value.shape[3], (pixel + last) * value.shape[3])
 
 
 def _bytes(value: Value, start: int, stop: int) -> Span:

@@ -2,18 +2,35 @@
 #ifndef TINYRT_DEPTHWISE3X3_H
 #define TINYRT_DEPTHWISE3X3_H
 
-#include "tinyrt_lines.h"
 #include "tinyrt_requant4.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** w holds 12 bytes for each channel, see tinyrt_load_filter3; init is bias - x_zp * sum(w).
- *  Requires: as many channels in x as in y; stride_w is 1 or 2; no dilation;
+/** One of the two axes that the window slides over: elements, and bytes from one to the next.
+ *  pad is how far the first window begins before the input: 0 or 1; the last one ends at most one
+ *  element behind it. */
+typedef struct {
+    int32_t x_count;
+    int32_t x_step;
+    int32_t y_count;
+    int32_t y_step;
+    int32_t pad;
+} tinyrt_axis;
+
+/** The filter slides along one axis, line after line across the other; which is which, the order
+ *  of the weights says. w holds 9 bytes for each channel, see tinyrt_load_filter3; init is
+ *  bias - x_zp * sum(w).
+ *  Requires: as many channels in x as in y; one stride for both axes, 1 or 2; no dilation;
  *  |init + sum(x * w)| < 2^29. */
 typedef struct {
-    tinyrt_line_params line;
+    int32_t images;
+    int32_t channels;
+    int32_t stride;
+    tinyrt_axis along;
+    tinyrt_axis across;
+    int32_t x_zp;
     const int8_t *w;
     const int32_t *init;
     const int32_t *mult;
@@ -23,9 +40,9 @@ typedef struct {
 } tinyrt_depthwise3x3_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  lines has room for three lines; y may overlap x only where it is written behind what is still
- * read. */
-void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *lines,
+ *  saved has room for along.x_count bytes if stride is 1. y may begin where x does, unless stride
+ *  is 2 and the filter slides down columns; else they must not overlap. */
+void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 
 #ifdef __cplusplus

@@ -2,116 +2,166 @@
 
 #include "tinyrt_filter3.h"
 
-/** One channel of one row: its constants, the three input rows at its first element. */
+/** One channel: what the loops along a line need. head is what an accumulator begins with where
+ *  the window's first column lies before the input, tail the products of a last column behind it.
+ */
 typedef struct {
     tinyrt_filter3 filter;
-    const int8_t *rows[3];
     int32_t init;
+    int32_t head;
+    int32_t tail;
     int32_t mult;
     int32_t shift;
-    int32_t zp;
+    int32_t rounding;
 } tinyrt_channel;
 
-static inline tinyrt_column3 column_at(const tinyrt_channel *channel, int32_t offset) {
-    return tinyrt_load_column3(channel->rows[0][offset], channel->rows[1][offset],
-                               channel->rows[2][offset]);
-}
+/** A line of outputs: its middle input line at its first element, the bytes to those before and
+ *  behind it (0 where there is none; the filter has no weights there then), and its outputs. */
+typedef struct {
+    const int8_t *x;
+    int32_t before;
+    int32_t behind;
+    int8_t *y;
+} tinyrt_line;
 
 static inline int8_t finish(const tinyrt_channel *channel, int32_t sum) {
-    return tinyrt_requant_doubled(2 * sum, channel->mult, channel->shift, channel->zp);
+    return tinyrt_requant_rounded(2 * sum, channel->mult, channel->shift, channel->rounding);
 }
 
-/** Every input column takes part in three outputs. */
-static inline void slide_by_one(const tinyrt_channel *channel, int32_t step, int32_t end,
-                                int8_t *y) {
+/** The column at x; its element of the line before is in saved, where that of this line goes. */
+static inline tinyrt_column3 next_saving(const int8_t *x, int32_t behind, int8_t *saved) {
+    const int8_t middle = *x;
+    const tinyrt_column3 column = tinyrt_load_column3(*saved, middle, x[behind]);
+    *saved = middle;
+    return column;
+}
+
+/** Every input column takes part in three outputs. Outputs may take the place of inputs: the line
+ *  before is read from a copy, which this line replaces. */
+static TINYRT_NOINLINE void slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
+                                         const tinyrt_channel *constants, tinyrt_line line,
+                                         int8_t *saved) {
+    /* A copy: the compiler need not read it again after each output. */
+    const tinyrt_channel copy = *constants;
+    const tinyrt_channel *const channel = &copy;
     const tinyrt_filter3 *const f = &channel->filter;
-    const tinyrt_column3 first = column_at(channel, 0);
-    const tinyrt_column3 second = column_at(channel, step);
-    int32_t two = tinyrt_add_column3(f, 1, second, tinyrt_add_column3(f, 0, first, channel->init));
-    int32_t one = tinyrt_add_column3(f, 0, second, channel->init);
-    y -= 2 * step;
-    for (int32_t offset = 2 * step; offset != end + 2 * step; offset += step) {
-        const tinyrt_column3 x = column_at(channel, offset);
-        const int32_t sum = tinyrt_add_column3(f, 2, x, two);
-        two = tinyrt_add_column3(f, 1, x, one);
-        one = tinyrt_add_column3(f, 0, x, channel->init);
-        y[offset] = finish(channel, sum);
+    const int32_t step = p->along.x_step;
+    const int8_t *x = line.x;
+    int8_t *y = line.y;
+    int32_t zero = channel->head;
+    if (p->along.pad == 0) {
+        zero = tinyrt_add_column3(f, 0, next_saving(x, line.behind, saved++), channel->init);
+        x += step;
     }
+    tinyrt_column3 column = next_saving(x, line.behind, saved++);
+    int32_t two = tinyrt_add_column3(f, 1, column, zero);
+    int32_t one = tinyrt_add_column3(f, 0, column, channel->init);
+    const int8_t *const end = line.x + p->along.x_count * step;
+    for (x += step; x != end; x += step) {
+        column = next_saving(x, line.behind, saved++);
+        const int32_t sum = tinyrt_add_column3(f, 2, column, two);
+        two = tinyrt_add_column3(f, 1, column, one);
+        one = tinyrt_add_column3(f, 0, column, channel->init);
+        *y = finish(channel, sum);
+        y += p->along.y_step;
+    }
+    if (y != line.y + p->along.y_count * p->along.y_step) {
+        *y = finish(channel, two + channel->tail);
+    }
+}
+
+static inline tinyrt_column3 column_at(const int8_t *x, const tinyrt_line *line) {
+    return tinyrt_load_column3(x[line->before], *x, x[line->behind]);
 }
 
 /** Every other input column takes part in two outputs. */
-static inline void slide_by_two(const tinyrt_channel *channel, int32_t step, int32_t end,
-                                int8_t *y) {
+static TINYRT_NOINLINE void slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
+                                         const tinyrt_channel *constants, tinyrt_line line) {
+    const tinyrt_channel copy = *constants;
+    const tinyrt_channel *const channel = &copy;
     const tinyrt_filter3 *const f = &channel->filter;
-    int32_t one = tinyrt_add_column3(f, 0, column_at(channel, 0), channel->init);
-    int32_t offset = 0;
-    for (int8_t *const y_end = y + end; y != y_end; y += step) {
-        const int32_t two = tinyrt_add_column3(f, 1, column_at(channel, offset + step), one);
-        offset += 2 * step;
-        const tinyrt_column3 x = column_at(channel, offset);
-        const int32_t sum = tinyrt_add_column3(f, 2, x, two);
-        one = tinyrt_add_column3(f, 0, x, channel->init);
+    const int32_t step = p->along.x_step;
+    const int8_t *x = line.x;
+    int32_t one = channel->head;
+    if (p->along.pad == 0) {
+        one = tinyrt_add_column3(f, 0, column_at(x, &line), channel->init);
+        x += step;
+    }
+    const int32_t inside = (p->along.x_count + p->along.pad - 1) >> 1;
+    int8_t *y = line.y;
+    for (int8_t *const end = y + inside * p->along.y_step; y != end; y += p->along.y_step) {
+        const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
+        const tinyrt_column3 column = column_at(x + step, &line);
+        const int32_t sum = tinyrt_add_column3(f, 2, column, two);
+        one = tinyrt_add_column3(f, 0, column, channel->init);
         *y = finish(channel, sum);
+        x += 2 * step;
+    }
+    if (inside != p->along.y_count) {
+        const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
+        *y = finish(channel, two + channel->tail);
     }
 }
 
-static inline tinyrt_channel channel_of(const tinyrt_depthwise3x3_s8_params *p,
-                                        const int8_t *const *rows, int32_t c) {
+/** Takes the weights of lines beside the input out of the filter; they see the zero point. */
+static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                        int32_t no_line_before, int32_t no_line_behind,
+                                        tinyrt_channel *channel) {
+    const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
+    tinyrt_filter3 *const f = &channel->filter;
+    *f = tinyrt_load_filter3(p->w + 9 * c);
+    channel->init = p->init[c];
+    if (no_line_before) {
+        channel->init += tinyrt_drop_first3(f, p->x_zp);
+    }
+    if (no_line_behind) {
+        channel->init += tinyrt_drop_last3(f, p->x_zp);
+    }
+    channel->head = tinyrt_add_column3(f, 0, border, channel->init);
+    channel->tail = tinyrt_add_column3(f, 2, border, 0);
+}
+
+/** Lines from the first; line i reads input lines i * stride - pad and the two behind it. */
+static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
+                      int8_t *saved, int8_t *y) {
+    const tinyrt_axis *const across = &p->across;
     const int32_t i = c & -(p->requant_step >> 2);
-    const tinyrt_channel channel = {
-        .filter = tinyrt_load_filter3(p->w + 12 * c),
-        .rows = {rows[0] + c, rows[1] + c, rows[2] + c},
-        .init = p->init[c],
-        .mult = p->mult[i],
-        .shift = p->shift[i],
-        .zp = 2 * p->y_zp + 1,
-    };
-    return channel;
-}
-
-/** All channels of one row of outputs. */
-static TINYRT_NOINLINE void row_by_one(const tinyrt_depthwise3x3_s8_params *p,
-                                       const int8_t *const *rows, int8_t *y) {
-    const int32_t channels = p->line.x.c;
-    const int32_t end = p->line.y.w * channels;
-    for (int32_t c = 0; c < channels; ++c) {
-        const tinyrt_channel channel = channel_of(p, rows, c);
-        slide_by_one(&channel, channels, end, y + c);
-    }
-}
-
-/** All channels of one row of outputs. */
-static TINYRT_NOINLINE void row_by_two(const tinyrt_depthwise3x3_s8_params *p,
-                                       const int8_t *const *rows, int8_t *y) {
-    const int32_t channels = p->line.x.c;
-    const int32_t end = p->line.y.w * channels;
-    for (int32_t c = 0; c < channels; ++c) {
-        const tinyrt_channel channel = channel_of(p, rows, c);
-        slide_by_two(&channel, channels, end, y + c);
-    }
-}
-
-void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *lines,
-                            int8_t *y) {
-    const tinyrt_line_params *const line = &p->line;
-    const int32_t row_bytes = line->x.w * line->x.c;
-    for (int32_t n = 0; n < line->y.n; ++n, x += line->x.h * row_bytes) {
-        tinyrt_line_buffer buffer = {lines, 0, -line->window.pad_top};
-        int32_t top = -line->window.pad_top;
-        for (int32_t oy = 0; oy < line->y.h; ++oy, y += line->y.w * line->y.c) {
-            const int8_t *rows[3];
-            tinyrt_load_lines(line, x, top, &buffer);
-            for (int32_t ky = 0, slot = buffer.slot; ky < 3; ++ky) {
-                rows[ky] = line->line_bytes != 0 ? lines + slot * line->line_bytes
-                                                 : x + (top + ky) * row_bytes;
-                slot = slot == 2 ? 0 : slot + 1;
-            }
-            if (line->window.stride_w == 1) {
-                row_by_one(p, rows, y);
-            } else {
-                row_by_two(p, rows, y);
-            }
-            top += line->window.stride_h;
+    tinyrt_channel channel;
+    channel.mult = p->mult[i];
+    channel.shift = p->shift[i];
+    channel.rounding = tinyrt_rounding_of(p->shift[i], 2 * p->y_zp + 1);
+    if (p->stride == 1 && across->pad == 0) {
+        for (int32_t k = 0; k < p->along.x_count; ++k) {
+            saved[k] = x[k * p->along.x_step];
         }
+    }
+    int32_t borders = -1;
+    int32_t middle = 1 - across->pad;
+    for (int32_t left = across->y_count; left > 0; --left, y += across->y_step) {
+        const int32_t first = middle == 0;
+        const int32_t last = middle == across->x_count - 1;
+        if (borders != 2 * first + last) {
+            borders = 2 * first + last;
+            set_borders(p, c, first, last, &channel);
+        }
+        const tinyrt_line line = {x + middle * across->x_step, first ? 0 : -across->x_step,
+                                  last ? 0 : across->x_step, y};
+        if (p->stride == 1) {
+            slide_by_one(p, &channel, line, saved);
+        } else {
+            slide_by_two(p, &channel, line);
+        }
+        middle += p->stride;
+    }
+}
+
+void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
+                            int8_t *y) {
+    for (int32_t n = 0; n < p->images; ++n) {
+        for (int32_t c = 0; c < p->channels; ++c) {
+            all_lines(p, c, x + c, saved, y + c);
+        }
+        x += p->channels * p->along.x_count * p->across.x_count;
+        y += p->channels * p->along.y_count * p->across.y_count;
     }
 }

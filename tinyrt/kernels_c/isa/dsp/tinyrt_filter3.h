@@ -17,16 +17,36 @@ typedef struct {
     uint32_t lowest;
 } tinyrt_column3;
 
-/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column) and three zeros. */
+/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column). */
 static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w) {
     const uint32_t first = tinyrt_load_word(w);
     const uint32_t second = tinyrt_load_word(w + 4);
     const tinyrt_filter3 f = {
         {tinyrt_even_bytes(first), tinyrt_odd_bytes(first), tinyrt_even_bytes(second)},
         tinyrt_odd_bytes(second),
-        tinyrt_even_bytes(tinyrt_load_word(w + 8)),
+        (uint32_t)w[8],
     };
     return f;
+}
+
+/** Takes the weights of the first row out; returns their sum, times factor. */
+static inline int32_t tinyrt_drop_first3(tinyrt_filter3 *f, int32_t factor) {
+    int32_t sum = 0;
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        sum = tinyrt_add_low_low(f->upper[kx], (uint32_t)factor, sum);
+        f->upper[kx] &= UINT32_C(0xFFFF0000);
+    }
+    return sum;
+}
+
+/** As tinyrt_drop_first3 for the last row. */
+static inline int32_t tinyrt_drop_last3(tinyrt_filter3 *f, int32_t factor) {
+    const int32_t two = tinyrt_add_low_low(f->lowest_01, (uint32_t)factor, 0);
+    const int32_t one = tinyrt_add_low_high((uint32_t)factor, f->lowest_01, two);
+    const int32_t sum = tinyrt_add_low_low(f->lowest_2, (uint32_t)factor, one);
+    f->lowest_01 = 0;
+    f->lowest_2 = 0;
+    return sum;
 }
 
 static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t x2) {

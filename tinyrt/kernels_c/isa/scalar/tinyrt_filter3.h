@@ -14,10 +14,28 @@ typedef struct {
     int32_t x[3];
 } tinyrt_column3;
 
-/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column) and three zeros. */
+/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column). */
 static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w) {
     const tinyrt_filter3 f = {{w[0], w[1], w[4], w[2], w[3], w[6], w[5], w[7], w[8]}};
     return f;
+}
+
+/** Takes the weights of row r out; returns their sum, times factor. */
+static inline int32_t tinyrt_drop_row3(tinyrt_filter3 *f, int32_t r, int32_t factor) {
+    int32_t *const w = f->w + 3 * r;
+    const int32_t sum = w[0] + w[1] + w[2];
+    w[0] = 0, w[1] = 0, w[2] = 0;
+    return sum * factor;
+}
+
+/** Takes the weights of the first row out; returns their sum, times factor. */
+static inline int32_t tinyrt_drop_first3(tinyrt_filter3 *f, int32_t factor) {
+    return tinyrt_drop_row3(f, 0, factor);
+}
+
+/** As tinyrt_drop_first3 for the last row. */
+static inline int32_t tinyrt_drop_last3(tinyrt_filter3 *f, int32_t factor) {
+    return tinyrt_drop_row3(f, 2, factor);
 }
 
 static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t x2) {
