@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
-from tinyrt.train.data import batches, prefetch, shift_images, stratified_split
+from tinyrt.train.data import batches, in_order, shift_images, stratified_split
 
 
 def rng():
@@ -58,20 +58,22 @@ def test_only_the_given_share_is_shifted():
     assert stayed == pytest.approx(0.5 + 0.5 / 9, abs=0.06)
 
 
-def test_prefetch_gives_the_same_items_and_errors():
-    def items():
-        yield from range(5)
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_workers_give_the_same_items_and_errors_in_order(workers):
+    def fail():
         raise DataError("the disk is gone")
 
-    reader = prefetch(items(), 2)
-    assert [next(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
+    jobs = [*(lambda i=i: i for i in range(9)), fail, lambda: 10]
+    reader = in_order(jobs, workers)
+    assert [next(reader) for _ in range(9)] == list(range(9))
     with pytest.raises(DataError, match="disk"):
         next(reader)
 
 
-def test_prefetch_stops_when_its_reader_does():
-    before = threading.active_count()
-    reader = prefetch(iter(range(100)), 1)
-    assert next(reader) == 0
+def test_workers_stop_when_their_reader_does():
+    before, done = threading.active_count(), []
+    reader = in_order((lambda i=i: done.append(i) for i in range(100)), 2)
+    next(reader)
     reader.close()
     assert threading.active_count() == before
+    assert len(done) < 10

@@ -117,12 +117,40 @@ def test_history_is_drawn(tmp_path):
     assert plot_history(silent, tmp_path / "loss.svg").read_text().count("polyline") == 1
 
 
-def test_a_worker_thread_changes_no_bit():
-    plain, prefetched = (run(FitConfig(epochs=2, batch=16, prefetch=n)) for n in (0, 3))
-    assert plain[1] == prefetched[1]
+def test_worker_threads_change_no_bit():
+    plain, threaded = (run(FitConfig(epochs=2, batch=16, workers=n)) for n in (0, 3))
+    assert plain[1] == threaded[1]
     np.testing.assert_array_equal(
-        plain[0].state_dict()["0.weight"], prefetched[0].state_dict()["0.weight"]
+        plain[0].state_dict()["0.weight"], threaded[0].state_dict()["0.weight"]
     )
+
+
+def test_the_objective_sees_samples_and_on_step_every_step():
+    seen = []
+
+    def objective(net, x, y):
+        seen.append(x.shape)
+        return cross_entropy(net(Tensor(x)), y) * 2
+
+    steps = []
+    run(
+        FitConfig(epochs=2, batch=45),
+        objective=objective,
+        on_step=lambda step, total: steps.append((step, total)),
+    )
+    assert seen == [(45, 4)] * 4
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_bar_shows_epochs_and_is_not_there_without_a_terminal(monkeypatch, capsys):
+    run(FitConfig(epochs=2))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run(FitConfig(epochs=2, progress=True))
+    shown = capsys.readouterr().err
+    assert "epoch" in shown
+    assert "2/2" in shown
+    assert "loss" in shown
 
 
 def test_what_cannot_be_is_refused(tmp_path):

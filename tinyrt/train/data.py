@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,51 +62,30 @@ def batches(
         yield x[chosen], y[chosen]
 
 
-def prefetch(items: Iterable[Item], depth: int) -> Iterator[Item]:
-    """The same items, prepared ahead by a worker thread.
+def in_order(jobs: Iterable[Callable[[], Item]], workers: int) -> Iterator[Item]:
+    """What the jobs give, in their order.
 
     Args:
-        items: computed in the worker; what it raises is raised here in its place.
-        depth: how many are prepared ahead at most; 0 for none, without a thread.
+        jobs: called once each; what one raises is raised here in its place.
+        workers: threads that work ahead of the reader, on two jobs each at most; 0 to call each
+            job only when its result is asked for.
 
     """
-    if depth == 0:
-        yield from items
+    if workers == 0:
+        yield from (job() for job in jobs)
         return
-    ready: Queue[tuple[bool, Any]] = Queue(depth)
-    abandoned = Event()
-
-    def offer(is_last: bool, content: Any) -> None:
-        while not abandoned.is_set():
-            with suppress(Full):
-                ready.put((is_last, content), timeout=0.1)
-                return
-
-    def work() -> None:
-        failure = None
+    waiting: deque[Future[Item]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
         try:
-            for item in items:
-                offer(False, item)
-                if abandoned.is_set():
-                    return
-        except Exception as error:  # raised again by the reader, whatever it is
-            failure = error
-        offer(True, failure)
-
-    worker = Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        while True:
-            is_last, content = ready.get()
-            if not is_last:
-                yield content
-            elif content is not None:
-                raise content
-            else:
-                return
-    finally:
-        abandoned.set()
-        worker.join()
+            for job in jobs:
+                waiting.append(pool.submit(job))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def shift_images(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ import numpy as np
 
 from tinyrt.data import load_npz, save_npz
 from tinyrt.errors import DataError
-from tinyrt.train.data import batches, prefetch
+from tinyrt.train.data import batches, in_order
 from tinyrt.train.function import Array
-from tinyrt.train.history import Epoch
+from tinyrt.train.history import Epoch, progress_bar
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Optimizer, clip_gradients
 from tinyrt.train.tensor import Tensor
 
 Loss = Callable[[Tensor, Array], Tensor]
+Objective = Callable[[Module, Array, Array], Tensor]
 Augment = Callable[[Array, np.random.Generator], Array]
 
 
@@ -34,8 +36,9 @@ class FitConfig:
         accumulate: batches whose gradients are added up to one step.
         clip_norm: greatest norm of all gradients together; None for no limit.
         patience: epochs without a better score before training stops; None to go on to the end.
-        prefetch: batches that a worker thread prepares ahead; the results are the same bits.
+        workers: threads that prepare batches ahead; the results are the same bits.
         keep_best: leave the module as it was after its best epoch, instead of after the last.
+        progress: show a bar on stderr; None to show it where that is a terminal.
 
     """
 
@@ -44,8 +47,9 @@ class FitConfig:
     accumulate: int = 1
     clip_norm: float | None = None
     patience: int | None = None
-    prefetch: int = 0
+    workers: int = 0
     keep_best: bool = False
+    progress: bool | None = None
 
 
 def fit(
@@ -57,10 +61,12 @@ def fit(
     *,
     rng: np.random.Generator,
     loss: Loss = cross_entropy,
+    objective: Objective | None = None,
     lr: Callable[[int, int], float] | None = None,
     augment: Augment | None = None,
     validate: Callable[[Module], float] | None = None,
     before_epoch: Callable[[int], None] | None = None,
+    on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     state_file: Path | None = None,
 ) -> tuple[Epoch, ...]:
@@ -78,11 +84,16 @@ def fit(
         config: how to train.
         rng: draws order and augmentation.
         loss: of the module's output and a batch of ``y``, a tensor of one element.
+        objective: in place of the loss, where it needs more than the output: of the module, a
+            batch of samples and of ``y``; ``distill.Distillation`` is one.
         lr: learning rate of a step, from its number and that of all steps; None leaves it alone.
-        augment: changes a batch of samples before each use.
+        augment: changes a batch of samples before each use; its generator is the batch's own, so
+            that batches can be prepared at the same time.
         validate: the module's score, greater is better.
         before_epoch: called with the number of each epoch, also after resuming.
-        on_epoch: called after each, for progress.
+        on_step: called after each step with how many are done and how many there will be;
+            ``prune.Pruner`` is one.
+        on_epoch: called after each epoch, for progress.
         state_file: an ``.npz`` file to write to and resume from.
 
     Raises:
@@ -95,46 +106,71 @@ def fit(
             "the best epoch can only be told by a score",
             expected="validate, where keep_best or patience is set",
         )
+    if objective is None:
+
+        def objective(module: Module, samples: Array, labels: Array) -> Tensor:
+            return loss(module(Tensor(samples)), labels)
+
     run = _Run(module, optimizer, rng, config)
     if state_file is not None and state_file.exists():
         run.restore(state_file)
-    steps_per_epoch = -(-len(x) // (config.batch * config.accumulate))
-    while not run.finished:
-        number = len(run.history) + 1
-        if before_epoch is not None:
-            before_epoch(number)
-        module.train()
-        optimizer.zero_grad()
-        losses = []
-        pairs = prefetch(_augmented(x, y, config.batch, augment, rng), config.prefetch)
-        for i, (samples, labels) in enumerate(pairs, start=1):
-            if lr is not None:
-                optimizer.lr = lr(optimizer.steps, config.epochs * steps_per_epoch)
-            value = loss(module(Tensor(samples)), labels)
-            (value if config.accumulate == 1 else value * (1 / config.accumulate)).backward()
-            losses.append(value.item())
-            if i % config.accumulate == 0 or i * config.batch >= len(x):
-                if config.clip_norm is not None:
-                    clip_gradients(optimizer.parameters, config.clip_norm)
-                optimizer.step()
-                optimizer.zero_grad()
-        score = float("nan") if validate is None else validate(module)
-        mean_loss = float(np.mean(losses))
-        run.add(Epoch(number, config.epochs, mean_loss, optimizer.lr, score))
-        if state_file is not None:
-            run.save(state_file)
-        if on_epoch is not None:
-            on_epoch(run.history[-1])
+    steps = config.epochs * -(-len(x) // (config.batch * config.accumulate))
+    with progress_bar(config.epochs, config.progress) as show:
+        while not run.finished:
+            number = len(run.history) + 1
+            if before_epoch is not None:
+                before_epoch(number)
+            module.train()
+            optimizer.zero_grad()
+            losses = []
+            pairs = in_order(_jobs(x, y, config.batch, augment, rng), config.workers)
+            for i, (samples, labels) in enumerate(pairs, start=1):
+                if lr is not None:
+                    optimizer.lr = lr(optimizer.steps, steps)
+                value = objective(module, samples, labels)
+                _share(value, config.accumulate).backward()
+                losses.append(value.item())
+                if i % config.accumulate == 0 or i * config.batch >= len(x):
+                    _step(optimizer, config.clip_norm)
+                    if on_step is not None:
+                        on_step(optimizer.steps, steps)
+            score = float("nan") if validate is None else validate(module)
+            mean_loss = float(np.mean(losses))
+            run.add(Epoch(number, config.epochs, mean_loss, optimizer.lr, score))
+            if state_file is not None:
+                run.save(state_file)
+            show(run.history[-1])
+            if on_epoch is not None:
+                on_epoch(run.history[-1])
     if config.keep_best and run.best is not None:
         module.load_state_dict(run.best)
     return tuple(run.history)
 
 
-def _augmented(
+def _jobs(
     x: Array, y: Array, size: int, augment: Augment | None, rng: np.random.Generator
-) -> Iterator[tuple[Array, Array]]:
+) -> Iterator[Callable[[], tuple[Array, Array]]]:
+    """One pass over the data: what gives each batch. All random choices are made here, in order."""
     for samples, labels in batches(x, y, size, rng):
-        yield samples if augment is None else augment(samples, rng), labels
+        own = np.random.default_rng(rng.integers(2**63)) if augment is not None else rng
+        yield partial(_augmented, samples, labels, augment, own)
+
+
+def _augmented(
+    x: Array, y: Array, augment: Augment | None, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    return x if augment is None else augment(x, rng), y
+
+
+def _share(loss: Tensor, parts: int) -> Tensor:
+    return loss if parts == 1 else loss * (1 / parts)
+
+
+def _step(optimizer: Optimizer, clip_norm: float | None) -> None:
+    if clip_norm is not None:
+        clip_gradients(optimizer.parameters, clip_norm)
+    optimizer.step()
+    optimizer.zero_grad()
 
 
 class _Run:

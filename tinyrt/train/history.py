@@ -1,11 +1,13 @@
-"""What a training went through: one entry per epoch, as a table and as a picture."""
+"""What a training goes through: one entry per epoch, as a bar, as a table and as a picture."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -33,6 +35,48 @@ class Epoch:
     loss: float
     lr: float
     score: float
+
+
+@contextmanager
+def progress_bar(epochs: int, shown: bool | None = None) -> Iterator[Callable[[Epoch], None]]:
+    """A bar on stderr that moves with each epoch that it is given, and tells how it went.
+
+    Args:
+        epochs: how many there will be at most.
+        shown: whether there is a bar; None where stderr is a terminal.
+
+    """
+    if shown is None:
+        shown = sys.stderr.isatty()
+    if not shown:
+        yield lambda _: None
+        return
+    # Rich is only imported where something is shown.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("epoch"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task("", total=epochs)
+
+        def show(epoch: Epoch) -> None:
+            score = "" if math.isnan(epoch.score) else f"  score {epoch.score:.4f}"
+            text = f"loss {epoch.loss:.4f}{score}"
+            bar.update(task, completed=epoch.number, description=text)
+
+        yield show
 
 
 def save_history(history: Sequence[Epoch], path: Path) -> Path:

@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import reference_kernel
@@ -37,6 +35,7 @@ from tinyrt.train.fake_quant import (
     fake_quantize_weights,
 )
 from tinyrt.train.function import Array
+from tinyrt.train.graph_model import GraphModule, is_weighted
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer
 from tinyrt.train.tensor import Tensor, apply, no_grad
@@ -56,7 +55,7 @@ class QatConfig:
     per_channel_dense: bool = False
 
 
-class QatModel(Module):
+class QatModel(GraphModule):
     """A float graph in training for int8.
 
     Where the graph ends in a softmax, the model gives the logits before it, which a loss wants;
@@ -82,19 +81,12 @@ class QatModel(Module):
         source: Graph | None = None,
         config: QatConfig | None = None,
     ) -> None:
-        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            raise UnsupportedError(
-                f"the model has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs",
-                expected="one of each",
-                hint="train the part between one input and one output",
-            )
+        super().__init__(graph)
+        graph = self.graph
         config = config or QatConfig()
-        graph = _with_own_constants(graph)
         quant = QuantConfig(per_channel_dense=config.per_channel_dense)
         plan = make_plan(graph, calibrate(graph, data), quant)
-        self.graph = graph
         self.frozen = False
-        self._graphs = {1: graph}
         self._group = shared_parameters(graph)
         prescribed = {
             self._group[node.output.name]
@@ -115,7 +107,7 @@ class QatModel(Module):
         self.layers = {
             node.name: WeightedLayer(node, plan.weights[node.output.name].axis, source)
             for node in graph.bound()
-            if _is_weighted(node)
+            if is_weighted(node)
         }
 
     def children(self) -> Iterator[tuple[str, Module]]:
@@ -130,18 +122,14 @@ class QatModel(Module):
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
         moving = self.training and not self.frozen
-        graph = self._batched(x.shape[0])
-        live = {graph.inputs[0]: self._round(graph.inputs[0], x, moving)}
-        output = graph.outputs[0]
-        for node in graph.bound():
-            if node.op == "softmax" and node.output.name == output:
-                output = node.input(0).name
-                break
+        (name,) = self.graph.inputs
+        live = {name: self._round(name, x, moving)}
+        for node in self.nodes(x.shape[0]):
             run = self._run_weighted if node.name in self.layers else self._run
             live[node.output.name] = run(node, live, moving)
         for quantizer in self.quantizers.values():
             quantizer.settle()
-        return live[output].tensor
+        return live[self.logits].tensor
 
     def deployed(self) -> Graph:
         """The int8 graph with the weights and scales as trained."""
@@ -159,12 +147,6 @@ class QatModel(Module):
         activations = {name: self.quantizers[root].q for name, root in self._group.items()}
         trained = self.graph.with_nodes(self.graph.nodes, constants)
         return apply_plan(trained, QuantPlan(activations, weights))
-
-    def _batched(self, n: int) -> Graph:
-        """The graph for ``n`` samples; a training run asks for the same few again and again."""
-        if n not in self._graphs:
-            self._graphs[n] = rebatch(self.graph, n)
-        return self._graphs[n]
 
     def _quantizer(self, name: str) -> Quantizer:
         return self.quantizers[self._group[name]]
@@ -198,7 +180,9 @@ class QatModel(Module):
             tensors.append(bias)
             steps.append(bias_steps)
         answer = _integer_kernel(node, parameters, self._quantizer(y).q)(*steps)
-        return self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
+        found = self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
+        layer.announce(found.tensor)
+        return found
 
     def _run(self, node: BoundNode, live: dict[str, _Activation], moving: bool) -> _Activation:
         y = node.output.name
@@ -243,7 +227,7 @@ def _integer_kernel(
     """The node's integer reference kernel with these parameters of its inputs and output."""
     present = [v for v in node.inputs if v is not None]
     dtypes = [DType.INT8] * len(present)
-    if _is_weighted(node):
+    if is_weighted(node):
         dtypes[2:] = [DType.INT32] * len(dtypes[2:])  # the bias
     values = tuple(
         replace(v, dtype=dtype, q=q, data=None)
@@ -251,24 +235,6 @@ def _integer_kernel(
     )
     result = replace(node.output, dtype=DType.INT8, q=output)
     return reference_kernel(replace(node, inputs=values, outputs=(result,)))
-
-
-def _is_weighted(node: BoundNode) -> bool:
-    return OPS[node.op].quant is Quant.WEIGHTED
-
-
-def _with_own_constants(graph: Graph) -> Graph:
-    """The same graph where no two layers share weights or bias: each goes its own way."""
-    for node in [n for n in graph.bound() if _is_weighted(n)]:
-        names = list(node.node.inputs)
-        for i, value in enumerate(node.inputs[1:], start=1):
-            if value is not None and len(graph.consumers(value.name)) > 1:
-                names[i] = graph.unique_name(f"{node.name}.{value.name}")
-                graph = graph.with_nodes(graph.nodes, [replace(value, name=names[i])])
-        nodes = list(graph.nodes)
-        nodes[node.index] = replace(node.node, inputs=tuple(names))
-        graph = graph.with_nodes(nodes)
-    return graph
 
 
 def _range_of(q: QParams) -> Range:

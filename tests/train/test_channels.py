@@ -1,0 +1,181 @@
+"""Structured pruning: channels that belong together go together, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.convert.passes import optimise
+from tinyrt.errors import DataError
+from tinyrt.ir import Value
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.train import Adam, Tensor, apply, cross_entropy, trace
+from tinyrt.train.channels import (
+    Channels,
+    channel_scores,
+    macs_of,
+    magnitude_scores,
+    prune_channels,
+)
+from tinyrt.train.graph_model import GraphModel, is_weighted
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    Flatten,
+    GlobalAvgPool2d,
+    Linear,
+    MaxPool2d,
+    Module,
+    ReLU,
+    Sequential,
+    Softmax,
+)
+
+
+class Net(Module):
+    """A residual sum, a depthwise block, a gate, a concatenation and a flattening."""
+
+    def __init__(self, rng):
+        self.stem = Sequential(Conv2d(1, 8, 3, rng=rng, bias=False), BatchNorm(8), ReLU())
+        self.block = Sequential(
+            Conv2d(8, 12, 1, rng=rng, bias=False),
+            BatchNorm(12),
+            ReLU(),
+            DepthwiseConv2d(12, 3, rng=rng),
+            BatchNorm(12),
+            ReLU(),
+            Conv2d(12, 8, 1, rng=rng),
+            BatchNorm(8),
+        )
+        self.gate = Sequential(GlobalAvgPool2d(), Linear(8, 8, rng=rng))
+        self.branch = Conv2d(8, 6, 3, rng=rng)
+        self.head = Sequential(MaxPool2d(2), Flatten(), Linear(4 * 4 * 14, 3, rng=rng), Softmax())
+
+    def forward(self, x):
+        y = self.stem(x)
+        y = self.block(y) + y
+        gate = apply("logistic", NoAttrs(), self.gate(y)).reshape(-1, 1, 1, 8)
+        y = y * gate
+        return self.head(apply("concatenation", ConcatenationAttrs(3), y, self.branch(y)))
+
+
+@pytest.fixture
+def net():
+    rng = np.random.default_rng(0)
+    net = Net(rng)
+    for _ in range(10):
+        net(Tensor(rng.normal(size=(16, 8, 8, 1)).astype(np.float32)))  # statistics for the norms
+    return trace(net, (8, 8, 1))
+
+
+def unread(channels, gone):
+    """The whole graph, where the weights that read these channels are 0."""
+    graph, gone = channels.graph, set(gone.tolist())
+    for node in graph.bound():
+        if is_weighted(node) and node.op != "depthwise_conv2d":
+            kept = [int(a) not in gone for a in channels.find(channels.read_labels(node))]
+            weights = (node.input(1).data * np.asarray(kept)).astype(np.float32)
+            graph = graph.with_nodes(graph.nodes, [Value.constant(node.input(1).name, weights)])
+    return graph
+
+
+def outputs(graph, x):
+    return np.concatenate([evaluate(graph, {"input": s[None]})[graph.outputs[0]] for s in x])
+
+
+def test_channels_without_readers_leave_without_a_trace(net):
+    rng = np.random.default_rng(1)
+    channels = Channels(net)
+    free = {n: channels.removable(n) for n in channels.labels}
+    everything = np.unique(np.concatenate(list(free.values())))
+    gone = rng.choice(everything, 9, replace=False)
+    x = rng.normal(size=(5, 8, 8, 1)).astype(np.float32)
+    smaller = channels.without(gone)
+    np.testing.assert_allclose(
+        outputs(smaller, x), outputs(unread(channels, gone), x), rtol=1e-5, atol=1e-6
+    )
+    assert macs_of(smaller) < macs_of(net)
+
+
+def test_tied_channels_are_one_set(net):
+    channels = Channels(net)
+    stem, summed = channels.find(channels.labels["stem.0"]), channels.labels["add"]
+    assert stem.tolist() == channels.find(summed).tolist()
+    depthwise = channels.find(channels.labels["block.3"])
+    assert depthwise.tolist() == channels.find(channels.labels["block.0"]).tolist()
+    assert channels.removable("head.2").size == 0  # the classes stay
+    assert channels.removable(net.inputs[0]).size == 0
+    # stem and gate, block, branch: the input of the last layer holds two of them.
+    assert len(channels.removable("concatenation")) == 8 + 6
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_half_of_the_work_goes_and_the_rest_still_learns(net, folded):
+    graph = optimise(net) if folded else net
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 48)
+    x = (rng.normal(size=(48, 8, 8, 1)) + y[:, None, None, None]).astype(np.float32)
+    scores = channel_scores(GraphModel(graph), x, y)
+    smaller = prune_channels(graph, scores, macs=0.5)
+    assert 0.3 * macs_of(graph) < macs_of(smaller) <= 0.5 * macs_of(graph)
+    model = GraphModel(smaller)
+    optimizer = Adam(model.parameters(), 1e-2)
+    losses = []
+    for _ in range(10):
+        loss = cross_entropy(model(Tensor(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+    with model.evaluating():
+        logits = model(Tensor(x)).data
+    answers = outputs(model.trained(), x)
+    assert np.array_equal(answers.argmax(1), logits.argmax(1))
+
+
+def test_a_channel_that_changes_nothing_scores_nothing(net):
+    model = GraphModel(net)
+    gamma = dict(model.named_parameters())["block.4.gamma"]
+    gamma.data[3] = dict(model.named_parameters())["block.4.beta"].data[3] = 0
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8, 8, 8, 1)).astype(np.float32)
+    scores = channel_scores(model, x, rng.integers(0, 3, 8))
+    assert scores["block.4"][3] == 0
+    assert (scores["block.4"] > 0).sum() >= 10
+    assert "block.3" not in scores  # its norm counts instead
+
+
+def test_layers_keep_a_multiple_and_a_least(net):
+    smaller = prune_channels(net, magnitude_scores(net), macs=0.6, multiple=4, least=4)
+    sizes = [smaller.value(n).shape[-1] for n in ("stem.0", "block.0")]
+    assert all(s % 4 == 0 for s in sizes)
+    with pytest.raises(DataError, match="1%"):
+        prune_channels(net, magnitude_scores(net), macs=0.01)
+
+
+def test_what_an_unknown_op_or_a_group_touches_stays():
+    rng = np.random.default_rng(4)
+    b = Builder((1, 4, 4, 4))
+
+    def conv(x, c_in, c_out):
+        weights = b.constant(rng.normal(size=(c_out, 1, 1, c_in)).astype(np.float32))
+        return b.op("conv2d", (x, weights), Conv2dAttrs())
+
+    first = conv("x", 4, 8)
+    grouped = conv(first, 2, 8)
+    second = conv(grouped, 8, 8)
+    scaled = b.op("mul", (second, b.constant(np.ones((4, 1), np.float32))), MulAttrs())
+    third = conv(scaled, 8, 8)
+    summed = b.op("add", (third, scaled), AddAttrs())
+    fourth = conv(summed, 8, 8)
+    unknown = b.op("softmax", (fourth,), SoftmaxAttrs())
+    channels = Channels(b.graph(conv(unknown, 8, 2)))
+    free = {name: len(channels.removable(name)) for name in (first, grouped, second, third, fourth)}
+    assert free == {first: 0, grouped: 0, second: 8, third: 8, fourth: 0}

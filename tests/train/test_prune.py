@@ -1,0 +1,131 @@
+"""Pruning and clustering of weights: how many, which, when, and that int8 keeps it."""
+
+import numpy as np
+import pytest
+
+from tinyrt.convert.passes import optimise
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.errors import DataError
+from tinyrt.train import Adam, trace
+from tinyrt.train.cluster import Clusterer, assign, compressed_bytes
+from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    GlobalAvgPool2d,
+    Linear,
+    ReLU,
+    Sequential,
+)
+from tinyrt.train.prune import (
+    Pruner,
+    Schedule,
+    Scope,
+    StructuredPruner,
+    n_of_m,
+    prunable,
+    sparsity_of,
+)
+from tinyrt.train.qat import QatModel
+
+
+def problem(seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 96)
+    x = (rng.normal(size=(96, 6, 6, 2)) + y[:, None, None, None]).astype(np.float32)
+    net = Sequential(
+        stem=Conv2d(2, 8, 3, rng=rng, bias=False),
+        norm=BatchNorm(8),
+        relu=ReLU(),
+        depthwise=DepthwiseConv2d(8, 3, rng=rng),
+        pointwise=Conv2d(8, 8, 1, rng=rng),
+        pool=GlobalAvgPool2d(),
+        classifier=Linear(8, 3, rng=rng),
+    )
+    return net, x, y
+
+
+def train(net, x, y, on_step, epochs=4):
+    optimizer = Adam(net.parameters(), 1e-2)
+    config = FitConfig(epochs, batch=32)
+    return fit(net, optimizer, x, y, config, rng=np.random.default_rng(0), on_step=on_step)
+
+
+def test_sparsity_rises_fast_and_then_slowly():
+    schedule = Schedule(0.8, initial=0.2, begin=0.1, end=0.6)
+    found = [schedule.sparsity(step, 100) for step in (0, 9, 10, 35, 60, 100)]
+    assert found == pytest.approx([0, 0, 0.2, 0.8 - 0.6 / 8, 0.8, 0.8])
+    with pytest.raises(DataError, match="0 <= initial"):
+        Schedule(1.2)
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_magnitude_pruning_reaches_its_share_and_still_learns(scope):
+    net, x, y = problem()
+    net.layers["pointwise"].weight.data *= 0.5
+    history = train(net, x, y, Pruner(net, Schedule(0.6), scope=scope), epochs=8)
+    assert history[-1].loss < 0.7 * history[0].loss
+    assert sparsity_of(net) == pytest.approx(0.6, abs=0.02)
+    shares = {n: float((w.data == 0).mean()) for n, w in prunable(net).items()}
+    assert set(shares) == {"stem.weight", "pointwise.weight", "classifier.weight"}
+    even = max(shares.values()) - min(shares.values()) < 0.05
+    assert even == (scope is Scope.LAYER)
+    assert (net.layers["depthwise"].weight.data != 0).all()
+
+
+def test_n_of_m_keeps_the_greatest_of_every_group():
+    weights = np.array([[1.0, -4, 2, 3, 0, 0, 0, -1]])
+    assert n_of_m(weights, 2, 4).astype(int).tolist() == [[0, 1, 0, 1, 1, 0, 0, 1]]
+    net, x, y = problem()
+    train(net, x, y, StructuredPruner(net, 1, 4, begin=0.3))
+    for name in ("pointwise", "classifier"):
+        groups = net.layers[name].weight.data.reshape(-1, 4)
+        assert ((groups != 0).sum(axis=1) == 1).all()
+    assert (net.layers["stem"].weight.data != 0).all()  # two input channels make no group of 4
+    with pytest.raises(DataError, match="1 to m - 1"):
+        StructuredPruner(net, 4, 4)
+    with pytest.raises(DataError, match="groups of 3"):
+        StructuredPruner(net, 1, 3)
+
+
+def test_zeros_stay_zeros_in_int8():
+    net, x, y = problem()
+    train(net, x, y, None, epochs=2)
+    source = trace(net, x.shape[1:])
+    model = QatModel(optimise(source), x[:32], source=source)
+    train(model, x, y, StructuredPruner(model, 2, 4), epochs=2)
+    graph = model.deployed()
+    stored = {
+        node.name: graph.value(node.inputs[1]).data for node in graph.nodes if len(node.inputs) > 1
+    }
+    for name in ("pointwise", "classifier"):
+        groups = stored[name].reshape(-1, 4)
+        assert ((groups != 0).sum(axis=1) <= 2).all()
+
+
+def test_clusters_share_values_and_leave_zeros_alone():
+    net, x, y = problem()
+    train(net, x, y, Pruner(net, Schedule(0.5)), epochs=2)
+    plain = write_tflite(optimise(trace(net, x.shape[1:])))
+    zeros = {n: w.data == 0 for n, w in prunable(net).items()}
+    clusterer = Clusterer(net, 8)
+    before = {n: w.data.copy() for n, w in prunable(net).items()}
+    history = train(net, x, y, clusterer, epochs=3)
+    assert history[-1].loss < history[0].loss
+    for name, weight in prunable(net).items():
+        assert len(np.unique(weight.data)) <= 8
+        assert np.array_equal(weight.data == 0, zeros[name])
+        assert np.any(weight.data != before[name])
+    clustered = write_tflite(optimise(trace(net, x.shape[1:])))
+    assert compressed_bytes(clustered) < compressed_bytes(plain)
+    with pytest.raises(DataError, match="2 or more"):
+        Clusterer(net, 1)
+
+
+def test_clusters_are_the_nearest_centres():
+    weights = np.array([-1.0, -0.98, 0.0, 0.5, 0.52, 2.0])
+    members = assign(weights, 4)
+    assert members[2] == 0
+    assert members[0] == members[1] != members[3] == members[4] != members[5]
+    assert assign(np.zeros(3), 4).tolist() == [0, 0, 0]

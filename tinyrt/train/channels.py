@@ -1,0 +1,387 @@
+"""Structured pruning: whole channels go, and with them everything that computed or read them.
+
+A channel of one tensor is often tied to others. A residual sum joins channels of two tensors; a
+batch norm, an activation, a pool or a depthwise convolution hands each channel on; a dense layer
+behind a flattening reads it at many places. ``Channels`` follows every channel through the graph
+and finds out which belong together. Such a set leaves the graph as a whole or not at all, and what
+is left is a smaller graph of the same kind: nothing is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import DataError
+from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shapes import axis_of
+from tinyrt.train.function import Array
+from tinyrt.train.graph_model import GraphModel, is_weighted, with_own_constants
+from tinyrt.train.losses import cross_entropy
+from tinyrt.train.tensor import Tensor
+
+Labels = NDArray[np.intp]
+Loss = Callable[[Tensor, Array], Tensor]
+
+FOLLOWERS = {
+    *("abs", "average_pool2d", "batch_norm", "elu", "exp", "gelu", "hard_swish", "leaky_relu"),
+    *("logistic", "max_pool2d", "neg", "relu", "relu6", "relu_0_to_1", "relu_n1_to_1"),
+    *("resize_bilinear", "resize_nearest_neighbor", "square", "tanh"),
+}
+"""Ops with one activation, whose output channel depends on the same input channel only."""
+
+JOINERS = {"add", "maximum", "minimum", "mul", "prelu", "squared_difference", "sub"}
+"""Ops that combine channel with channel."""
+
+REDUCERS = {"mean", "reduce_max", "reduce_min", "sum"}
+
+
+class Channels:
+    """Which channels of a graph's tensors belong together.
+
+    A tensor's channels are its last dimension. Each has a label; equal labels after ``find`` mean
+    that the channels can only go together. Channels of inputs, outputs, and of whatever an op that
+    is not known here reads or writes are fixed: they stay.
+
+    Args:
+        graph: a float graph.
+
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = with_own_constants(graph)
+        self._parent: list[int] = []
+        self._fixed: set[int] = set()
+        self.labels: dict[str, Labels] = {}
+        for value in self.graph.input_values:
+            self.labels[value.name] = self._fix(self._new(value.shape[-1]))
+        for node in self.graph.bound():
+            self.labels[node.output.name] = self._follow(node)
+        for name in self.graph.outputs:
+            self._fix(self.labels[name])
+
+    def find(self, labels: Labels) -> Labels:
+        """The label that stands for each one's set."""
+        return np.asarray([self._root(int(a)) for a in labels], np.intp)
+
+    def removable(self, name: str) -> Labels:
+        """The sets that a tensor's channels belong to, without those that must stay."""
+        fixed = {self._root(a) for a in self._fixed}
+        return np.asarray([a for a in np.unique(self.find(self.labels[name])) if a not in fixed])
+
+    def without(self, gone: Labels) -> Graph:
+        """The graph without these sets of channels."""
+        return _Remover(self, gone).run()
+
+    def read_labels(self, node: BoundNode) -> Labels:
+        """Labels of the channels that a weighted op sums over, one per row of its weights."""
+        labels = self.labels[node.input(0).name]
+        return np.tile(labels, node.input(1).shape[-1] // len(labels))
+
+    def _root(self, label: int) -> int:
+        while self._parent[label] != label:
+            self._parent[label] = self._parent[self._parent[label]]
+            label = self._parent[label]
+        return label
+
+    def _new(self, count: int) -> Labels:
+        first = len(self._parent)
+        self._parent.extend(range(first, first + count))
+        return np.arange(first, first + count)
+
+    def _fix(self, labels: Labels) -> Labels:
+        self._fixed.update(int(a) for a in labels)
+        return labels
+
+    def _join(self, first: Labels, second: Labels) -> None:
+        for a, b in zip(first, second, strict=True):
+            self._parent[self._root(int(b))] = self._root(int(a))
+
+    def _follow(self, node: BoundNode) -> Labels:
+        """Labels of the node's output channels."""
+        read = [self.labels[v.name] for v in node.inputs if v is not None and v.data is None]
+        found = self._known(node, read)
+        if found is None:
+            for labels in read:
+                self._fix(labels)
+            return self._fix(self._new((node.output.shape or (1,))[-1]))
+        return found
+
+    def _known(self, node: BoundNode, read: list[Labels]) -> Labels | None:
+        """As ``_follow``; None where channels cannot be told apart behind the node."""
+        y, op = node.output.shape, node.op
+        if op == "depthwise_conv2d":
+            return np.repeat(read[0], y[-1] // len(read[0]))
+        if is_weighted(node):
+            return self._weighted(node, read)
+        if op in JOINERS:
+            return self._joined(node, read)
+        if op == "concatenation":
+            if axis_of(node.attrs.axis, len(y)) == len(y) - 1:
+                return np.concatenate(read) if len(read) == len(node.inputs) else None
+            return self._all_joined(read)
+        if op == "reshape":
+            times = _repetitions(node.input(0).shape, y)
+            return None if times is None else np.tile(read[0], times)
+        if op in REDUCERS:
+            x = node.input(0).shape
+            axes = {axis_of(a, len(x)) for a in node.attrs.axes}
+            return None if len(x) - 1 in axes else read[0]
+        if op == "transpose":
+            kept = node.attrs.perm[-1] == len(y) - 1
+            return read[0] if kept else None
+        if op == "pad":
+            return read[0] if y[-1] == len(read[0]) and len(read) == 1 else None
+        return read[0] if op in FOLLOWERS and len(read) == 1 else None
+
+    def _weighted(self, node: BoundNode, read: list[Labels]) -> Labels | None:
+        """New channels, where each sums over all input channels, with constant weights."""
+        w = node.input(1)
+        whole = w.shape[-1] % len(read[0]) == 0
+        if node.op != "fully_connected":
+            whole = w.shape[-1] == len(read[0])  # else it is grouped
+        return self._new(w.shape[0]) if whole and len(read) == 1 else None
+
+    def _joined(self, node: BoundNode, read: list[Labels]) -> Labels | None:
+        constants = [v.shape for v in node.inputs if v is not None and v.data is not None]
+        channels = node.output.shape[-1]
+        widths = {len(r) for r in read} | {s[-1] for s in constants if s and s[-1] != 1}
+        return self._all_joined(read) if widths == {channels} else None
+
+    def _all_joined(self, read: list[Labels]) -> Labels:
+        for other in read[1:]:
+            self._join(read[0], other)
+        return read[0]
+
+
+class _Remover:
+    """The graph without some channels, being built."""
+
+    def __init__(self, channels: Channels, gone: Labels) -> None:
+        self.channels, self.graph = channels, channels.graph
+        self.gone = {int(a) for a in gone}
+        self.values: dict[str, Value] = {}
+
+    def run(self) -> Graph:
+        self.values.update((v.name, v) for v in self.graph.input_values)
+        nodes = tuple(self._node(n) for n in self.graph.bound())
+        return verify(replace(self.graph, nodes=nodes, values=self.values))
+
+    def _kept(self, labels: Labels) -> Labels:
+        roots = self.channels.find(labels)
+        return np.flatnonzero([int(r) not in self.gone for r in roots])
+
+    def _node(self, node: BoundNode) -> Node:
+        kept = self._kept(self.channels.labels[node.output.name])
+        names = [self._input(node, i, v, kept) for i, v in enumerate(node.inputs)]
+        attrs = node.attrs
+        if node.op == "reshape" and attrs.new_shape[-1] != -1:
+            attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(kept)))
+        new = replace(node.node, inputs=tuple(names), attrs=attrs)
+        types = [self.values[n].type if n else None for n in names]
+        (inferred,) = OPS[node.op].infer(attrs, types)
+        self.values[node.output.name] = replace(node.output, shape=inferred.shape)
+        return new
+
+    def _input(self, node: BoundNode, i: int, value: Value | None, kept: Labels) -> str:
+        if value is None:
+            return ""
+        if value.data is None:
+            return value.name
+        data = value.data
+        if is_weighted(node) and i == 1:
+            axis = OPS[node.op].weight_axis
+            data = np.take(data, kept, axis)
+            if node.op != "depthwise_conv2d" and self._sums_over_all(node):
+                data = np.take(data, self._kept(self.channels.read_labels(node)), -1)
+        elif data.ndim and data.shape[-1] == len(self.channels.labels[node.output.name]):
+            data = np.take(data, kept, -1)
+        return self._constant(value, np.ascontiguousarray(data))
+
+    def _sums_over_all(self, node: BoundNode) -> bool:
+        labels = self.channels.labels[node.input(0).name]
+        return node.op == "fully_connected" or node.input(1).shape[-1] == len(labels)
+
+    def _constant(self, value: Value, data: Array) -> str:
+        """The constant under its name, or another where the name stands for something else."""
+        name, i = value.name, 0
+        while name in self.values and not _same(self.values[name], data):
+            i += 1
+            name = f"{value.name}_{i}"
+        self.values[name] = Value.constant(name, data)
+        return name
+
+
+def prune_channels(
+    graph: Graph, scores: Mapping[str, Array], *, macs: float, multiple: int = 1, least: int = 4
+) -> Graph:
+    """The graph without the channels that matter least for the multiply-accumulates they cost.
+
+    Args:
+        graph: a float graph; batch norms need not be folded.
+        scores: value name -> how much each of its channels matters, as from ``channel_scores``.
+        macs: share of the multiply-accumulates that may be left, above 0.
+        multiple: channels that are left of a layer are a multiple of this, where it has as many:
+            kernels for cores with SIMD work on 4 at a time.
+        least: channels that are left of each layer at least.
+
+    Raises:
+        DataError: so few cannot be reached.
+
+    """
+    channels = Channels(graph)
+    order = _cheapest_first(channels, scores)
+    limit = macs * macs_of(graph)
+    low, high = 0, len(order)  # fewer channels never cost more: search for how many must go
+    best: Graph | None = None
+    while low <= high:
+        count = (low + high) // 2
+        gone = _rounded(channels, order, count, multiple, least)
+        smaller = channels.without(np.asarray(gone, np.intp))
+        if macs_of(smaller) <= limit:
+            best, high = smaller, count - 1
+        else:
+            low = count + 1
+    if best is None:
+        raise DataError(
+            f"{macs:.0%} of the multiply-accumulates cannot be reached by removing channels",
+            expected=f"at least {macs_of(smaller) / macs_of(graph):.0%} with {least} in each layer",
+        )
+    return best
+
+
+def macs_of(graph: Graph) -> int:
+    """Multiply-accumulates of one inference."""
+    return sum(OPS[node.op].macs(node) for node in graph.bound())
+
+
+def channel_scores(
+    model: GraphModel, x: Array, y: Array, *, loss: Loss = cross_entropy, batch: int = 32
+) -> dict[str, Array]:
+    """How much the loss would change without each channel, to first order.
+
+    Molchanov et al. 2017, "Pruning Convolutional Neural Networks for Resource Efficient
+    Inference", section 2.2: ``|sum of activation * gradient|`` per sample and channel; here the
+    mean of its square over the samples (Molchanov et al. 2019).
+
+    Args:
+        model: the trained float model.
+        x: samples, (n, ...).
+        y: what the loss compares with.
+        loss: what matters.
+        batch: samples per pass.
+
+    Returns:
+        Value name -> (channels,), for the output of each layer; for that of the batch norm where
+        one follows.
+
+    """
+    outputs = {node.name: node.output.name for node in _scored(model.graph)}
+    sums: dict[str, Array] = {}
+    with model.evaluating():
+        for start in range(0, len(x), batch):
+            samples, labels = x[start : start + batch], y[start : start + batch]
+            with model.recording(outputs) as seen:
+                value = loss(model(Tensor(samples)), labels) * len(samples)
+            for tensor in seen.values():
+                tensor.retain_grad()
+            value.backward()
+            for name, tensor in seen.items():
+                assert tensor.grad is not None
+                inner = tuple(range(1, tensor.ndim - 1))
+                change = (tensor.data * tensor.grad).sum(axis=inner)
+                known = sums.get(outputs[name], np.zeros(change.shape[-1]))
+                sums[outputs[name]] = known + (change.astype(np.float64) ** 2).sum(axis=0)
+    for parameter in model.parameters():
+        parameter.grad = None
+    return {name: total / len(x) for name, total in sums.items()}
+
+
+def magnitude_scores(graph: Graph) -> dict[str, Array]:
+    """Each filter's squared norm, as a share of its layer's mean; needs no data.
+
+    Li et al. 2017, "Pruning Filters for Efficient ConvNets".
+    """
+    found = {}
+    for node in graph.bound():
+        if is_weighted(node):
+            w = node.input(1).data
+            assert w is not None
+            others = tuple(i for i in range(w.ndim) if i != OPS[node.op].weight_axis)
+            norms = np.square(w.astype(np.float64)).sum(axis=others)
+            found[node.output.name] = norms / max(norms.mean(), np.finfo(np.float64).tiny)
+    return found
+
+
+def _scored(graph: Graph) -> list[BoundNode]:
+    """Layers whose outputs count: not those that a batch norm still rescales."""
+    found = []
+    for node in graph.bound():
+        behind = graph.consumers(node.output.name)
+        normed = len(behind) == 1 and behind[0].op == "batch_norm"
+        if (is_weighted(node) or node.op == "batch_norm") and not normed:
+            found.append(node)
+    return found
+
+
+def _cheapest_first(channels: Channels, scores: Mapping[str, Array]) -> list[int]:
+    """Removable sets, by what they matter per multiply-accumulate that goes with them."""
+    worth: dict[int, float] = {}
+    for name, values in scores.items():
+        free = set(channels.removable(name).tolist())
+        for label, value in zip(channels.find(channels.labels[name]), values, strict=True):
+            if int(label) in free:
+                worth[int(label)] = worth.get(int(label), 0.0) + float(value)
+    costs = _costs(channels)
+    return sorted(worth, key=lambda label: worth[label] / max(1.0, costs.get(label, 0.0)))
+
+
+def _costs(channels: Channels) -> dict[int, float]:
+    """Multiply-accumulates that compute or read each set of channels."""
+    costs: dict[int, float] = {}
+    for node in channels.graph.bound():
+        if not is_weighted(node):
+            continue
+        macs = OPS[node.op].macs(node)
+        sides = [channels.labels[node.output.name]]
+        if node.op != "depthwise_conv2d":
+            sides.append(channels.read_labels(node))
+        for labels in sides:
+            for label in channels.find(labels):
+                costs[int(label)] = costs.get(int(label), 0.0) + macs / len(labels)
+    return costs
+
+
+def _rounded(
+    channels: Channels, order: list[int], count: int, multiple: int, least: int
+) -> list[int]:
+    """The first ``count`` sets, less those that a layer needs for its least or for a multiple."""
+    gone = set(order[:count])
+    rank = {label: i for i, label in enumerate(order)}
+    for node in channels.graph.bound():
+        if not is_weighted(node):
+            continue
+        labels = {int(a) for a in channels.find(channels.labels[node.output.name])}
+        missing = sorted(labels & gone, key=lambda label: -rank[label])
+        left = len(labels) - len(missing)
+        wanted = min(len(labels), max(least, -(-left // multiple) * multiple))
+        gone.difference_update(missing[: wanted - left])
+    return [label for label in order if label in gone]
+
+
+def _repetitions(x: Shape, y: Shape) -> int | None:
+    """How often a reshape lays the channels side by side in the last dimension; None: otherwise."""
+    for i in range(len(x) - 1, -1, -1):
+        merged = int(np.prod(x[i:]))
+        if merged == y[-1]:
+            return int(np.prod(x[i:-1]))
+    return None
+
+
+def _same(value: Value, data: Array) -> bool:
+    return value.data is not None and np.array_equal(value.data, data)
