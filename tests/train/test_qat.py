@@ -9,13 +9,18 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
-from tinyrt.ir import DType
+from tinyrt.ir import DType, QParams
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Adam, Tensor, apply, cross_entropy, no_grad, trace
-from tinyrt.train.fake_quant import FAKE_QUANTIZE, RangeQuantizer, Steps
+from tinyrt.train.fake_quant import (
+    FAKE_QUANTIZE,
+    RangeQuantizer,
+    Steps,
+    fake_quantize_weights,
+)
 from tinyrt.train.nn import (
     AvgPool2d,
     BatchNorm,
@@ -30,10 +35,14 @@ from tinyrt.train.nn import (
     Sequential,
     Softmax,
 )
-from tinyrt.train.qat import QatConfig, QatModel
+from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.recipes.digits_int8 import train_digits_int8
 
-CONFIGS = {"ranges": QatConfig(), "learned scales": QatConfig(learned_scales=True)}
+CONFIGS = {
+    "ranges": QatConfig(),
+    "LSQ": QatConfig(activation_scales=Scales.LSQ, weight_scales=Scales.LSQ),
+    "PACT": QatConfig(activation_scales=Scales.PACT),
+}
 
 
 class Net(Module):
@@ -162,12 +171,35 @@ def test_equal_constants_of_two_layers_part_ways(problem):
 def test_gradient_passes_where_nothing_was_clipped():
     x = Tensor(np.array([-3.0, 0.26, 0.74, 200.0], np.float32), requires_grad=True)
     scale = Tensor(np.array([0.5], np.float32), requires_grad=True)
-    y = apply(FAKE_QUANTIZE, Steps(np.array([-3, 1, 1, 127], np.int8), 0), x, scale)
+    integers = np.array([-3, 1, 1, 127], np.int8)
+    y = apply(FAKE_QUANTIZE, Steps(integers, 0), x, scale)
     np.testing.assert_allclose(y.data, [-1.5, 0.5, 0.5, 63.5])
     y.sum().backward()
     assert x.grad.tolist() == [1, 1, 1, 0]
     slope = (-1.5 + 3 + 0.5 - 0.26 + 0.5 - 0.74 + 63.5) / 0.5
-    assert scale.grad == pytest.approx([slope / np.sqrt(4 * 127)], rel=1e-5)
+    assert scale.grad == pytest.approx([slope / np.sqrt(4 * 128)], rel=1e-5)
+
+
+def test_limits_learn_from_clipping_alone():
+    x = Tensor(np.array([0.26, 200.0, -200.0], np.float32), requires_grad=True)
+    scale = Tensor(np.array([0.5], np.float32), requires_grad=True)
+    steps = Steps(np.array([1, 127, -128], np.int8), 0, learns_from_rounding=False)
+    apply(FAKE_QUANTIZE, steps, x, scale).sum().backward()
+    assert scale.grad == pytest.approx([(127 - 128) / np.sqrt(3 * 128)], rel=1e-5)
+
+
+def test_every_channel_of_the_weights_learns_its_own_scale():
+    rng = np.random.default_rng(0)
+    weights = Tensor(rng.normal(size=(3, 2, 2, 4)).astype(np.float32))
+    scales = Tensor(np.array([0.01, 0.1, 1.0], np.float32), requires_grad=True)
+    q = QParams((0.01, 0.1, 1.0), 0, axis=0)
+    y, steps = fake_quantize_weights(weights, q, scales)
+    np.testing.assert_allclose(y.data, steps * scales.data.reshape(3, 1, 1, 1))
+    y[1].sum().backward()
+    rounded = (y.data[1] - weights.data[1]) / 0.1  # nothing of this channel is clipped
+    assert np.abs(steps[1]).max() < 127
+    expected = [0, rounded.sum() / np.sqrt(16 * 127), 0]
+    assert scales.grad == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
 def test_ranges_follow_what_is_seen_after_the_step():

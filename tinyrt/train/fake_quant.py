@@ -18,7 +18,7 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import QParams
 from tinyrt.ops.function import constant
 from tinyrt.ops.quantize import quantize_array
-from tinyrt.quantize.ranges import Range, quantize_bias, quantize_weights
+from tinyrt.quantize.ranges import WEIGHT_MAX, Range, quantize_bias, quantize_weights
 from tinyrt.train.function import Array, Function, Gradient
 from tinyrt.train.nn import Buffer, Module, Parameter
 from tinyrt.train.tensor import Tensor, apply
@@ -31,17 +31,23 @@ class Steps:
     Attributes:
         steps: in the tensor's shape.
         zero_point: the integer that stands for 0.
-        clips: whether values beyond int8's range were clipped to it.
+        bounds: least and greatest integer, to which values beyond are clipped; None where the
+            scale is such that none is.
+        learns_from_rounding: whether the scale's gradient counts what rounding costs (LSQ), or
+            only what clipping costs (PACT).
 
     """
 
     steps: NDArray[np.integer]
     zero_point: int = 0
-    clips: bool = True
+    bounds: tuple[int, int] | None = (INT8_MIN, INT8_MAX)
+    learns_from_rounding: bool = True
 
     def inside(self, x: Array, scale: Array) -> NDArray[np.bool_]:
         """Which elements of ``x`` the range holds."""
-        low, high = ((bound - self.zero_point) * scale for bound in (INT8_MIN, INT8_MAX))
+        if self.bounds is None:
+            return np.ones(x.shape, bool)
+        low, high = ((bound - self.zero_point) * scale for bound in self.bounds)
         inside: NDArray[np.bool_] = (x >= low) & (x <= high)
         return inside
 
@@ -57,19 +63,24 @@ def _fake_quantize_vjp(
     """``dx = grad`` inside of the range; ``ds = grad * (output - x) / s``, or ``output / s``.
 
     The scale's gradient is that of Esser et al. 2020, "Learned Step Size Quantization", equation
-    3, times ``1 / sqrt(elements * 127)`` (section 2.2). Where the rounding falls counts as
-    constant in further derivatives.
+    3, times ``1 / sqrt(elements * greatest step)`` (section 2.2). Without the part from rounding
+    it is that of Choi et al. 2018, "PACT", equation 3, for the limit that the scale stands for.
+    Where the rounding falls counts as constant in further derivatives.
     """
     x, scale = (constant(t) for t in inputs)
-    if not steps.clips:
+    if steps.bounds is None:
         return grad, None
     inside = steps.inside(x, scale)
+    greatest = max(abs(bound - steps.zero_point) for bound in steps.bounds)
 
     def dscale() -> Array:
-        slope = (constant(output) - np.where(inside, x, 0)) / scale
-        weighted = grad * (slope / np.sqrt(x.size * INT8_MAX)).astype(x.dtype)
-        total: Array = weighted.sum().reshape(scale.shape)
-        return total
+        y = constant(output)
+        rounded = y - x if steps.learns_from_rounding else 0
+        slope = np.where(inside, rounded, y) / scale
+        weighted = grad * (slope / np.sqrt(x.size / scale.size * greatest)).astype(x.dtype)
+        shared = tuple(i for i, d in enumerate(scale.shape) if d == 1)
+        total: Array = weighted.sum(axis=shared if scale.ndim == x.ndim else None)
+        return total.reshape(scale.shape)
 
     return grad * inside, dscale
 
@@ -77,20 +88,40 @@ def _fake_quantize_vjp(
 FAKE_QUANTIZE = Function("fake_quantize", _fake_quantize, _fake_quantize_vjp)
 
 
-def fake_quantize_weights(weights: Tensor, q: QParams) -> tuple[Tensor, Array]:
-    """Weights as int8 keeps them, and as int8; symmetric, so nothing is clipped."""
+def fake_quantize_weights(
+    weights: Tensor,
+    q: QParams,
+    scales: Tensor | None = None,
+    *,
+    learns_from_rounding: bool = True,
+) -> tuple[Tensor, Array]:
+    """Weights as their integers keep them, and these.
+
+    Args:
+        weights: any shape.
+        q: their parameters.
+        scales: the scales that these have, as a tensor that is trained; None where they follow
+            from the weights, so that nothing is clipped.
+        learns_from_rounding: what they are trained on, as in ``Steps``.
+
+    """
     steps = quantize_weights(weights.data, q)
-    scales = np.asarray(q.scales, weights.dtype)
+    greatest = WEIGHT_MAX
+    bounds = None if scales is None else (-greatest, greatest)
+    if scales is None:
+        scales = Tensor(np.asarray(q.scales, weights.dtype))
     if q.axis is not None:
-        scales = scales.reshape([-1 if i == q.axis else 1 for i in range(weights.ndim)])
-    return apply(FAKE_QUANTIZE, Steps(steps, clips=False), weights, Tensor(scales)), steps
+        along = tuple(-1 if i == q.axis else 1 for i in range(weights.ndim))
+        scales = scales.reshape(along)
+    marks = Steps(steps, bounds=bounds, learns_from_rounding=learns_from_rounding)
+    return apply(FAKE_QUANTIZE, marks, weights, scales), steps
 
 
 def fake_quantize_bias(bias: Tensor, x_scale: float, w_q: QParams) -> tuple[Tensor, Array, QParams]:
     """A bias, (c,), as int32 keeps it in steps of input scale times weight scale; those; theirs."""
     steps, q = quantize_bias(bias.data, x_scale, w_q)
     scales = Tensor(np.asarray(q.scales, bias.dtype))
-    return apply(FAKE_QUANTIZE, Steps(steps, clips=False), bias, scales), steps, q
+    return apply(FAKE_QUANTIZE, Steps(steps, bounds=None), bias, scales), steps, q
 
 
 class Quantizer(Module):
@@ -118,7 +149,10 @@ class Quantizer(Module):
 
     def replace(self, x: Tensor, steps: Array) -> Tensor:
         """What ``steps`` stand for, in the place of ``x`` and with its gradient."""
-        return apply(FAKE_QUANTIZE, Steps(steps, self.q.zero_point), x, self._scale())
+        return apply(FAKE_QUANTIZE, self._steps(steps), x, self._scale())
+
+    def _steps(self, steps: Array) -> Steps:
+        return Steps(steps, self.q.zero_point)
 
     def _scale(self) -> Tensor:
         return Tensor(np.asarray(self.q.scales, np.float32))
@@ -166,21 +200,27 @@ class RangeQuantizer(Quantizer):
 
 
 class LearnedQuantizer(Quantizer):
-    """A scale that is trained (LSQ), by its logarithm, so that it stays positive.
+    """A scale that is trained, by its logarithm, so that it stays positive.
 
     Args:
         start: the calibrated parameters; the zero point stays.
+        learns_from_rounding: True for LSQ, False for PACT, which trains the limits of the range.
 
     """
 
-    def __init__(self, start: QParams) -> None:
+    def __init__(self, start: QParams, *, learns_from_rounding: bool = True) -> None:
         self.zero_point = start.zero_point
+        self._learns_from_rounding = learns_from_rounding
         self.log_scale = Parameter(np.log(np.asarray(start.scales, np.float32)))
 
     @property
     def q(self) -> QParams:
         """Scale and zero point at present."""
         return QParams((float(np.exp(self.log_scale.data)[0]),), self.zero_point)
+
+    def _steps(self, steps: Array) -> Steps:
+        learns = self._learns_from_rounding
+        return Steps(steps, self.zero_point, learns_from_rounding=learns)
 
     def _scale(self) -> Tensor:
         return self.log_scale.exp()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
@@ -32,7 +33,6 @@ from tinyrt.train.fake_quant import (
     Quantizer,
     RangeQuantizer,
     fake_quantize_bias,
-    fake_quantize_weights,
 )
 from tinyrt.train.function import Array
 from tinyrt.train.graph_model import GraphModule, is_weighted
@@ -41,17 +41,30 @@ from tinyrt.train.qat_weights import WeightedLayer
 from tinyrt.train.tensor import Tensor, apply, no_grad
 
 
+class Scales(StrEnum):
+    """Where scales come from."""
+
+    RANGE = "range"
+    """From the values: the activations' running range, the weights' greatest magnitude."""
+    LSQ = "lsq"
+    """Trained on what rounding and clipping cost (learned step size)."""
+    PACT = "pact"
+    """Trained on what clipping costs: the range's limits are learned."""
+
+
 @dataclass(frozen=True, slots=True)
 class QatConfig:
     """The user's choices.
 
     Attributes:
-        learned_scales: train the activations' scales (LSQ) instead of following their ranges.
+        activation_scales: where the activations' scales come from.
+        weight_scales: where the weights' scales come from.
         per_channel_dense: one scale per output channel for fully connected layers too.
 
     """
 
-    learned_scales: bool = False
+    activation_scales: Scales = Scales.RANGE
+    weight_scales: Scales = Scales.RANGE
     per_channel_dense: bool = False
 
 
@@ -100,15 +113,17 @@ class QatModel(GraphModule):
             q = plan.activations[name]
             if root in prescribed:
                 self.quantizers[root] = Quantizer(q)
-            elif config.learned_scales:
-                self.quantizers[root] = LearnedQuantizer(q)
             else:
-                self.quantizers[root] = RangeQuantizer(_range_of(q))
-        self.layers = {
-            node.name: WeightedLayer(node, plan.weights[node.output.name].axis, source)
-            for node in graph.bound()
-            if is_weighted(node)
-        }
+                self.quantizers[root] = _quantizer(q, config.activation_scales)
+        self.layers: dict[str, WeightedLayer] = {}
+        for node in graph.bound():
+            if is_weighted(node):
+                q = plan.weights[node.output.name]
+                learned = config.weight_scales is not Scales.RANGE
+                from_rounding = config.weight_scales is Scales.LSQ
+                self.layers[node.name] = WeightedLayer(
+                    node, q, source, learned=learned, learns_from_rounding=from_rounding
+                )
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their nodes' names, then quantisers by their groups'."""
@@ -171,7 +186,7 @@ class QatModel(GraphModule):
         layer, x_q = self.layers[node.name], self._quantizer(node.input(0).name).q
         w, bias = layer.folded(node, x.tensor if moving else None)
         w_q = layer.weights_q(w, bias, x_q.scale)
-        w, w_steps = fake_quantize_weights(w, w_q)
+        w, w_steps = layer.rounded(w, w_q)
         parameters: list[QParams] = [x_q, w_q]
         tensors, steps = [x.tensor, w], [x.steps, w_steps]
         if bias is not None:
@@ -235,6 +250,12 @@ def _integer_kernel(
     )
     result = replace(node.output, dtype=DType.INT8, q=output)
     return reference_kernel(replace(node, inputs=values, outputs=(result,)))
+
+
+def _quantizer(q: QParams, scales: Scales) -> Quantizer:
+    if scales is Scales.RANGE:
+        return RangeQuantizer(_range_of(q))
+    return LearnedQuantizer(q, learns_from_rounding=scales is Scales.LSQ)
 
 
 def _range_of(q: QParams) -> Range:

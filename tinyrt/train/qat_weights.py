@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.ir import BoundNode, Graph, QParams
 from tinyrt.ops import OPS
 from tinyrt.quantize.ranges import weight_params
+from tinyrt.train.fake_quant import fake_quantize_weights
 from tinyrt.train.function import Array
 from tinyrt.train.nn import Buffer, Module, Parameter
 from tinyrt.train.tensor import Tensor, apply
@@ -35,13 +36,24 @@ class WeightedLayer(Module):
 
     Args:
         node: a convolution or dense layer of the optimised graph.
-        axis: of the weights' scales; None for one scale in all.
+        q: the weights' parameters to start from; their number of scales stays.
         source: the graph before optimisation, to find the batch norm in.
+        learned: whether the scales are trained, by their logarithms.
+        learns_from_rounding: what they are trained on, as in ``fake_quant.Steps``.
 
     """
 
-    def __init__(self, node: BoundNode, axis: int | None, source: Graph | None) -> None:
-        self._scale_axis = axis
+    def __init__(
+        self,
+        node: BoundNode,
+        q: QParams,
+        source: Graph | None,
+        *,
+        learned: bool = False,
+        learns_from_rounding: bool = True,
+    ) -> None:
+        self._scale_axis, self._learns_from_rounding = q.axis, learns_from_rounding
+        self.log_scales = Parameter(np.log(np.asarray(q.scales, np.float32))) if learned else None
         self._channel_axis = OPS[node.op].weight_axis
         weight, bias = node.input(1).data, node.optional(2)
         assert weight is not None, "the plan refuses weights that are not constant"
@@ -56,8 +68,18 @@ class WeightedLayer(Module):
             self._epsilon = norm.epsilon
 
     def weights_q(self, w: Tensor, bias: Tensor | None, x_scale: float) -> QParams:
-        """The weights' parameters, by the quantiser's rule."""
+        """The weights' parameters: learned, or by the quantiser's rule."""
+        if self.log_scales is not None:
+            scales = np.exp(self.log_scales.data)
+            return QParams(tuple(float(s) for s in scales), 0, self._scale_axis)
         return weight_params(w.data, None if bias is None else bias.data, x_scale, self._scale_axis)
+
+    def rounded(self, w: Tensor, q: QParams) -> tuple[Tensor, Array]:
+        """Folded weights as their integers keep them, and these."""
+        if self.log_scales is None:
+            return fake_quantize_weights(w, q)
+        learns = self._learns_from_rounding
+        return fake_quantize_weights(w, q, self.log_scales.exp(), learns_from_rounding=learns)
 
     def folded(self, node: BoundNode, x: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Weights and bias with the batch norm in them.
