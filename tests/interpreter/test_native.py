@@ -5,12 +5,13 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.c.conformance import C_OPS, graph_of
 from tests.graphs import small_cnn
+from tests.interpreter.test_conformance import CNN
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native_backend
-from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
@@ -33,17 +34,36 @@ def test_golden_outputs(zoo, name):
     np.testing.assert_array_equal(model(golden["inputs"][:, 0]), golden["outputs"][:, 0])
 
 
-@pytest.mark.parametrize("op", sorted(n for n, s in OPS.items() if s.emit_c is not None))
-def test_every_op_that_has_c(op):
-    rng = rng_of(op, 3)
-    built = build_s8(CASES[op](rng), rng)
-    interpreter = Interpreter.from_graph(built.graph, backend="native")
+def check_all(ops, seeds):
+    """Random cases of every op, as one model: one build, one run."""
+    graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds)
+    interpreter = Interpreter.from_graph(graph, backend="native")
     interpreter.allocate_tensors()
     for detail in interpreter.get_input_details():
-        interpreter.set_tensor(detail["index"], built.feeds[detail["name"]])
+        interpreter.set_tensor(detail["index"], feeds[detail["name"]])
     interpreter.invoke()
-    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    np.testing.assert_array_equal(found, evaluate(built.graph, built.feeds)["out"])
+    expected = evaluate(graph, feeds)
+    for detail in interpreter.get_output_details():
+        found = interpreter.get_tensor(detail["index"])
+        np.testing.assert_array_equal(found, expected[detail["name"]], err_msg=detail["name"])
+
+
+def test_the_ops_of_convolutional_networks():
+    check_all(sorted(CNN), range(200))
+
+
+def test_every_other_op_that_has_c():
+    check_all(sorted(set(C_OPS) - CNN), range(40))
+
+
+@pytest.mark.parametrize("core", sorted(native_backend.CORES))
+def test_every_instruction_set_of_this_processor(monkeypatch, core):
+    best = native_backend.core_of(native_backend.find_compiler())
+    cores = list(native_backend.CORES)
+    if cores.index(core) < cores.index(best):
+        pytest.skip(f"this processor cannot run {core}")
+    monkeypatch.setattr(native_backend, "core_of", lambda compiler: core)
+    check_all(sorted(CNN), range(200, 230))
 
 
 def _dense(seed):

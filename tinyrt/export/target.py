@@ -38,6 +38,12 @@ CORES: dict[str, Core] = {
         _cortex_m("7", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv5-d16"),
         _cortex_m("33", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
         _cortex_m("55", InstructionSet.MVE, "-mfloat-abi=hard"),
+        Core("host-avx2", InstructionSet.AVX2, ("-mavx2",)),
+        Core(
+            "host-avx512",
+            InstructionSet.AVX512,
+            ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512vnni"),
+        ),
     )
 }
 

@@ -22,9 +22,16 @@ from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter.program import Program, Tensors
 from tinyrt.ir import Graph
 
-CORE = "cortex-m3"
-"""The core whose kernels are portable C."""
+CORES = {
+    "host-avx512": ("__AVX512BW__", "__AVX512VL__", "__AVX512VNNI__"),
+    "host-avx2": ("__AVX2__",),
+    "cortex-m3": (),
+}
+"""Cores, best first, and what the compiler must define when it builds for this processor; the last
+one's kernels are portable C."""
 FLAGS = ("-std=c99", "-O3", "-march=native", "-fPIC", "-shared")
+TUNING = ("-fno-tree-pre", "-malign-data=cacheline")
+"""Options of gcc on x86: the first keeps sums in registers over a loop's first iteration."""
 COMPILERS = ("cc", "gcc", "clang")
 ALIGNMENT = 64
 
@@ -40,9 +47,10 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     # The exporter is only imported where C is written.
     from tinyrt.export import export_graph
 
+    compiler = find_compiler()
     with tempfile.TemporaryDirectory(prefix="tinyrt-native-") as folder:
-        project = export_graph(graph, Path(folder) / "model", core=CORE)
-        library = ctypes.CDLL(str(_built(project.directory)))
+        project = export_graph(graph, Path(folder) / "model", core=core_of(compiler))
+        library = ctypes.CDLL(str(_built(compiler, project.directory)))
     return _Native(graph, tensors, getattr(library, f"{project.name}_invoke"), project.arena_bytes)
 
 
@@ -87,8 +95,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / "native"
 
 
-def _built(project: Path) -> Path:
-    """The shared library of an exported project."""
+def find_compiler() -> str:
+    """The system's C compiler.
+
+    Raises:
+        ToolError: there is none.
+
+    """
     compiler = next((c for c in COMPILERS if shutil.which(c)), None)
     if compiler is None:
         raise ToolError(
@@ -96,8 +109,36 @@ def _built(project: Path) -> Path:
             expected=f"one of {', '.join(COMPILERS)}",
             hint="install one (apt install gcc), or choose backend 'numba'",
         )
+    return compiler
+
+
+@cache
+def core_of(compiler: str) -> str:
+    """The best core whose kernels run on this processor, as its compiler knows it."""
+    done = _run([compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull])
+    defined = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("#define")}
+    return next(core for core, needs in CORES.items() if defined.issuperset(needs))
+
+
+@cache
+def flags_of(compiler: str) -> tuple[str, ...]:
+    """Options, with those of ``TUNING`` that the compiler knows."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "empty.c"
+        source.write_text("int empty;\n")
+        command = [compiler, "-Werror", "-c", str(source), "-o", os.devnull]
+        known = [o for o in TUNING if not _run([*command, o]).returncode]
+    return (*FLAGS, *known)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _built(compiler: str, project: Path) -> Path:
+    """The shared library of an exported project."""
     sources = sorted(p for p in project.rglob("*") if p.suffix in (".c", ".h"))
-    digest = hashlib.sha256(f"{_host(compiler)} {FLAGS}".encode())
+    digest = hashlib.sha256(f"{_host(compiler)} {flags_of(compiler)}".encode())
     for source in sources:
         digest.update(f"{source.relative_to(project)}\n".encode() + source.read_bytes())
     library = cache_folder() / f"{project.name}-{digest.hexdigest()[:32]}.so"
@@ -111,8 +152,8 @@ def _build(compiler: str, project: Path, sources: list[Path], library: Path) -> 
     handle, unfinished = tempfile.mkstemp(dir=library.parent, suffix=".so")
     os.close(handle)
     include = f"-I{project / 'tinyrt'}"
-    command = [compiler, *FLAGS, include, *map(str, sources), "-lm", "-o", unfinished]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [compiler, *flags_of(compiler), include, *map(str, sources), "-lm", "-o", unfinished]
+    done = _run(command)
     if done.returncode:
         Path(unfinished).unlink()
         raise ToolError(
@@ -125,7 +166,7 @@ def _build(compiler: str, project: Path, sources: list[Path], library: Path) -> 
 @cache
 def _host(compiler: str) -> str:
     """What a library depends on besides its sources: compiler and processor."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    version = _run([compiler, "--version"])
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     features = next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -1,7 +1,7 @@
 """The C kernels, as files: which sources and headers a set of kernels needs.
 
-A kernel's portable source lies in ``src``; one in ``src_<set>`` takes its place for cores with that
-instruction set. Headers of primitives that differ between instruction sets lie in ``isa/<set>``,
+A kernel's portable source lies in ``src``; one in an instruction set's own folder (``OWN_SOURCES``)
+takes its place. Headers of primitives that differ between instruction sets lie in ``isa/<set>``,
 all others in ``include``. A header that is named like a source brings that source along: this is
 how kernels share functions.
 """
@@ -16,8 +16,17 @@ ROOT = Path(__file__).parent
 INCLUDE = ROOT / "include"
 SRC = ROOT / "src"
 
-FALLBACKS = {"scalar": ("scalar",), "dsp": ("dsp", "scalar"), "mve": ("mve", "dsp", "scalar")}
+FALLBACKS = {
+    "scalar": ("scalar",),
+    "dsp": ("dsp", "scalar"),
+    "mve": ("mve", "dsp", "scalar"),
+    "avx2": ("avx2", "scalar"),
+    "avx512": ("avx512", "avx2", "scalar"),
+}
 """Instruction set -> the sets whose code its cores can run, best first."""
+
+OWN_SOURCES = {"mve": ROOT / "src_mve", "avx2": ROOT / "src_x86", "avx512": ROOT / "src_x86"}
+"""Instruction set -> the folder of kernels that are written for it."""
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
@@ -25,10 +34,10 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 def source(kernel: str, isa: str = "scalar") -> Path:
     """The file of a kernel: it is named like the function.
 
-    A file of the same name in ``src_dsp`` or ``src_mve`` takes the place of the portable one.
+    A file of that name in the instruction set's own folder takes the place of the portable one.
     """
-    override = ROOT / f"src_{isa}" / f"{kernel}.c"
-    return override if override.is_file() else SRC / f"{kernel}.c"
+    own = OWN_SOURCES.get(isa, SRC) / f"{kernel}.c"
+    return own if own.is_file() else SRC / f"{kernel}.c"
 
 
 def header(name: str, isa: str = "scalar") -> Path:

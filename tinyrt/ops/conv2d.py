@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops import packing_mve
+from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import (
     COLUMNS,
@@ -22,6 +22,7 @@ from tinyrt.ops.blocks import (
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
+from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
@@ -123,6 +124,8 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     p = prepare_s8(node)
     if isa is InstructionSet.MVE:
         return packing_mve.convolution_scratch(node, p.window)
+    if isa in X86:
+        return packing_x86.convolution_scratch(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     return convolution_scratch(block, p.window, node.output.size // node.output.shape[3], isa)
 
@@ -131,6 +134,9 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of ``tinyrt_conv2d_s8`` where that cannot be."""
     if c.isa is InstructionSet.MVE:
         packing_mve.emit_convolution(node, p.window, p.x_zp, p.requant, c)
+        return
+    if c.isa in X86:
+        packing_x86.emit_convolution(node, p.window, p.x_zp, p.requant, c)
         return
     block = convolution_block(node, p.window, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -148,7 +154,7 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Pixels or rows from the front; with vectors, column by column."""
-    if not is_integer(node) or isa is InstructionSet.MVE:
+    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)

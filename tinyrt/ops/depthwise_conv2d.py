@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops import packing_mve
+from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.depthwise_blocks import (
     depthwise_block,
@@ -20,6 +20,7 @@ from tinyrt.ops.depthwise_blocks import (
 )
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
+from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
@@ -175,6 +176,8 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     p = prepare_s8(node)
     if isa is InstructionSet.MVE:
         return packing_mve.depthwise_scratch(p.window)
+    if isa in X86:
+        return packing_x86.depthwise_scratch(node, p.window)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
     return depthwise_scratch(block, p.window, node.input(0).shape, isa)
 
@@ -183,6 +186,9 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of the general one where that cannot be."""
     if c.isa is InstructionSet.MVE:
         packing_mve.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
+        return
+    if c.isa in X86:
+        packing_x86.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
         return
     block = depthwise_block(node, p.window, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -198,7 +204,7 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """As the packed kernels go, else rows from the front; with vectors, by channels."""
-    if not is_integer(node) or isa is InstructionSet.MVE:
+    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)

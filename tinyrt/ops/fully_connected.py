@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops import packing_mve
+from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import COLUMNS, block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
+from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, weighted_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import (
@@ -125,6 +126,8 @@ def macs(node: BoundNode) -> int:
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     """Columns of the packed kernel; the general one needs nothing."""
+    if isa in X86:
+        return packing_x86.dense_scratch(node)
     p = prepare_s8(node)
     block = block_of(node, p.x_zp, p.requant, isa)
     return dense_scratch(block, node.input(0).size // node.input(1).shape[1], isa)
@@ -134,6 +137,9 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of the general one where that cannot be."""
     if c.isa is InstructionSet.MVE:
         packing_mve.emit_fully_connected(node, p.x_zp, p.requant, c)
+        return
+    if c.isa in X86:
+        packing_x86.emit_fully_connected(node, p.x_zp, p.requant, c)
         return
     block = block_of(node, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -146,7 +152,7 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Samples from the front, where the packed kernels copy them first."""
-    if not is_integer(node) or isa is InstructionSet.MVE:
+    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
     if block_of(node, p.x_zp, p.requant, isa) is None:

@@ -14,3 +14,11 @@ class InstructionSet(Enum):
     """16-bit multiply-accumulate pairs in 32-bit registers."""
     MVE = "mve"
     """128-bit vectors."""
+    AVX2 = "avx2"
+    """256-bit vectors of x86 hosts."""
+    AVX512 = "avx512"
+    """512-bit vectors of x86 hosts, with VNNI's products of bytes."""
+
+
+X86 = frozenset({InstructionSet.AVX2, InstructionSet.AVX512})
+"""Vectors of x86 hosts: their kernels differ in primitives only."""

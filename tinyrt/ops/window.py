@@ -96,6 +96,11 @@ class Window:
         hw = (in_shape[1], in_shape[2])
         return Window(self.kernel, (1, 1), self.dilation, _pair(before), _pair(after), hw)
 
+    def turned(self) -> Window:
+        """The window with rows and columns exchanged."""
+        pairs = (self.kernel, self.stride, self.dilation, self.before, self.after, self.out)
+        return Window(*(pair[::-1] for pair in pairs))
+
     def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
         """For each tap, its row and column and the slices of the padded input it reads."""
         every = slice(None)

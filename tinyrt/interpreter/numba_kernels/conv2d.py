@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of
 from tinyrt.interpreter.numba_kernels.border import pad_flip
-from tinyrt.interpreter.numba_kernels.product import pack_weights, product, step_offsets
-from tinyrt.interpreter.numba_kernels.windowed import padded_shape, pixel_offsets
-from tinyrt.interpreter.numba_kernels.workspace import SIGN, Workspace, pack_quant
+from tinyrt.interpreter.numba_kernels.product import product
+from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.conv2d import Conv2dS8
+from tinyrt.ops.packing_lanes import SIGN, lanes_convolution, padded_shape
 
 
 class Row(NamedTuple):
@@ -86,22 +84,12 @@ def pack(node: BoundNode, p: Conv2dS8, workspace: Workspace) -> Call:
     """Weights per group in the order of the tiles; offsets of pixels and steps as tables."""
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
-    c_out, kh, kw, c_in = weights.shape
+    c_out, _, _, c_in = weights.shape
     batch, height, width, channels = x.shape
     groups = channels // c_in
     padded = padded_shape(p.window, x.shape)
     workspace.need_scratch(padded[0] * padded[1] * channels)
-    # Taps of a row are neighbours in memory unless other channels or skipped pixels lie between.
-    joined = groups == 1 and p.window.dilation[1] == 1
-    length = kw * c_in if joined else c_in
-    rows = np.arange(kh) * p.window.dilation[0] * padded[1] * channels
-    columns = np.zeros(1, np.int64) if joined else np.arange(kw) * p.window.dilation[1] * channels
-    steps = step_offsets((rows[:, None] + columns).reshape(-1), length)
-    parts = weights.reshape(groups, c_out // groups, -1, length)
-    packed = np.stack([pack_weights(part) for part in parts])
-    sums = weights.reshape(c_out, -1).sum(axis=1, dtype=np.int64)
-    quant = pack_quant(p.requant, workspace.bias(node), p.x_zp, sums, groups)
-    offsets = pixel_offsets(p.window, padded, channels)
+    packed = lanes_convolution(p.window, x.shape, weights, workspace.bias(node), p.x_zp, p.requant)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -115,15 +103,15 @@ def pack(node: BoundNode, p: Conv2dS8, workspace: Workspace) -> Call:
         top=p.window.before[0],
         left=p.window.before[1],
         border=p.x_zp + SIGN,
-        pixels=len(offsets),
-        offsets=workspace.pack(offsets),
-        steps=workspace.pack(steps),
-        step_count=len(steps),
-        w=workspace.pack(packed),
-        quant=workspace.pack(quant),
+        pixels=len(packed.offsets),
+        offsets=workspace.pack(packed.offsets),
+        steps=workspace.pack(packed.steps),
+        step_count=len(packed.steps),
+        w=workspace.pack(packed.w),
+        quant=workspace.pack(packed.quant),
         groups=groups,
-        group_w_bytes=packed[0].nbytes,
-        group_quant_bytes=quant[0].nbytes,
+        group_w_bytes=packed.w[0].nbytes,
+        group_quant_bytes=packed.quant[0].nbytes,
         c_in=c_in,
         c_out=c_out // groups,
         y_zp=p.requant.y_zp,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of, subroutine
 from tinyrt.interpreter.numba_kernels.border import pad_flip
 from tinyrt.interpreter.numba_kernels.tile import LANE_BYTES, QUANT_BYTES, depthwise_tile
 from tinyrt.interpreter.numba_kernels.vector import LANES, WIDE
-from tinyrt.interpreter.numba_kernels.windowed import padded_shape, pixel_offsets, tap_offsets
-from tinyrt.interpreter.numba_kernels.workspace import SIGN, Workspace, channel_vectors, pack_quant
+from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8
+from tinyrt.ops.packing_lanes import SIGN, lanes_depthwise, padded_shape
 
 TILE_PIXELS = 8 if WIDE else 4
 
@@ -89,29 +86,15 @@ def _channels(p: Row, v: int, y: int) -> None:
         _single(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
 
 
-def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Weights (taps, channels) in the order of the tiles: (vectors, taps / 4, LANES, 4)."""
-    taps, channels = w.shape
-    fours, vectors = -(-taps // 4), channel_vectors(channels)
-    padded = np.zeros((fours * 4, vectors * LANES), np.int8)
-    padded[:taps, :channels] = w
-    return padded.reshape(fours, 4, vectors, LANES).transpose(2, 0, 3, 1)
-
-
 def pack(node: BoundNode, p: DepthwiseConv2dS8, workspace: Workspace) -> Call:
     """Weights in the order of the tiles; offsets of pixels and taps as tables."""
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
-    _, kh, kw, c_out = weights.shape
+    c_out = weights.shape[3]
     batch, height, width, c_in = x.shape
     padded = padded_shape(p.window, x.shape)
     workspace.need_scratch(padded[0] * padded[1] * c_out)
-    by_tap = weights.reshape(kh * kw, c_out)
-    packed = pack_taps(by_tap)
-    offsets = pixel_offsets(p.window, padded, c_out)
-    taps = np.zeros(packed.shape[1] * 4, np.int32)
-    taps[: kh * kw] = tap_offsets(p.window, padded, c_out)
-    sums = by_tap.sum(axis=0, dtype=np.int64)
+    packed = lanes_depthwise(p.window, x.shape, weights, workspace.bias(node), p.x_zp, p.requant)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -126,12 +109,12 @@ def pack(node: BoundNode, p: DepthwiseConv2dS8, workspace: Workspace) -> Call:
         top=p.window.before[0],
         left=p.window.before[1],
         border=p.x_zp + SIGN,
-        pixels=len(offsets),
-        offsets=workspace.pack(offsets),
-        taps=workspace.pack(taps),
-        tap_fours=packed.shape[1],
-        w=workspace.pack(packed),
-        quant=workspace.pack(pack_quant(p.requant, workspace.bias(node), p.x_zp, sums)),
+        pixels=len(packed.offsets),
+        offsets=workspace.pack(packed.offsets),
+        taps=workspace.pack(packed.taps),
+        tap_fours=packed.w.shape[1],
+        w=workspace.pack(packed.w),
+        quant=workspace.pack(packed.quant),
         c_out=c_out,
         y_zp=p.requant.y_zp,
         act_min=p.requant.act_min,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of
 from tinyrt.interpreter.numba_kernels.border import flip
-from tinyrt.interpreter.numba_kernels.product import pack_weights, product, step_offsets
-from tinyrt.interpreter.numba_kernels.workspace import Workspace, pack_quant
+from tinyrt.interpreter.numba_kernels.product import product
+from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.fully_connected import FullyConnectedS8
+from tinyrt.ops.packing_lanes import lanes_dense
 
 
 class Row(NamedTuple):
@@ -61,19 +60,18 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     c_out, length = weights.shape
     rows = x.size // length
     workspace.need_scratch(x.size)
-    steps = step_offsets(np.zeros(1, np.int64), length)
-    sums = weights.sum(axis=1, dtype=np.int64)
+    packed = lanes_dense(rows, weights, workspace.bias(node), p.x_zp, p.requant)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         scratch=0,
         rows=rows,
         length=length,
-        offsets=workspace.pack(np.arange(rows, dtype=np.int32) * length),
-        steps=workspace.pack(steps),
-        step_count=len(steps),
-        w=workspace.pack(pack_weights(weights[:, None, :])),
-        quant=workspace.pack(pack_quant(p.requant, workspace.bias(node), p.x_zp, sums)),
+        offsets=workspace.pack(packed.offsets),
+        steps=workspace.pack(packed.steps),
+        step_count=len(packed.steps),
+        w=workspace.pack(packed.w),
+        quant=workspace.pack(packed.quant),
         c_out=c_out,
         y_zp=p.requant.y_zp,
         act_min=p.requant.act_min,

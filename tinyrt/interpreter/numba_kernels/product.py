@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from tinyrt.interpreter.numba_kernels.abi import subroutine
 from tinyrt.interpreter.numba_kernels.tile import LANE_BYTES, QUANT_BYTES, product_tile
 from tinyrt.interpreter.numba_kernels.vector import LANES, WIDE
-from tinyrt.interpreter.numba_kernels.workspace import channel_vectors
 
 # A block of sums that stays in registers with the weights and the input it needs.
 TILE_PIXELS, TILE_VECTORS = (8, 2) if WIDE else (4, 1)
@@ -72,29 +66,3 @@ def product(
                     x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
                 )
         c += ROW_VECTORS * LANES if wide else LANES
-
-
-def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Weights in the order in which tiles read them.
-
-    Args:
-        w: (channels, segments, length): what each output channel multiplies with runs of input
-            bytes; runs are filled up with zeros to whole steps of four.
-
-    Returns:
-        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros; a view.
-
-    """
-    channels, segments, length = w.shape
-    vectors, fours = channel_vectors(channels), -(-length // 4)
-    if (channels, length) != (vectors * LANES, fours * 4):
-        filled = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
-        filled[:channels, :, :length] = w
-        w = filled
-    return w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
-
-
-def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
-    """Where each step of four bytes lies, for runs of ``length`` bytes with these starts."""
-    fours = 4 * np.arange(-(-length // 4))
-    return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)

@@ -12,7 +12,8 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 
-LANES = 16
+from tinyrt.ops.packing_lanes import LANES as LANES
+
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 V = ir.VectorType(I32, LANES)
 

@@ -10,15 +10,10 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.numba_kernels.abi import address
-from tinyrt.interpreter.numba_kernels.vector import LANES
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.packing_lanes import SLACK
 
 ALIGNMENT = 64
-SLACK = 64
-"""Bytes behind a scratch buffer that vector loads may touch."""
-SIGN = 128
-"""Flipping an int8's sign bit and reading it unsigned adds this."""
 
 
 class Workspace:
@@ -92,33 +87,3 @@ def aligned(nbytes: int) -> NDArray[np.uint8]:
     raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
     start = -address(raw) % ALIGNMENT
     return raw[start : start + nbytes]
-
-
-def channel_vectors(channels: int) -> int:
-    """Vectors of ``LANES`` that hold that many channels."""
-    return -(-channels // LANES)
-
-
-def pack_quant(
-    requant: Requant, bias: NDArray[Any] | None, x_zp: int, sums: NDArray[np.int64], groups: int = 1
-) -> NDArray[np.int32]:
-    """Bias and requantisation constants as tiles read them: (groups, vectors, 4, LANES).
-
-    The tiles see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
-    2**32 as in the accumulator.
-
-    Args:
-        requant: mantissas and exponents per output channel.
-        bias: one per output channel, or None.
-        x_zp: the input's zero point.
-        sums: the sum of each output channel's weights.
-        groups: how many groups of channels start a new vector.
-
-    """
-    total = -(x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
-    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
-    constants = np.stack([total.astype(np.int32), requant.mult, left, right], axis=1)
-    channels = len(sums) // groups
-    rows = np.zeros((groups, channel_vectors(channels) * LANES, 4), np.int32)
-    rows[:, :channels] = constants.reshape(groups, channels, 4)
-    return rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)

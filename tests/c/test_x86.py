@@ -1,0 +1,29 @@
+"""The kernels for x86 hosts under sanitizers, against the integer references."""
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import graph_of
+from tests.c.host import build_program, host_compiler, run_program
+from tests.ops.cases import CASES
+from tinyrt.export import export_graph
+from tinyrt.interpreter.native_backend import CORES, core_of
+from tinyrt.ops.evaluate import evaluate
+
+OPS = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "sub")
+"""Those that have kernels of their own."""
+
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("core", [c for c in CORES if c.startswith("host-")])
+def test_kernels_equal_references(tmp_path, core):
+    cores = list(CORES)
+    if cores.index(core) < cores.index(core_of(host_compiler())):
+        pytest.skip(f"this processor cannot run {core}")
+    graph, feeds = graph_of({op: CASES[op] for op in OPS}, SEEDS)
+    project = export_graph(graph, tmp_path / "project", core=core)
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    expected = evaluate(graph, feeds)
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)

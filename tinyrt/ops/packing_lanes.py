@@ -1,0 +1,213 @@
+"""Weights and constants as kernels with sixteen int32 lanes read them: numba's and x86's C kernels.
+
+Inputs are copied as unsigned bytes, with the sign bit flipped (which adds 128), inside the border
+that a window reaches into; tables of offsets say where in this copy each output and each step of
+four bytes begins, so that one loop serves every window, stride and dilation. Output channels come
+in vectors of ``LANES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import Shape
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.window import Pair, Window
+
+LANES = 16
+
+SIGN = 128
+"""Flipping an int8's sign bit and reading it unsigned adds this."""
+
+SLACK = 64
+"""Bytes behind the copy of an input that vector loads may touch."""
+
+
+def channel_vectors(channels: int) -> int:
+    """Vectors of ``LANES`` that hold that many channels."""
+    return -(-channels // LANES)
+
+
+def padded_shape(window: Window, x: Shape) -> Pair:
+    """Height and width of an input (n, h, w, c) with its border."""
+    (top, left), (bottom, right) = window.before, window.after
+    return x[1] + top + bottom, x[2] + left + right
+
+
+def pixel_offsets(window: Window, padded: Pair, channels: int) -> NDArray[np.int32]:
+    """For each output pixel, row by row, the byte of the padded input that its window starts at."""
+    rows = np.arange(window.out[0]) * window.stride[0] * padded[1]
+    columns = np.arange(window.out[1]) * window.stride[1]
+    return ((rows[:, None] + columns).reshape(-1) * channels).astype(np.int32)
+
+
+def tap_offsets(window: Window, padded: Pair, channels: int) -> NDArray[np.int32]:
+    """For each tap, row by row, its distance in bytes from the window's start."""
+    rows = np.arange(window.kernel[0]) * window.dilation[0] * padded[1]
+    columns = np.arange(window.kernel[1]) * window.dilation[1]
+    return ((rows[:, None] + columns).reshape(-1) * channels).astype(np.int32)
+
+
+def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
+    """Where each step of four bytes lies, for runs of ``length`` bytes with these starts."""
+    fours = 4 * np.arange(-(-length // 4))
+    return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)
+
+
+def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights of a product in the order of its steps.
+
+    Args:
+        w: (channels, segments, length): what each output channel multiplies with runs of input
+            bytes; runs are filled up with zeros to whole steps of four.
+
+    Returns:
+        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros; a view.
+
+    """
+    channels, segments, length = w.shape
+    vectors, fours = channel_vectors(channels), -(-length // 4)
+    if (channels, length) != (vectors * LANES, fours * 4):
+        filled = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
+        filled[:channels, :, :length] = w
+        w = filled
+    return w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
+
+
+def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Depthwise weights (taps, channels) by fours of taps: (vectors, taps / 4, LANES, 4)."""
+    taps, channels = w.shape
+    fours, vectors = -(-taps // 4), channel_vectors(channels)
+    padded = np.zeros((fours * 4, vectors * LANES), np.int8)
+    padded[:taps, :channels] = w
+    return padded.reshape(fours, 4, vectors, LANES).transpose(2, 0, 3, 1)
+
+
+def pack_quant(
+    requant: Requant, bias: NDArray[Any] | None, x_zp: int, sums: NDArray[np.int64], groups: int = 1
+) -> NDArray[np.int32]:
+    """First sums and requantisation constants: (groups, vectors, 4, LANES).
+
+    The kernels see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
+    2**32 as in the accumulator.
+
+    Args:
+        requant: mantissas and exponents per output channel.
+        bias: one per output channel, or None.
+        x_zp: the input's zero point.
+        sums: the sum of each output channel's weights.
+        groups: how many groups of channels start a new vector.
+
+    """
+    total = -(x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
+    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
+    constants = np.stack([total.astype(np.int32), requant.mult, left, right], axis=1)
+    channels = len(sums) // groups
+    rows = np.zeros((groups, channel_vectors(channels) * LANES, 4), np.int32)
+    rows[:, :channels] = constants.reshape(groups, channels, 4)
+    return rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LanesProduct:
+    """A convolution or dense layer for kernels with lanes.
+
+    Attributes:
+        offsets: where each output pixel's window begins.
+        steps: where each step of four bytes lies from there.
+        w: (groups, vectors, steps, LANES, 4).
+        quant: (groups, vectors, 4, LANES).
+
+    """
+
+    offsets: NDArray[np.int32]
+    steps: NDArray[np.int32]
+    w: NDArray[np.int8]
+    quant: NDArray[np.int32]
+
+
+def lanes_convolution(
+    window: Window,
+    x: Shape,
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+) -> LanesProduct:
+    """Pack a convolution of ``x`` (n, h, w, c) with ``w`` (c_out, kh, kw, c / groups)."""
+    c_out, kh, kw, c_in = w.shape
+    channels = x[3]
+    groups = channels // c_in
+    padded = padded_shape(window, x)
+    # Taps of a row are neighbours in memory unless other channels or skipped pixels lie between.
+    joined = groups == 1 and window.dilation[1] == 1
+    length = kw * c_in if joined else c_in
+    rows = np.arange(kh) * window.dilation[0] * padded[1] * channels
+    columns = np.zeros(1, np.int64) if joined else np.arange(kw) * window.dilation[1] * channels
+    parts = w.reshape(groups, c_out // groups, -1, length)
+    return LanesProduct(
+        pixel_offsets(window, padded, channels),
+        step_offsets((rows[:, None] + columns).reshape(-1), length),
+        np.stack([pack_weights(part) for part in parts]),
+        pack_quant(requant, bias, x_zp, w.reshape(c_out, -1).sum(axis=1, dtype=np.int64), groups),
+    )
+
+
+def lanes_dense(
+    rows: int,
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+) -> LanesProduct:
+    """Pack the product of a matrix of that many rows with ``w`` (c_out, length)."""
+    length = w.shape[1]
+    return LanesProduct(
+        np.arange(rows, dtype=np.int32) * length,
+        step_offsets(np.zeros(1, np.int64), length),
+        pack_weights(w[:, None, :])[None],
+        pack_quant(requant, bias, x_zp, w.sum(axis=1, dtype=np.int64)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LanesDepthwise:
+    """A depthwise convolution for kernels with lanes.
+
+    Attributes:
+        offsets: where each output pixel's window begins.
+        taps: where each tap lies from there, filled up to fours.
+        w: (vectors, fours of taps, LANES, 4).
+        quant: (1, vectors, 4, LANES).
+
+    """
+
+    offsets: NDArray[np.int32]
+    taps: NDArray[np.int32]
+    w: NDArray[np.int8]
+    quant: NDArray[np.int32]
+
+
+def lanes_depthwise(
+    window: Window,
+    x: Shape,
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+) -> LanesDepthwise:
+    """Pack a depthwise convolution of ``x`` (n, h, w, c) with ``w`` (1, kh, kw, c_out)."""
+    _, kh, kw, c_out = w.shape
+    padded = padded_shape(window, x)
+    by_tap = w.reshape(kh * kw, c_out)
+    packed = pack_taps(by_tap)
+    taps = np.zeros(packed.shape[1] * 4, np.int32)
+    taps[: kh * kw] = tap_offsets(window, padded, c_out)
+    sums = by_tap.sum(axis=0, dtype=np.int64)
+    return LanesDepthwise(
+        pixel_offsets(window, padded, c_out), taps, packed, pack_quant(requant, bias, x_zp, sums)
+    )
