@@ -25,10 +25,25 @@ def host_compiler() -> str:
     pytest.skip("no C compiler on this machine")
 
 
-def build_program(project: ExportedProject, build_dir: Path) -> Path:
-    """The project, built with its own Makefile, linked with a driver."""
+def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Path:
+    """The project, built with its own Makefile, linked with a driver.
+
+    Args:
+        project: what to build.
+        build_dir: where.
+        flags: options that select the processor.
+
+    """
     cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS={CFLAGS}"]
+    make = [
+        "make",
+        "-s",
+        "-C",
+        project.directory,
+        f"CC={cc}",
+        f"CFLAGS={CFLAGS}",
+        f"TARGET_FLAGS={' '.join(flags)}",
+    ]
     _run([*make, f"BUILD={build_dir / 'library'}"])
     context = {
         "model": project.name,
@@ -40,8 +55,8 @@ def build_program(project: ExportedProject, build_dir: Path) -> Path:
     driver.write_text(render(Path(__file__).parent, "driver.c.j2", context))
     program = build_dir / "program"
     library = build_dir / "library" / f"lib{project.name}.a"
-    options = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
-    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *options])
+    link = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
+    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *link])
     return program
 
 

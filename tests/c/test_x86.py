@@ -7,6 +7,7 @@ from tests.c.conformance import graph_of
 from tests.c.host import build_program, host_compiler, run_program
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph
+from tinyrt.export.target import find_core
 from tinyrt.interpreter.native_backend import CORES, core_of
 from tinyrt.ops.evaluate import evaluate
 
@@ -23,7 +24,8 @@ def test_kernels_equal_references(tmp_path, core):
         pytest.skip(f"this processor cannot run {core}")
     graph, feeds = graph_of({op: CASES[op] for op in OPS}, SEEDS)
     project = export_graph(graph, tmp_path / "project", core=core)
-    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    program = build_program(project, tmp_path, *find_core(core).flags)
+    found = run_program(program, project, feeds, "beside")
     expected = evaluate(graph, feeds)
     for name, array in found.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)
