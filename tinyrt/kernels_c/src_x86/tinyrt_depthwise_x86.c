@@ -8,8 +8,8 @@ static void interleave(const tinyrt_depthwise_x86_params *p, const uint8_t *x, u
     const int32_t channels = p->x.c * p->copies;
     for (int32_t i = 0; i < p->border.w; ++i) {
         for (int32_t four = 0; four < p->fours; ++four) {
-            const tinyrt_lanes lanes =
-                p->kernel_h == 1 ? tinyrt_widen_bytes(x) : tinyrt_interleave4(x, p->rows + 4 * four);
+            const tinyrt_lanes lanes = p->kernel_h == 1 ? tinyrt_widen_bytes(x)
+                                                        : tinyrt_interleave4(x, p->rows + 4 * four);
             memcpy(taps, &lanes, sizeof lanes);
             taps += TINYRT_LANE_BYTES;
         }

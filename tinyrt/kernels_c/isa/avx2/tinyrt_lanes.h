@@ -49,9 +49,8 @@ static inline tinyrt_lanes tinyrt_dot4(tinyrt_lanes acc, tinyrt_lanes x, tinyrt_
 /** Four vectors of sixteen bytes as lanes of four bytes, one from each. */
 static inline tinyrt_lanes tinyrt_join_lanes(__m128i first, __m128i second, __m128i third,
                                              __m128i fourth) {
-    const tinyrt_lanes lanes = {
-        _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1),
-        _mm256_inserti128_si256(_mm256_castsi128_si256(third), fourth, 1)};
+    const tinyrt_lanes lanes = {_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1),
+                                _mm256_inserti128_si256(_mm256_castsi128_si256(third), fourth, 1)};
     return lanes;
 }
 
@@ -113,8 +112,7 @@ static inline tinyrt_lanes tinyrt_high_lanes(tinyrt_lanes a, tinyrt_lanes mult) 
 static inline __m256i tinyrt_lower_half(__m256i a, __m256i right) {
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i mask = _mm256_sub_epi32(_mm256_sllv_epi32(one, right), one);
-    const __m256i limit =
-        _mm256_sub_epi32(_mm256_srli_epi32(mask, 1), _mm256_srai_epi32(a, 31));
+    const __m256i limit = _mm256_sub_epi32(_mm256_srli_epi32(mask, 1), _mm256_srai_epi32(a, 31));
     const __m256i up = _mm256_cmpgt_epi32(_mm256_and_si256(a, mask), limit);
     return _mm256_sub_epi32(_mm256_srav_epi32(a, right), up);
 }
@@ -126,11 +124,9 @@ static inline tinyrt_lanes tinyrt_lower_lanes(tinyrt_lanes a, tinyrt_lanes right
     return lanes;
 }
 
-static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low,
-                                              tinyrt_lanes high) {
-    const tinyrt_lanes lanes = {
-        _mm256_min_epi32(_mm256_max_epi32(a.low, low.low), high.low),
-        _mm256_min_epi32(_mm256_max_epi32(a.high, low.high), high.high)};
+static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low, tinyrt_lanes high) {
+    const tinyrt_lanes lanes = {_mm256_min_epi32(_mm256_max_epi32(a.low, low.low), high.low),
+                                _mm256_min_epi32(_mm256_max_epi32(a.high, low.high), high.high)};
     return lanes;
 }
 

@@ -16,9 +16,13 @@
 
 typedef __m512i tinyrt_lanes;
 
-static inline tinyrt_lanes tinyrt_load_lanes(const void *at) { return _mm512_loadu_si512(at); }
+static inline tinyrt_lanes tinyrt_load_lanes(const void *at) {
+    return _mm512_loadu_si512(at);
+}
 
-static inline tinyrt_lanes tinyrt_set_lanes(int32_t value) { return _mm512_set1_epi32(value); }
+static inline tinyrt_lanes tinyrt_set_lanes(int32_t value) {
+    return _mm512_set1_epi32(value);
+}
 
 /** acc + the sum of four products, in each lane: unsigned bytes of x, signed ones of w. */
 static inline tinyrt_lanes tinyrt_dot4(tinyrt_lanes acc, tinyrt_lanes x, tinyrt_lanes w) {
@@ -75,15 +79,13 @@ static inline tinyrt_lanes tinyrt_high_lanes(tinyrt_lanes a, tinyrt_lanes mult) 
 static inline tinyrt_lanes tinyrt_lower_lanes(tinyrt_lanes a, tinyrt_lanes right) {
     const __m512i one = _mm512_set1_epi32(1);
     const __m512i mask = _mm512_sub_epi32(_mm512_sllv_epi32(one, right), one);
-    const __m512i limit =
-        _mm512_sub_epi32(_mm512_srli_epi32(mask, 1), _mm512_srai_epi32(a, 31));
+    const __m512i limit = _mm512_sub_epi32(_mm512_srli_epi32(mask, 1), _mm512_srai_epi32(a, 31));
     const __mmask16 up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(a, mask), limit);
     const __m512i down = _mm512_srav_epi32(a, right);
     return _mm512_mask_add_epi32(down, up, down, one);
 }
 
-static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low,
-                                              tinyrt_lanes high) {
+static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low, tinyrt_lanes high) {
     return _mm512_min_epi32(_mm512_max_epi32(a, low), high);
 }
 
