@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1
+INT16_MIN = -(2**15)
+INT16_MAX = 2**15 - 1
 INT8_MIN = -128
 INT8_MAX = 127
 
@@ -86,6 +88,35 @@ def multiply_by_quantized_multiplier(x: ArrayLike, mult: ArrayLike, shift: Array
     right = np.maximum(-shift, 0)
     shifted = wrap_int32(np.asarray(x, np.int64) << left)
     return rounding_divide_by_pot(rounding_doubling_high_mul(shifted, mult), right)
+
+
+def reduced_multiplier(mult: int, shift: int) -> tuple[int, int]:
+    """A mantissa of 15 bits for accumulators of 64 bits, and the right shift behind it.
+
+    TFLite's ``MultiplyByQuantizedMultiplier(int64_t, ...)`` rounds the mantissa of 31 bits to 15,
+    so that the product with an accumulator of up to 48 bits fits.
+
+    Args:
+        mult: mantissa as from ``quantize_multiplier``.
+        shift: its exponent, at most 14.
+
+    """
+    reduced = (mult + (1 << 15)) >> 16 if mult < 0x7FFF0000 else 0x7FFF
+    return reduced, 15 - shift
+
+
+def multiply_by_reduced_multiplier(x: ArrayLike, mult: ArrayLike, right: ArrayLike) -> Int64s:
+    """``round(x * mult / 2**right)``, halves towards +inf.
+
+    Args:
+        x: accumulators of up to 48 bits, any shape.
+        mult: mantissas from ``reduced_multiplier``; broadcast against ``x``.
+        right: right shifts from there.
+
+    """
+    right = np.asarray(right, np.int64)
+    product = np.asarray(x, np.int64) * np.asarray(mult, np.int64)
+    return np.asarray((product + (np.int64(1) << (right - 1))) >> right)
 
 
 def saturating_left_shift(x: ArrayLike, exponent: int) -> Int64s:

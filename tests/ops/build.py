@@ -1,8 +1,8 @@
-"""From a case (op, attributes, shapes) to a graph of that one op, in float or in int8."""
+"""From a case (op, attributes, shapes) to a graph of that one op, in float or in integers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.spec import Form, Quant, limits_of
 
 Rng = np.random.Generator
 Arrays = list[NDArray[Any]]
@@ -77,14 +78,29 @@ def build_f32(case: Case, rng: Rng) -> Built:
     return _single_op(case, values, None, arrays)
 
 
-def build_s8(case: Case, rng: Rng) -> Built:
+def build_s8(case: Case, rng: Rng, weights: DType = DType.INT8) -> Built:
     """The case in int8: random parameters, an output range that fits the data."""
+    return _build_integer(case, rng, DType.INT8, weights)
+
+
+def build_s16(case: Case, rng: Rng) -> Built:
+    """The case on int16 activations; quantize also goes from and to int8."""
+    if case.op == "quantize":
+        attrs = QuantizeAttrs(DType.INT16)
+        if case.input_dtype is DType.INT8:
+            attrs = QuantizeAttrs(DType.INT8 if rng.random() < 0.5 else DType.INT16)
+        case = replace(case, attrs=attrs)
+    return _build_integer(case, rng, DType.INT16, DType.INT8)
+
+
+def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
     quant = OPS[case.op].quant
     if quant is Quant.WEIGHTED:
-        values, arrays = _weighted_inputs(case, rng)
+        values, arrays = _weighted_inputs(case, rng, dtype, weights)
     else:
-        values, arrays = _activation_inputs(case, rng, shared=quant is Quant.SAME_AS_INPUT)
-    return _single_op(case, values, _output_q(case, values, arrays, rng), arrays)
+        shared = quant is Quant.SAME_AS_INPUT
+        values, arrays = _activation_inputs(case, rng, dtype, shared)
+    return _single_op(case, values, _output_q(case, values, arrays, rng, dtype), arrays)
 
 
 def _single_op(case: Case, values: list[Value], q: QParams | None, arrays: Arrays) -> Built:
@@ -103,38 +119,53 @@ def _scale(rng: Rng, low: float, high: float) -> float:
     return float(np.float32(np.exp(rng.uniform(np.log(low), np.log(high)))))
 
 
-def _zero_point(rng: Rng) -> int:
+def _zero_point(rng: Rng, dtype: DType) -> int:
+    if dtype is not DType.INT8:
+        return 0
     return int(rng.choice([-128, 127, 0, rng.integers(-128, 128)]))
 
 
-def _int8(rng: Rng, shape: Shape, least: int = -128) -> NDArray[np.int8]:
+def _raw(rng: Rng, shape: Shape, dtype: DType, symmetric: bool = False) -> NDArray[Any]:
     """Uniform values; one array in five holds extremes only."""
+    least, most = limits_of(dtype)
+    least = -most if symmetric else least
     if rng.random() < 0.2:
-        return rng.choice(np.array([least, 127], np.int8), size=shape)
-    return rng.integers(least, 128, size=shape).astype(np.int8)
+        return rng.choice(np.array([least, most], dtype.numpy), size=shape)
+    return rng.integers(least, most + 1, size=shape).astype(dtype.numpy)
 
 
-def _weighted_inputs(case: Case, rng: Rng) -> tuple[list[Value], Arrays]:
+def _weighted_inputs(
+    case: Case, rng: Rng, dtype: DType, weights: DType
+) -> tuple[list[Value], Arrays]:
     axis = 3 if case.op == "depthwise_conv2d" else 0
     channels = case.shapes[1][axis]
-    x, w = _int8(rng, case.shapes[0]), _int8(rng, case.shapes[1], least=-127)
-    x_q = QParams((_scale(rng, 1e-3, 0.5),), _zero_point(rng))
-    per_channel = rng.random() < 0.6
+    x = _raw(rng, case.shapes[0], dtype)
+    w = _raw(rng, case.shapes[1], weights, symmetric=weights is DType.INT8)
+    step = 1.0 if dtype is DType.INT8 else 1 / 256
+    x_q = QParams((_scale(rng, 1e-3, 0.5) * step,), _zero_point(rng, dtype))
+    # TFLM has int4 dense layers with one scale only.
+    per_channel = rng.random() < 0.6 and (weights, case.op) != (DType.INT4, "fully_connected")
     w_scales = tuple(_scale(rng, 1e-3, 0.05) for _ in range(channels if per_channel else 1))
     values = [
-        Value("in0", DType.INT8, x.shape, x_q),
-        Value.constant("in1", w, QParams(w_scales, 0, axis if per_channel else None)),
+        Value("in0", dtype, x.shape, x_q),
+        Value.constant("in1", w, QParams(w_scales, 0, axis if per_channel else None), weights),
     ]
     arrays: Arrays = [x, w]
     if len(case.shapes) == 3:
-        bias = rng.integers(-20_000, 20_000, size=channels).astype(np.int32)
+        most, bias_dtype = (20_000, np.int32) if dtype is DType.INT8 else (5_000_000, np.int64)
+        bias = rng.integers(-most, most, size=channels).astype(bias_dtype)
         b_scales = tuple(float(np.float32(x_q.scale) * np.float32(s)) for s in w_scales)
         values.append(Value.constant("in2", bias, QParams(b_scales, 0, 0 if per_channel else None)))
         arrays.append(bias)
     return values, arrays
 
 
-def _activation_inputs(case: Case, rng: Rng, shared: bool) -> tuple[list[Value], Arrays]:
+def _activation_inputs(
+    case: Case, rng: Rng, dtype: DType, shared: bool
+) -> tuple[list[Value], Arrays]:
+    step = 1.0 if dtype is DType.INT8 else 1 / 256
+    if case.op == "quantize" and case.attrs.dtype is DType.INT16 and rng.random() < 0.5:
+        dtype = DType.INT8  # then it widens
     values: list[Value] = []
     arrays: Arrays = []
     for i, shape in enumerate(case.shapes):
@@ -142,34 +173,41 @@ def _activation_inputs(case: Case, rng: Rng, shared: bool) -> tuple[list[Value],
             arrays.append((rng.normal(size=shape) * 10).astype(np.float32))
             values.append(Value(f"in{i}", DType.FLOAT32, shape))
             continue
-        q = QParams((_scale(rng, 5e-3, 0.2),), _zero_point(rng))
+        q = QParams((_scale(rng, 5e-3, 0.2) * step,), _zero_point(rng, dtype))
         q = values[0].q or q if shared and values else q
-        data = _int8(rng, shape)
-        data = np.maximum(data, np.int8(q.zero_point)) if case.op in ROOTS else data
+        data = _raw(rng, shape, dtype)
+        data = np.maximum(data, data.dtype.type(q.zero_point)) if case.op in ROOTS else data
         constant = i in case.constant
-        values.append(Value(f"in{i}", DType.INT8, shape, q, data if constant else None))
+        values.append(Value(f"in{i}", dtype, shape, q, data if constant else None))
         arrays.append(data)
     return values, arrays
 
 
-def _output_q(case: Case, values: list[Value], arrays: Arrays, rng: Rng) -> QParams | None:
+def _output_q(
+    case: Case, values: list[Value], arrays: Arrays, rng: Rng, dtype: DType
+) -> QParams | None:
     spec = OPS[case.op]
+    wide = dtype is DType.INT16
+    dtype = case.attrs.dtype if case.op == "quantize" else dtype
     if case.op == "dequantize":
         return None
-    if spec.fixed_output is not None:
-        scale, zp = spec.fixed_output
+    form = spec.forms[Form.INT16X8 if wide else Form.INT8]
+    if form.fixed_output is not None:
+        scale, zp = form.fixed_output
         return QParams((scale,), zp)
-    if spec.quant is Quant.SAME_AS_INPUT or (values[0].q is not None and rng.random() < 0.15):
+    if spec.quant is Quant.SAME_AS_INPUT:
+        return values[0].q
+    if values[0].q is not None and values[0].dtype is dtype and rng.random() < 0.15:
         return values[0].q
     real = in_domain(case.op, [_dequantised(v, a) for v, a in zip(values, arrays, strict=True)])
     y = real[0] if spec.ref_f32 is None else spec.ref_f32(case.attrs, *real)
     span = max(float(np.abs(y).max()), 1e-2)
     # Now and then far too fine a scale: the multiplier exceeds 1 and most outputs saturate.
     finest = span / 20_000 if rng.random() < 0.1 else span / 400
-    scale = _scale(rng, finest, span / 60)
+    scale = _scale(rng, finest, span / 60) / (1 if dtype is DType.INT8 else 256)
     if case.op == "hard_swish" and values[0].q is not None:
         scale = max(scale, values[0].q.scale / 64)
-    return QParams((scale,), _zero_point(rng))
+    return QParams((scale,), _zero_point(rng, dtype))
 
 
 def _dequantised(value: Value, data: NDArray[Any]) -> NDArray[np.float32]:

@@ -12,6 +12,10 @@ from tinyrt.ops.spec import qparams
 WITH_BIAS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
 
 
+BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
+"""Dtype of a quantised activation -> dtype of the bias beside it."""
+
+
 def lower(graph: Graph) -> Graph:
     """The graph with a bias of zeros wherever an op with weights has none.
 
@@ -33,10 +37,11 @@ def lower(graph: Graph) -> Graph:
 def _zeros(node: BoundNode, name: str) -> Value:
     channels = node.output.shape[-1]
     weights = node.input(1)
-    if node.input(0).dtype is not DType.INT8 or weights.q is None:
+    dtype = BIAS.get(node.input(0).dtype)
+    if dtype is None or weights.q is None:
         return Value.constant(name, np.zeros(channels, np.float32))
     x_scale, _ = qparams(node.input(0))
     scales = np.float32(x_scale) * np.asarray(weights.q.scales, np.float32)
     scales = np.maximum(scales, np.finfo(np.float32).tiny)
     q = QParams(tuple(float(s) for s in scales), 0, 0 if len(scales) > 1 else None)
-    return Value.constant(name, np.zeros(channels, np.int32), q)
+    return Value.constant(name, np.zeros(channels, dtype), q)

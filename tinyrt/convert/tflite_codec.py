@@ -24,7 +24,7 @@ class Encoded:
     Attributes:
         fields: of its options table.
         extra: name suffix and data of constants that follow its inputs.
-        fill_q: quantisation of those of them that are int8.
+        fill_q: quantisation of those of them that are int8 or int16.
         order: the places of the op's inputs, and then of the constants, in the file; as they come
             by default.
 
@@ -74,14 +74,25 @@ class Codec:
     version: Callable[[BoundNode], int]
 
 
+def is_s16(node: BoundNode) -> bool:
+    """Whether the node works on int16."""
+    return DType.INT16 in (node.input(0).dtype, node.output.dtype)
+
+
 def is_s8(node: BoundNode) -> bool:
     """Whether the node works on int8."""
     return DType.INT8 in (node.input(0).dtype, node.output.dtype)
 
 
-def since_s8(version: int) -> Callable[[BoundNode], int]:
-    """Version 1 for float, ``version`` for int8."""
-    return lambda node: version if is_s8(node) else 1
+def since_s8(version: int, s16: int = 1) -> Callable[[BoundNode], int]:
+    """Version 1 for float, ``version`` for int8, ``s16`` for int16."""
+
+    def lowest(node: BoundNode) -> int:
+        if is_s16(node):
+            return s16
+        return version if is_s8(node) else 1
+
+    return lowest
 
 
 def activation_of(options: Any) -> str:

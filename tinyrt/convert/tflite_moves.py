@@ -12,6 +12,7 @@ from tinyrt.convert.tflite_codec import (
     Operands,
     constant_ints,
     i32,
+    is_s16,
     since_s8,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -164,6 +165,8 @@ def _decode_resize(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _resize_version(node: BoundNode) -> int:
+    if is_s16(node):
+        return 4
     return 3 if node.attrs.half_pixel_centers else since_s8(2)(node)
 
 
@@ -186,7 +189,7 @@ def _only_read(builtin: str) -> Codec:
     return Codec("reshape", builtin, None, _never, _decode_as_reshape, _first_version)
 
 
-SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, since_s8(2))
+SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, since_s8(2, s16=4))
 STRIDED_SLICE = Codec(
     "slice",
     "STRIDED_SLICE",
@@ -210,7 +213,7 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 MOVES: tuple[Codec, ...] = (
     SLICE,
     STRIDED_SLICE,
-    Codec("gather", "GATHER", "GatherOptions", _encode_gather, _decode_gather, since_s8(2)),
+    Codec("gather", "GATHER", "GatherOptions", _encode_gather, _decode_gather, since_s8(2, s16=4)),
     Codec(
         "broadcast_to",
         "BROADCAST_TO",

@@ -23,6 +23,7 @@ from tinyrt.convert.tflite_codec import (
     encode_plain,
     i32,
     is_s8,
+    is_s16,
     padding_of,
     plain,
     since_s8,
@@ -68,12 +69,18 @@ FIRST_VERSION = (
 def _conv_version(node: BoundNode) -> int:
     if node.input(0).shape[3] != node.input(1).shape[3]:
         return 6  # grouped
-    return 3 if is_s8(node) else 1
+    if is_s16(node):
+        return 4
+    if is_s8(node):
+        return 7 if node.input(1).dtype is DType.INT4 else 3
+    return 1
 
 
 def _depthwise_version(node: BoundNode) -> int:
+    if is_s16(node):
+        return 5
     if is_s8(node):
-        return 3
+        return 7 if node.input(1).dtype is DType.INT4 else 3
     return 2 if node.attrs.dilation != (1, 1) else 1
 
 
@@ -81,6 +88,10 @@ def _dense_version(node: BoundNode) -> int:
     weights = node.input(1).q
     if weights is not None and len(weights.scales) > 1:
         return 12
+    if node.input(1).dtype is DType.INT4:
+        return 10
+    if is_s16(node):
+        return 7
     if node.optional(2) is None:
         return 6
     if node.attrs.keep_num_dims:
@@ -89,6 +100,8 @@ def _dense_version(node: BoundNode) -> int:
 
 
 def _mul_version(node: BoundNode) -> int:
+    if is_s16(node):
+        return 4
     if not is_s8(node):
         return 1
     a, b, y = (qparams(v)[0] for v in (node.input(0), node.input(1), node.output))
@@ -96,7 +109,7 @@ def _mul_version(node: BoundNode) -> int:
 
 
 def _quantize_version(node: BoundNode) -> int:
-    return 2 if node.input(0).dtype is DType.INT8 else 1
+    return 1 if (node.input(0).dtype, node.output.dtype) == (DType.FLOAT32, DType.INT8) else 2
 
 
 def _window_fields(attrs: Any) -> dict[str, Any]:
@@ -205,6 +218,12 @@ def _encode_binary(node: BoundNode) -> Encoded:
     return Encoded({"FusedActivationFunction": schema.ACTIVATION[node.attrs.activation]})
 
 
+def _encode_sum(node: BoundNode) -> Encoded:
+    """int16 sums are of any scales here: without this option, only of powers of two."""
+    fields = dict(_encode_binary(node).fields)
+    return Encoded({**fields, "PotScaleInt16": False} if is_s16(node) else fields)
+
+
 def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
     def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
         del output
@@ -241,8 +260,8 @@ def _encode_pad(node: BoundNode) -> Encoded:
 def _encode_padv2(node: BoundNode) -> Encoded:
     """PADV2 carries the fill as a tensor of the input's dtype and quantisation."""
     fill: NDArray[Any] = np.asarray([node.attrs.value], np.float32)
-    if is_s8(node):
-        fill = quantize_array(fill, *qparams(node.output))
+    if node.output.q is not None:
+        fill = quantize_array(fill, *qparams(node.output), node.output.dtype)
     return Encoded(extra=(*_encode_pad(node).extra, ("fill", fill)), fill_q=node.output.q)
 
 
@@ -320,9 +339,14 @@ def _decode_quantize(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(QuantizeAttrs(output.dtype), len(inputs))
 
 
-def _binary(op: str, attrs: type, version: Callable[[BoundNode], int]) -> Codec:
+def _binary(
+    op: str,
+    attrs: type,
+    version: Callable[[BoundNode], int],
+    encode: Callable[[BoundNode], Encoded] = _encode_binary,
+) -> Codec:
     table = f"{op.capitalize()}Options"
-    return Codec(op, op.upper(), table, _encode_binary, _decode_binary(attrs), version)
+    return Codec(op, op.upper(), table, encode, _decode_binary(attrs), version)
 
 
 _ALL = (
@@ -353,8 +377,8 @@ _ALL = (
         _decode_dense,
         _dense_version,
     ),
-    _binary("add", AddAttrs, since_s8(2)),
-    _binary("sub", AddAttrs, since_s8(2)),
+    _binary("add", AddAttrs, since_s8(2, s16=3), _encode_sum),
+    _binary("sub", AddAttrs, since_s8(2, s16=5), _encode_sum),
     _binary("mul", MulAttrs, _mul_version),
     Codec(
         "average_pool2d",
@@ -362,25 +386,34 @@ _ALL = (
         "Pool2DOptions",
         _encode_pool,
         _decode_pool,
-        since_s8(2),
+        since_s8(2, s16=3),
     ),
-    Codec("max_pool2d", "MAX_POOL_2D", "Pool2DOptions", _encode_pool, _decode_pool, since_s8(2)),
-    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, since_s8(2)),
-    Codec("pad", "PAD", None, _encode_pad, _decode_pad, since_s8(2)),
-    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, since_s8(2)),
+    Codec(
+        "max_pool2d",
+        "MAX_POOL_2D",
+        "Pool2DOptions",
+        _encode_pool,
+        _decode_pool,
+        since_s8(2, s16=3),
+    ),
+    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, since_s8(2, s16=3)),
+    Codec("pad", "PAD", None, _encode_pad, _decode_pad, since_s8(2, s16=3)),
+    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, since_s8(2, s16=3)),
     Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),
-    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, since_s8(2)),
+    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, since_s8(2, s16=5)),
     Codec(
         "concatenation",
         "CONCATENATION",
         "ConcatenationOptions",
         _encode_concatenation,
         _decode_concatenation,
-        since_s8(2),
+        since_s8(2, s16=3),
     ),
-    Codec("softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, since_s8(2)),
-    plain("relu", "RELU", since_s8(2)),
-    plain("relu6", "RELU6", since_s8(2)),
+    Codec(
+        "softmax", "SOFTMAX", "SoftmaxOptions", _encode_softmax, _decode_softmax, since_s8(2, s16=3)
+    ),
+    plain("relu", "RELU", since_s8(2, s16=3)),
+    plain("relu6", "RELU6", since_s8(2, s16=3)),
     plain("relu_n1_to_1", "RELU_N1_TO_1", lambda node: 1),
     plain("relu_0_to_1", "RELU_0_TO_1", lambda node: 1),
     Codec(
@@ -389,19 +422,19 @@ _ALL = (
         "LeakyReluOptions",
         _encode_leaky_relu,
         _decode_leaky_relu,
-        since_s8(2),
+        since_s8(2, s16=2),
     ),
     Codec("gelu", "GELU", "GeluOptions", _encode_gelu, _decode_gelu, since_s8(2)),
     *(plain(op, op.upper(), since_s8(2)) for op in ("abs", "exp", "log", "rsqrt")),
     *(plain(op, op.upper(), lambda node: 1) for op in FIRST_VERSION),
-    plain("logistic", "LOGISTIC", since_s8(2)),
-    plain("tanh", "TANH", since_s8(2)),
-    plain("minimum", "MINIMUM", since_s8(2)),
-    plain("maximum", "MAXIMUM", since_s8(2)),
+    plain("logistic", "LOGISTIC", since_s8(2, s16=3)),
+    plain("tanh", "TANH", since_s8(2, s16=3)),
+    plain("minimum", "MINIMUM", since_s8(2, s16=4)),
+    plain("maximum", "MAXIMUM", since_s8(2, s16=4)),
     *MOVES,
     *REDUCTIONS,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
-    plain("dequantize", "DEQUANTIZE", since_s8(2)),
+    plain("dequantize", "DEQUANTIZE", since_s8(2, s16=3)),
 )
 
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}

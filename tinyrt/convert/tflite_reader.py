@@ -18,7 +18,7 @@ from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
-from tinyrt.ir import Graph, Node, QParams, Value
+from tinyrt.ir import DType, Graph, Node, QParams, Value, unpack_int4
 from tinyrt.ops import verify
 
 Buffer = bytes | mmap.mmap
@@ -199,6 +199,8 @@ class _Reader:
             raise ModelFormatError(
                 f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
             )
+        if dtype is DType.INT4:
+            return Value(name, dtype, shape, value.q, unpack_int4(data, value.size).reshape(shape))
         return Value(name, dtype, shape, value.q, data.view(dtype.numpy).reshape(shape))
 
     def _quantization(self, q: Any, what: str) -> QParams | None:

@@ -79,7 +79,7 @@ def _first(node: BoundNode) -> int:
 
 REDUCTIONS: tuple[Codec, ...] = (
     *(
-        Codec(op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2))
+        Codec(op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2, s16=3))
         for op in ("sum", "reduce_max", "reduce_min", "reduce_prod")
     ),
     *(

@@ -15,7 +15,7 @@ from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_codec import Encoded
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.files import write_atomic
-from tinyrt.ir import BoundNode, Graph, QParams, Value
+from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
 from tinyrt.ops import verify
 
 DESCRIPTION = "written by tinyrt"
@@ -108,7 +108,7 @@ class _Writer:
 
     def _extra_inputs(self, node: BoundNode, encoded: Encoded) -> Iterable[Value]:
         for suffix, data in encoded.extra:
-            q = encoded.fill_q if data.dtype == np.int8 else None
+            q = encoded.fill_q if data.dtype in (np.int8, np.int16) else None
             yield Value.constant(f"{node.output.name}/{suffix}", data, q)
 
     def _write_tensor(self, value: Value) -> int:
@@ -116,7 +116,7 @@ class _Writer:
         buffer = 0
         if value.data is not None:
             buffer = len(self.buffers)
-            self.buffers.append(_little_endian(value.data))
+            self.buffers.append(_stored(value.data, value.dtype))
         fields = {
             "Shape": _ints(b, value.shape),
             "Type": schema.TENSOR_TYPE[value.dtype],
@@ -191,5 +191,7 @@ def _offsets(builder: Any, offsets: list[int]) -> int:
     return int(builder.EndVector())
 
 
-def _little_endian(data: NDArray[Any]) -> bytes:
+def _stored(data: NDArray[Any], dtype: DType) -> bytes:
+    if dtype is DType.INT4:
+        data = pack_int4(data)
     return np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()

@@ -16,7 +16,7 @@ from tinyrt.export.target import Core
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import InstructionSet, is_integer
+from tinyrt.ops.spec import InstructionSet, form_of, is_integer
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -106,14 +106,16 @@ def _write_op(writer: ModelWriter, node: BoundNode) -> None:
             tensor=node.output.describe(),
             hint="quantise the model first: tinyrt quantize MODEL -c CALIB.npz -o OUT.tflite",
         )
-    if spec.emit_c is None or spec.prepare_s8 is None:
+    wanted, form = form_of(node), spec.form(node)
+    if form.emit_c is None:
+        having = (n for n, s in OPS.items() if wanted in s.forms and s.forms[wanted].emit_c)
         raise UnsupportedError(
-            f"{node.op} has no C kernel",
-            expected=", ".join(sorted(n for n, s in OPS.items() if s.emit_c is not None)),
+            f"{node.op} has no C kernel for {wanted}",
+            expected=", ".join(sorted(having)) or None,
             hint="replace the op in the model, or run the model on the host: tinyrt run",
         )
     writer.statements.append(f"    TINYRT_PROFILE_BEGIN({node.index});")
-    spec.emit_c(node, spec.prepare_s8(node), writer)
+    form.emit_c(node, form.prepare(node), writer)
     writer.statements.append(f"    TINYRT_PROFILE_END({node.index});")
 
 

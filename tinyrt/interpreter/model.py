@@ -15,7 +15,7 @@ from tinyrt.errors import DataError, ShapeError, error_context
 from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import DType, Graph, Value
-from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
+from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -222,7 +222,7 @@ class Model:
         value = self.graph.value(name)
         if value.q is None:
             return y
-        return dequantize_s8(Affine(value.q.scale, value.q.zero_point), y)
+        return dequantize_array(Affine(value.q.scale, value.q.zero_point), y)
 
 
 def _check(value: Value, array: Array) -> Array:

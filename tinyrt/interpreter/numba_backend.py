@@ -19,7 +19,7 @@ from tinyrt.interpreter.program import Program, Step, StepList, Tensors
 from tinyrt.interpreter.reference import reference_step
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.spec import Form, form_of, is_integer
 
 if TYPE_CHECKING:
     from tinyrt.interpreter.numba_kernels.abi import Call
@@ -70,6 +70,9 @@ KERNELS: dict[str, str] = {
     "transpose": "movement.pack_transpose",
 }
 """Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel, or ``NUMPY``."""
+
+KERNELS_S16: dict[str, str] = {}
+"""The same for nodes on int16; ops that are not here run the NumPy reference."""
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:
@@ -134,12 +137,17 @@ class _Compiled:
 
 
 def _is_compiled(node: BoundNode) -> bool:
-    return is_integer(node) and KERNELS.get(node.op) != NUMPY
+    if not is_integer(node):
+        return False
+    if form_of(node) is Form.INT16X8:
+        return node.op in KERNELS_S16
+    return KERNELS.get(node.op) != NUMPY
 
 
 def _pack(node: BoundNode, workspace: Workspace) -> Call:
-    spec, where = OPS[node.op], KERNELS.get(node.op)
-    if where is None or spec.prepare_s8 is None:
+    kernels = KERNELS_S16 if form_of(node) is Form.INT16X8 else KERNELS
+    spec, where = OPS[node.op], kernels.get(node.op)
+    if where is None:
         raise UnsupportedError(
             f"backend numba has no int8 kernel for {node.op}",
             op=node.describe(),
@@ -149,5 +157,5 @@ def _pack(node: BoundNode, workspace: Workspace) -> Call:
     module, function = where.split(".")
     package = f"{__package__}.numba_kernels"
     pack = getattr(import_module(f"{package}.{module}"), function)
-    call: Call = pack(node, spec.prepare_s8(node), workspace)
+    call: Call = pack(node, spec.form(node).prepare(node), workspace)
     return call

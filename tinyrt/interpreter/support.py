@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tinyrt.interpreter.numba_backend import KERNELS, NUMPY
+from tinyrt.interpreter.numba_backend import KERNELS, KERNELS_S16, NUMPY
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import OpSpec, Quant
+from tinyrt.ops.spec import Form, OpSpec, Quant
 
 
 def support_rows() -> list[dict[str, str]]:
@@ -15,7 +15,7 @@ def support_rows() -> list[dict[str, str]]:
             "quantisation": spec.quant.value,
             "reference": _reference(spec),
             "numba": _numba(spec),
-            "C": _integer(spec) if spec.emit_c is not None else "-",
+            "C": _c(spec),
             "gradient": "f32" if spec.vjp is not None else "-",
         }
         for spec in OPS.values()
@@ -31,21 +31,31 @@ def support_markdown() -> str:
 
 
 def _reference(spec: OpSpec) -> str:
-    if spec.quant is Quant.BOUNDARY:
-        return _integer(spec)
-    found = [name for name, ref in (("f32", spec.ref_f32), ("s8", spec.ref_s8)) if ref]
-    return " ".join(found) or "-"
+    floats = ["f32"] if spec.ref_f32 else []
+    return " ".join(floats + [name for form in spec.forms for name in _names(spec, form)]) or "-"
 
 
 def _numba(spec: OpSpec) -> str:
     """What is compiled, and what the backend leaves to the NumPy reference."""
-    floats = ["f32"] if spec.ref_f32 else []
-    integers = [_integer(spec)] if spec.name in KERNELS else []
-    by_reference = KERNELS.get(spec.name) == NUMPY
-    left = floats + integers if by_reference else floats
-    found = [f"{' '.join(left)} (NumPy)" if left else "", *([] if by_reference else integers)]
+    left, compiled = ["f32"] if spec.ref_f32 else [], list[str]()
+    kernels = {Form.INT8: KERNELS, Form.INT16X8: KERNELS_S16}
+    for form in spec.forms:
+        where = kernels[form].get(spec.name)
+        if where is None and form is Form.INT8:
+            continue
+        (left if where in (None, NUMPY) else compiled).extend(_names(spec, form))
+    found = [f"{' '.join(left)} (NumPy)" if left else "", *compiled]
     return " ".join(filter(None, found)) or "-"
 
 
-def _integer(spec: OpSpec) -> str:
-    return "f32/s8" if spec.quant is Quant.BOUNDARY else "s8"
+def _c(spec: OpSpec) -> str:
+    having = (form for form, record in spec.forms.items() if record.emit_c is not None)
+    return " ".join(name for form in having for name in _names(spec, form)) or "-"
+
+
+def _names(spec: OpSpec, form: Form) -> list[str]:
+    """Activations of the form, then weights where they may be other than int8."""
+    name = "s8" if form is Form.INT8 else "s16"
+    if spec.quant is Quant.BOUNDARY:
+        name = f"f32/{name}"
+    return [name, "s8×s4"] if form is Form.INT8 and spec.int4_weights else [name]

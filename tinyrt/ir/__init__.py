@@ -3,7 +3,7 @@
 from tinyrt.ir.graph import BoundNode, Graph, Node, Value
 from tinyrt.ir.rewrite import Patch, Refusal, RewriteLog, Rule, rewrite
 from tinyrt.ir.text import dump
-from tinyrt.ir.types import DType, QParams, Shape, TensorType
+from tinyrt.ir.types import DType, QParams, Shape, TensorType, pack_int4, unpack_int4
 from tinyrt.ir.verify import OpRules, Stage, verify
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
     "TensorType",
     "Value",
     "dump",
+    "pack_int4",
     "rewrite",
+    "unpack_int4",
     "verify",
 ]

@@ -29,9 +29,11 @@ class Value:
     data: NDArray[Any] | None = None
 
     @classmethod
-    def constant(cls, name: str, data: NDArray[Any], q: QParams | None = None) -> Value:
-        """A value with the shape and dtype of ``data``."""
-        return cls(name, DType.of(data.dtype), tuple(data.shape), q, data)
+    def constant(
+        cls, name: str, data: NDArray[Any], q: QParams | None = None, dtype: DType | None = None
+    ) -> Value:
+        """A value with the shape and dtype of ``data``; int4 weights name their dtype."""
+        return cls(name, dtype or DType.of(data.dtype), tuple(data.shape), q, data)
 
     @property
     def type(self) -> TensorType:
@@ -51,7 +53,7 @@ class Value:
     @property
     def nbytes(self) -> int:
         """Bytes that the elements take."""
-        return self.size * self.dtype.itemsize
+        return self.dtype.nbytes(self.size)
 
     def describe(self) -> str:
         """``'x' s8[1,96,96,3]``, for messages."""

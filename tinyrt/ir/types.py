@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
 
 
 class DType(Enum):
-    """Element type of a tensor; the value is NumPy's name for it."""
+    """Element type of a tensor; the value is NumPy's name for it where NumPy has it.
+
+    INT4 and FLOAT16 are forms in which weights are stored. In memory an int4 array is one of int8
+    with values in [-8, 7]; in a file two share a byte.
+    """
 
     FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT4 = "int4"
     INT8 = "int8"
     INT16 = "int16"
     INT32 = "int32"
@@ -24,17 +31,23 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype:
-        """The NumPy dtype."""
-        return np.dtype(self.value)
+        """The NumPy dtype of its arrays."""
+        return np.dtype("int8" if self is DType.INT4 else self.value)
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
+        """Bytes per element of its arrays."""
         return self.numpy.itemsize
+
+    def nbytes(self, elements: int) -> int:
+        """Bytes that so many elements take in a file, or in a device's memory."""
+        return (elements + 1) // 2 if self is DType.INT4 else elements * self.itemsize
 
     @property
     def short(self) -> str:
-        """The name used in dumps and messages: f32, s8, u8, s32, ..."""
+        """The name used in dumps and messages: f32, s4, s8, u8, s32, ..."""
+        if self is DType.INT4:
+            return "s4"
         kind = {"f": "f", "i": "s", "u": "u", "b": "b"}[self.numpy.kind]
         return f"{kind}{self.itemsize * 8}"
 
@@ -95,3 +108,20 @@ class TensorType:
 
     def __str__(self) -> str:
         return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+
+
+def pack_int4(data: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """int4 values as files hold them, flattened: two to a byte, the first in the low nibble."""
+    nibbles = data.reshape(-1).astype(np.uint8) & 0xF
+    if len(nibbles) % 2:
+        nibbles = np.append(nibbles, np.uint8(0))
+    return np.asarray(nibbles[::2] | (nibbles[1::2] << 4))
+
+
+def unpack_int4(packed: NDArray[np.uint8], count: int) -> NDArray[np.int8]:
+    """The first ``count`` values of bytes from ``pack_int4``."""
+    values = np.empty(2 * packed.size, np.int8)
+    signed = packed.view(np.int8)
+    values[::2] = (signed << 4) >> 4
+    values[1::2] = signed >> 4
+    return values[:count]

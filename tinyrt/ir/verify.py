@@ -25,6 +25,9 @@ class Stage(Enum):
 UNQUANTISED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
 """Numbers, truth values and places: what a float graph computes with."""
 
+QUANTISED = (DType.INT8, DType.INT16)
+"""What quantised activations are held in."""
+
 
 class OpRules(Protocol):
     """What verification asks of an op's record."""
@@ -132,8 +135,8 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     if any(v.q for v in activations):
         for value in activations:
-            if value.dtype is DType.INT8 and value.q is None:
-                raise _wrong(value, "quantisation parameters on every int8 tensor")
+            if value.dtype in QUANTISED and value.q is None:
+                raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
         spec.check_quant(node)
 
 

@@ -137,7 +137,7 @@ class _Replay:
 
 def _steps(node: BoundNode, isa: InstructionSet) -> tuple[Step, ...]:
     """The op's own sweep, or one step that reads and writes everything in any order."""
-    sweep = OPS[node.op].sweep(node, isa)
+    sweep = OPS[node.op].sweep_of(node, isa)
     if sweep is not None:
         return sweep
     reads = tuple(

@@ -92,7 +92,7 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
     allowed: Leads = {}
     for node in graph.bound():
-        sweep = OPS[node.op].sweep(node, isa)
+        sweep = OPS[node.op].sweep_of(node, isa)
         if sweep is None or node.output.name in roots:
             continue
         activations = [v.name for v in node.inputs if v is not None and not v.is_constant]

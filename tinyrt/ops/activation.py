@@ -1,4 +1,4 @@
-"""Activations that are fused into other ops: a clamp in float, a clamp of raw values in int8."""
+"""Activations that are fused into other ops: a clamp, in float or of raw values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, round_half_away
+from tinyrt.fixedpoint import round_half_away
 from tinyrt.ir import Value
 from tinyrt.ops.function import constant
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.spec import limits_of, qparams
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "NONE": (-np.inf, np.inf),
@@ -56,19 +56,20 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     return grad * (passes if high == np.inf else passes & (y < high))
 
 
-def act_range_s8(activation: str, output: Value) -> tuple[int, int]:
-    """Least and greatest int8 value of an output with this activation.
+def act_range(activation: str, output: Value) -> tuple[int, int]:
+    """Least and greatest raw value of an int8 or int16 output with this activation.
 
     Bounds are divided by the scale in float32, as TFLite does.
     """
     scale, zp = qparams(output)
     low, high = _clamp(activation)
-    least = INT8_MIN if low == -np.inf else zp + _steps(low, scale)
-    most = INT8_MAX if high == np.inf else zp + _steps(high, scale)
-    return max(INT8_MIN, least), min(INT8_MAX, most)
+    lowest, highest = limits_of(output.dtype)
+    least = lowest if low == -np.inf else zp + _steps(low, scale)
+    most = highest if high == np.inf else zp + _steps(high, scale)
+    return max(lowest, least), min(highest, most)
 
 
 def _steps(real: float, scale: np.float32) -> int:
-    # Beyond the clamp to int8 the count does not matter, but a tiny scale must not overflow it.
-    steps = min(max(float(np.float32(real)) / float(scale), -1024.0), 1024.0)
+    # Beyond the output's own limits the count does not matter, but a tiny scale must not overflow.
+    steps = min(max(float(np.float32(real)) / float(scale), -(2.0**18)), 2.0**18)
     return round_half_away(float(np.float32(steps)))

@@ -7,21 +7,32 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
-from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.blocks import emit_clamp
 from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, CWriter, InstructionSet, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    InstructionSet,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+)
 from tinyrt.ops.sweep import elementwise
 
 LEFT_SHIFT = 20
-"""Bits by which centred inputs are raised, so that rescaling them loses nothing visible."""
+"""Bits by which centred int8 inputs are raised, so that rescaling them loses nothing visible."""
+
+LEFT_SHIFT_S16 = 15
+"""The same for int16 inputs, as many as an int32 has room for."""
 
 HALF = (1 << 30, 0)
 """Mantissa and exponent of the input with the larger scale."""
@@ -36,7 +47,7 @@ class AddAttrs:
 
 @dataclass(frozen=True, slots=True)
 class AddS8:
-    """What the integer kernel knows beforehand.
+    """What the kernel on int8 or int16 knows beforehand.
 
     Attributes:
         a_zp: the first input's zero point.
@@ -48,8 +59,9 @@ class AddS8:
         y_mult: mantissa that brings the sum to the output's scale.
         y_shift: its exponent, at most 0.
         y_zp: the output's zero point.
-        act_min: least int8 output.
-        act_max: greatest int8 output.
+        act_min: least output.
+        act_max: greatest output.
+        left_shift: bits by which centred inputs are raised.
 
     """
 
@@ -64,6 +76,7 @@ class AddS8:
     y_zp: int
     act_min: int
     act_max: int
+    left_shift: int = LEFT_SHIFT
 
 
 def infer(attrs: AddAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -98,7 +111,7 @@ def sub_vjp(
     return da, -db
 
 
-def prepare_s8(node: BoundNode) -> AddS8:
+def prepare(node: BoundNode) -> AddS8:
     """Multipliers and clamp: both inputs are brought to twice the larger of their scales.
 
     Raises:
@@ -106,7 +119,8 @@ def prepare_s8(node: BoundNode) -> AddS8:
 
     """
     a, b, y = node.input(0), node.input(1), node.output
-    require_s8(a, b, y)
+    require_alike(a, b, y)
+    left_shift = LEFT_SHIFT if y.dtype is DType.INT8 else LEFT_SHIFT_S16
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     common = 2 * float(max(a_scale, b_scale))
     return AddS8(
@@ -114,37 +128,38 @@ def prepare_s8(node: BoundNode) -> AddS8:
         *multiplier(float(a_scale) / common, most=1.0),
         b_zp,
         *multiplier(float(b_scale) / common, most=1.0),
-        *multiplier(common / (2.0**LEFT_SHIFT * float(y_scale)), most=1.0),
+        *multiplier(common / (2.0**left_shift * float(y_scale)), most=1.0),
         y_zp,
-        *act_range_s8(node.attrs.activation, y),
+        *act_range(node.attrs.activation, y),
+        left_shift,
     )
 
 
-def _rescaled(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> tuple[Array, Array]:
+def _rescaled(p: AddS8, a: Array, b: Array) -> tuple[Array, Array]:
     """Both inputs at the common scale."""
-    a_raised = (a.astype(np.int64) - p.a_zp) << LEFT_SHIFT
-    b_raised = (b.astype(np.int64) - p.b_zp) << LEFT_SHIFT
+    a_raised = (a.astype(np.int64) - p.a_zp) << p.left_shift
+    b_raised = (b.astype(np.int64) - p.b_zp) << p.left_shift
     return (
         multiply_by_quantized_multiplier(a_raised, p.a_mult, p.a_shift),
         multiply_by_quantized_multiplier(b_raised, p.b_mult, p.b_shift),
     )
 
 
-def _requantised(p: AddS8, total: Array) -> NDArray[np.int8]:
+def _requantised(p: AddS8, total: Array) -> Array:
     scaled = multiply_by_quantized_multiplier(total, p.y_mult, p.y_shift)
-    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), np.int8)
+    return np.clip(scaled + p.y_zp, p.act_min, p.act_max)
 
 
-def add_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+def add_ref(p: AddS8, a: Array, b: Array) -> Array:
     """``clamp(requant(rescale(a - a_zp) + rescale(b - b_zp)) + y_zp)``."""
     first, second = _rescaled(p, a, b)
-    return _requantised(p, first + second)
+    return np.asarray(_requantised(p, first + second), a.dtype)
 
 
-def sub_s8(p: AddS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+def sub_ref(p: AddS8, a: Array, b: Array) -> Array:
     """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
     first, second = _rescaled(p, a, b)
-    return _requantised(p, first - second)
+    return np.asarray(_requantised(p, first - second), a.dtype)
 
 
 def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
@@ -152,7 +167,7 @@ def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
     if c.isa is not InstructionSet.MVE and _is_plain_sum(node, p):
         _emit_sum(kernel == "tinyrt_sub_s8", node, p, c)
         return
-    fields = {"shape": broadcast_fields(node), "left_shift": LEFT_SHIFT, **asdict(p)}
+    fields = {"shape": broadcast_fields(node), **asdict(p)}
     params = c.params("tinyrt_add_s8_params", fields)
     c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
 
@@ -174,7 +189,7 @@ def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
     a = (node.input(0), p.a_zp, p.a_mult, p.a_shift, 1)
     b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if subtract else 1)
     plain, scaled = (a, b) if (p.a_mult, p.a_shift) == HALF else (b, a)
-    left = LEFT_SHIFT + (2 if scaled[3] == 0 else 1)
+    left = p.left_shift + (2 if scaled[3] == 0 else 1)
     fields = {
         "size": node.output.size,
         "scaled_factor": 1 << left,
@@ -182,8 +197,8 @@ def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
         "scaled_mult": scaled[2],
         "scaled_shift": max(-scaled[3], 1),
         "rescaled_factor": 2 * scaled[4],
-        "plain_factor": plain[4] << LEFT_SHIFT,
-        "addend": -plain[1] * plain[4] << LEFT_SHIFT,
+        "plain_factor": plain[4] << p.left_shift,
+        "addend": -plain[1] * plain[4] << p.left_shift,
         "y_mult": p.y_mult,
         "y_shift": -p.y_shift,
         "y_zp": p.y_zp,
@@ -202,9 +217,10 @@ ADD = OpSpec(
     sweep=elementwise,
     ref_f32=add_f32,
     vjp=add_vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=add_s8,
+    prepare_s8=prepare,
+    ref_s8=add_ref,
     emit_c=partial(_emit_c, "tinyrt_add_s8"),
+    int16x8=IntegerForm(prepare, add_ref, sweep=elementwise),
 )
 
 SUB = OpSpec(
@@ -216,7 +232,8 @@ SUB = OpSpec(
     sweep=elementwise,
     ref_f32=sub_f32,
     vjp=sub_vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=sub_s8,
+    prepare_s8=prepare,
+    ref_s8=sub_ref,
     emit_c=partial(_emit_c, "tinyrt_sub_s8"),
+    int16x8=IntegerForm(prepare, sub_ref, sweep=elementwise),
 )

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, sweep, window_of
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare, sweep, window_of
+from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
 
@@ -62,12 +61,12 @@ def vjp(
     return (SPREAD((window, x.shape), share),)
 
 
-def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: Pool2dS8, x: Array) -> Array:
     """``clamp(round(sum / count))`` of raw values, halves away from zero."""
     wide = x.astype(np.int32)
     total, count = _sums(p.window, wide), _counts(p.window, wide)
     mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    return np.asarray(np.clip(mean, p.act_min, p.act_max), np.int8)
+    return np.asarray(np.clip(mean, p.act_min, p.act_max), x.dtype)
 
 
 AVERAGE_POOL2D = OpSpec(
@@ -78,8 +77,9 @@ AVERAGE_POOL2D = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep),
     sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
 )

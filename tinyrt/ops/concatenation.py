@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.shapes import axis_of, operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 
 MOST_INPUTS = 1024
 
@@ -72,15 +79,15 @@ def vjp(
     return tuple(grad[(*before, slice(a, b))] for a, b in zip(starts, ends, strict=True))
 
 
-def prepare_s8(node: BoundNode) -> ConcatenationS8:
+def prepare(node: BoundNode) -> ConcatenationS8:
     """Inputs and output share scale and zero point: no kernel rescales here."""
     values = [node.output, *(node.input(i) for i in range(len(node.inputs)))]
-    require_s8(*values)
+    require_alike(*values)
     require_same_q(node, *values)
     return ConcatenationS8(axis_of(node.attrs.axis, len(node.output.shape)))
 
 
-def ref_s8(p: ConcatenationS8, *inputs: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: ConcatenationS8, *inputs: Array) -> Array:
     """The raw values one behind the other."""
     return np.concatenate(inputs, axis=p.axis)
 
@@ -116,8 +123,9 @@ CONCATENATION = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
     emit_c=emit_c,
     emit_f32=emit_f32,
+    int16x8=IntegerForm(prepare, ref_integer),
 )

@@ -23,12 +23,13 @@ from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
-from tinyrt.ops.requant import Requant, weighted_requant
+from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
     Array,
     CWriter,
     InstructionSet,
+    IntegerForm,
     OpSpec,
     Quant,
     is_integer,
@@ -55,6 +56,14 @@ class Conv2dS8:
     window: Window
     x_zp: int
     requant: Requant
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2dS16:
+    """What the kernel on int16 activations knows beforehand."""
+
+    window: Window
+    requant: WideRequant | Requant
 
 
 def window_of(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Window:
@@ -110,6 +119,20 @@ def ref_s8(
     """
     centred = x.astype(np.float64) - p.x_zp
     acc = convolve(Shapes(p.window, x.shape, w.shape), centred, w.astype(np.float64))
+    return p.requant.apply(acc.astype(np.int64) if bias is None else acc.astype(np.int64) + bias)
+
+
+def prepare_s16(node: BoundNode) -> Conv2dS16:
+    """Multipliers, clamp and window of one node."""
+    window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
+    return Conv2dS16(window, wide_requant(node, channel_axis=0))
+
+
+def ref_s16(
+    p: Conv2dS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+) -> Array:
+    """``clamp(requant(bias + sum(x * w)))``; sums are exact in float64."""
+    acc = convolve(Shapes(p.window, x.shape, w.shape), x.astype(np.float64), w.astype(np.float64))
     return p.requant.apply(acc.astype(np.int64) if bias is None else acc.astype(np.int64) + bias)
 
 
@@ -177,4 +200,6 @@ CONV2D = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int4_weights=True,
 )

@@ -89,8 +89,8 @@ def walk_space_to_depth(attrs: BlockAttrs, shape: Shape) -> Walk:
 
 
 DEPTH_TO_SPACE = move_op(
-    "depth_to_space", BlockAttrs, infer_depth_to_space, depth_to_space, walk_depth_to_space
+    "depth_to_space", BlockAttrs, infer_depth_to_space, depth_to_space, walk_depth_to_space, False
 )
 SPACE_TO_DEPTH = move_op(
-    "space_to_depth", BlockAttrs, infer_space_to_depth, space_to_depth, walk_space_to_depth
+    "space_to_depth", BlockAttrs, infer_space_to_depth, space_to_depth, walk_space_to_depth, False
 )

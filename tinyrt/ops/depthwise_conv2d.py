@@ -21,12 +21,13 @@ from tinyrt.ops.depthwise_blocks import (
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.isa import X86
-from tinyrt.ops.requant import Requant, weighted_requant
+from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
     Array,
     CWriter,
     InstructionSet,
+    IntegerForm,
     OpSpec,
     Quant,
     is_integer,
@@ -53,6 +54,14 @@ class DepthwiseConv2dS8:
     window: Window
     x_zp: int
     requant: Requant
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConv2dS16:
+    """What the kernel on int16 activations knows beforehand."""
+
+    window: Window
+    requant: WideRequant | Requant
 
 
 def window_of(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Window:
@@ -165,6 +174,20 @@ def ref_s8(
     return p.requant.apply(acc if bias is None else acc + bias)
 
 
+def prepare_s16(node: BoundNode) -> DepthwiseConv2dS16:
+    """Multipliers, clamp and window of one node."""
+    window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
+    return DepthwiseConv2dS16(window, wide_requant(node, channel_axis=3))
+
+
+def ref_s16(
+    p: DepthwiseConv2dS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+) -> Array:
+    """``clamp(requant(bias + sum(x * w)))``."""
+    acc = _convolve(p.window, p.window.pad(x.astype(np.int64)), w.astype(np.int64))
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
 def macs(node: BoundNode) -> int:
     """Output elements times taps."""
     w = node.input(1)
@@ -226,4 +249,6 @@ DEPTHWISE_CONV2D = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int4_weights=True,
 )

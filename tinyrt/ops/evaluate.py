@@ -26,12 +26,9 @@ def reference_kernel(node: BoundNode) -> Kernel:
     """
     spec = OPS[node.op]
     if is_integer(node):
-        if spec.ref_s8 is None or spec.prepare_s8 is None:
-            raise UnsupportedError(
-                f"{node.op} has no integer kernel", op=node.describe(), hint="keep this op in float"
-            )
-        ref_s8, prepared = spec.ref_s8, spec.prepare_s8(node)
-        return lambda *arrays: ref_s8(prepared, *arrays)
+        form = spec.form(node)
+        prepared = form.prepare(node)
+        return lambda *arrays: form.ref(prepared, *arrays)
     if spec.ref_f32 is None:
         raise UnsupportedError(
             f"{node.op} has no float kernel", op=node.describe(), hint="quantise the model"

@@ -16,12 +16,13 @@ from tinyrt.ops.blocks import COLUMNS, block_of, dense_scratch, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
-from tinyrt.ops.requant import Requant, weighted_requant
+from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import (
     Array,
     CWriter,
     InstructionSet,
+    IntegerForm,
     OpSpec,
     Quant,
     is_integer,
@@ -50,6 +51,14 @@ class FullyConnectedS8:
 
     x_zp: int
     requant: Requant
+    keep_num_dims: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedS16:
+    """What the kernel on int16 activations knows beforehand."""
+
+    requant: WideRequant | Requant
     keep_num_dims: bool
 
 
@@ -119,6 +128,19 @@ def ref_s8(
     return p.requant.apply(whole if bias is None else whole + bias)
 
 
+def prepare_s16(node: BoundNode) -> FullyConnectedS16:
+    """Multipliers and clamp of one node."""
+    return FullyConnectedS16(wide_requant(node, channel_axis=0), node.attrs.keep_num_dims)
+
+
+def ref_s16(
+    p: FullyConnectedS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+) -> Array:
+    """``clamp(requant(bias + x @ w.T))``; sums are exact in float64."""
+    acc = _product(x.astype(np.float64), w.astype(np.float64), p.keep_num_dims).astype(np.int64)
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
 def macs(node: BoundNode) -> int:
     """Output elements times row length."""
     return node.output.size * node.input(1).shape[1]
@@ -174,4 +196,6 @@ FULLY_CONNECTED = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int4_weights=True,
 )

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError, VerifyError
+from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant, qparams, require_alike
 from tinyrt.ops.sweep import elementwise
 
 
@@ -48,25 +49,55 @@ def vjp(
     return (grad * _slopes(attrs, constant(inputs[0])),)
 
 
-def prepare_s8(node: BoundNode) -> LutS8:
-    """``requant(x - x_zp) + y_zp`` for every int8 value, with a multiplier for each side."""
+@dataclass(frozen=True, slots=True)
+class LeakyReluS16:
+    """What the kernel on int16 knows beforehand: a multiplier for each side.
+
+    Attributes:
+        mult: mantissa of ``x_scale / y_scale``.
+        shift: its exponent.
+        neg_mult: mantissa of ``x_scale * alpha / y_scale``.
+        neg_shift: its exponent.
+
+    """
+
+    mult: int
+    shift: int
+    neg_mult: int
+    neg_shift: int
+
+    def apply(self, centred: Array) -> Array:
+        """Rescaled inputs, int64 like they are."""
+        positive = rescale(centred, self.mult, self.shift)
+        return np.where(centred >= 0, positive, rescale(centred, self.neg_mult, self.neg_shift))
+
+
+def prepare_s16(node: BoundNode) -> LeakyReluS16:
+    """The multipliers of one node."""
     x, y = node.input(0), node.output
-    require_s8(x, y)
-    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    require_alike(x, y)
+    (x_scale, _), (y_scale, _) = qparams(x), qparams(y)
     alpha = np.float32(node.attrs.alpha)
     if alpha < 0:
         raise VerifyError(
-            f"alpha is {alpha}", expected="0 or more in int8", hint="keep this op in float"
+            f"alpha is {alpha}", expected="0 or more in integers", hint="keep this op in float"
         )
     ratio = float(x_scale) / float(y_scale)
-    negative = float(np.float32(x_scale * alpha)) / float(y_scale)
-    centred = input_values() - x_zp
-    outputs = np.where(
-        centred >= 0,
-        rescale(centred, *multiplier(ratio)),
-        rescale(centred, *multiplier(negative)),
+    return LeakyReluS16(
+        *multiplier(ratio),
+        *multiplier(float(x_scale) * float(alpha) / float(y_scale)),
     )
-    return LutS8.of(outputs + y_zp)
+
+
+def ref_s16(p: LeakyReluS16, x: Array) -> Array:
+    """``clamp(requant(x))``."""
+    return np.asarray(np.clip(p.apply(x.astype(np.int64)), INT16_MIN, INT16_MAX), np.int16)
+
+
+def prepare_s8(node: BoundNode) -> LutS8:
+    """``requant(x - x_zp) + y_zp`` for every int8 value."""
+    outputs = prepare_s16(node).apply(input_values() - qparams(node.input(0))[1])
+    return LutS8.of(outputs + qparams(node.output)[1])
 
 
 LEAKY_RELU = OpSpec(
@@ -81,4 +112,5 @@ LEAKY_RELU = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=elementwise),
 )

@@ -10,8 +10,10 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, logistic, rounding_divide_by_p
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_fixed, require_s8
+from tinyrt.ops.spec import Array, IntegerForm, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
+from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
 
 FIXED_OUTPUT = (1 / 256, -128)
 OUTPUT_FRACTION_BITS = 8
@@ -42,6 +44,22 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return LutS8.of(np.where(side == 0, y + FIXED_OUTPUT[1], saturated))
 
 
+def prepare_s16(node: BoundNode) -> SigmoidS16:
+    """Where inputs lie in the table."""
+    return prepare_sigmoid(node, most_left=0)
+
+
+def ref_s16(p: SigmoidS16, x: Array) -> Array:
+    """By table, linear between its entries; ``1 - f(-x)`` below 0."""
+    positions = p.positions(x)
+    magnitude, table = np.abs(positions), sigmoid_table()
+    index, rest = np.minimum(magnitude >> 9, 254), magnitude & 0x1FF
+    inner = (table[index] << 9) + rest * (table[index + 1] - table[index])
+    value = np.where(magnitude >> 9 >= 255, 0x7FFF << 10, inner)
+    rounded = np.where(positions >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1)
+    return np.asarray(rounded >> 10, np.int16)
+
+
 LOGISTIC = OpSpec(
     name="logistic",
     attrs=NoAttrs,
@@ -55,4 +73,5 @@ LOGISTIC = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, sweep=elementwise),
 )

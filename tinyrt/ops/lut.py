@@ -18,7 +18,7 @@ from tinyrt.fixedpoint import (
     quantize_multiplier,
 )
 from tinyrt.ir import BoundNode, DType, TensorType, Value
-from tinyrt.ops.shapes import check_float_or_s8, operand
+from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import qparams, require_s8
 
 INPUT_INTEGER_BITS = 4
@@ -56,7 +56,7 @@ def infer_unary(attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[Tensor
     """float32 or int8 of any shape -> the same."""
     del attrs
     x = operand(inputs, 0, "input")
-    check_float_or_s8(x, "the op")
+    check_computable(x, "the op")
     return (x,)
 
 

@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare_s8, sweep, window_of
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare, sweep, window_of
+from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
 
@@ -85,10 +84,10 @@ def vjp(
     return (SCATTER(chosen, activation_grad(output, grad, attrs.activation)),)
 
 
-def ref_s8(p: Pool2dS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: Pool2dS8, x: Array) -> Array:
     """``clamp(max)`` of raw values."""
-    greatest = _greatest(p.window, p.window.pad(x, INT8_MIN))
-    return np.clip(greatest, p.act_min, p.act_max).astype(np.int8)
+    greatest = _greatest(p.window, p.window.pad(x, np.iinfo(x.dtype).min))
+    return np.clip(greatest, p.act_min, p.act_max).astype(x.dtype)
 
 
 MAX_POOL2D = OpSpec(
@@ -99,8 +98,9 @@ MAX_POOL2D = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep),
     sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
 )

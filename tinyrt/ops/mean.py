@@ -6,14 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
-from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, DType, Shape, TensorType
 from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import REPEAT, axis_of, check_float_or_s8, operand, size_of
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.shapes import REPEAT, axis_of, check_computable, operand, size_of
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    limits_of,
+    qparams,
+    require_alike,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ def axes_of(attrs: MeanAttrs, x: Shape) -> tuple[int, ...]:
 def infer(attrs: MeanAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Reduced dimensions go, or become 1."""
     x = operand(inputs, 0, "input")
-    check_float_or_s8(x, "mean")
+    check_computable(x, "mean")
     axes = axes_of(attrs, x.shape)
     kept = (
         (1 if i in axes else d) for i, d in enumerate(x.shape) if attrs.keep_dims or i not in axes
@@ -81,10 +89,10 @@ def vjp(
     return (REPEAT(x.shape, grad.reshape(kept) / count),)
 
 
-def prepare_s8(node: BoundNode) -> MeanS8:
+def prepare(node: BoundNode) -> MeanS8:
     """One multiplier for both the division and the change of scale."""
     x, y = node.input(0), node.output
-    require_s8(x, y)
+    require_alike(x, y)
     axes = axes_of(node.attrs, x.shape)
     count = size_of(tuple(x.shape[i] for i in axes))
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
@@ -102,11 +110,11 @@ def prepare_s8(node: BoundNode) -> MeanS8:
     )
 
 
-def ref_s8(p: MeanS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: MeanS8, x: Array) -> Array:
     """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
     total = x.sum(axis=p.axes, keepdims=p.keep_dims, dtype=np.int64)
     scaled = multiply_by_quantized_multiplier(total - p.x_zp * p.count, p.mult, p.shift)
-    return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, *limits_of(DType.of(x.dtype))), x.dtype)
 
 
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
@@ -131,7 +139,8 @@ MEAN = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer),
     emit_c=emit_c,
 )

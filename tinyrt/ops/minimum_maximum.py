@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.function import constant
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 from tinyrt.ops.sweep import elementwise
 
 
@@ -32,34 +40,24 @@ def vjp(
     return sum_to(grad * first, a.shape), sum_to(grad * ~first, b.shape)
 
 
-def prepare_s8(node: BoundNode) -> NoAttrs:
+def prepare(node: BoundNode) -> NoAttrs:
     """Inputs and output share scale and zero point, so raw values are compared."""
     values = (node.input(0), node.input(1), node.output)
-    require_s8(*values)
+    require_alike(*values)
     require_same_q(node, *values)
     return NoAttrs()
 
 
-def min_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
-    """``min(a, b)``."""
+def min_ref(attrs: NoAttrs, a: Array, b: Array) -> Array:
+    """``min(a, b)``, of real or raw values."""
     del attrs
     return np.asarray(np.minimum(a, b))
 
 
-def max_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
-    """``max(a, b)``."""
+def max_ref(attrs: NoAttrs, a: Array, b: Array) -> Array:
+    """``max(a, b)``, of real or raw values."""
     del attrs
     return np.asarray(np.maximum(a, b))
-
-
-def min_s8(p: NoAttrs, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
-    """``min(a, b)`` of raw values."""
-    return min_f32(p, a, b)
-
-
-def max_s8(p: NoAttrs, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
-    """``max(a, b)`` of raw values."""
-    return max_f32(p, a, b)
 
 
 def _emit_c(kernel: str, node: BoundNode, p: NoAttrs, c: CWriter) -> None:
@@ -76,11 +74,12 @@ MINIMUM = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     sweep=elementwise,
-    ref_f32=min_f32,
+    ref_f32=min_ref,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=min_s8,
+    prepare_s8=prepare,
+    ref_s8=min_ref,
     emit_c=partial(_emit_c, "tinyrt_minimum_s8"),
+    int16x8=IntegerForm(prepare, min_ref, sweep=elementwise),
 )
 
 MAXIMUM = OpSpec(
@@ -90,9 +89,10 @@ MAXIMUM = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     sweep=elementwise,
-    ref_f32=max_f32,
+    ref_f32=max_ref,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=max_s8,
+    prepare_s8=prepare,
+    ref_s8=max_ref,
     emit_c=partial(_emit_c, "tinyrt_maximum_s8"),
+    int16x8=IntegerForm(prepare, max_ref, sweep=elementwise),
 )

@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.emit import in_runs, merge_axes
 from tinyrt.ops.function import Gradient, linear_pair
-from tinyrt.ops.spec import Array, CWriter, Infer, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    Infer,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 
 Move = Callable[[Any, Array], Array]
 """``(attrs, x) -> y``; every element of y is one of x."""
@@ -117,14 +126,14 @@ def _positions(move: Move, attrs: Any, shape: Shape) -> NDArray[np.int64]:
     return move(attrs, places)
 
 
-def _prepare_s8(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
+def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
     """Input and output share scale and zero point."""
-    require_s8(node.input(0), node.output)
+    require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
     return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
-def _ref_s8(p: MoveS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def _ref_integer(p: MoveS8, x: Array) -> Array:
     return _ref_f32(p.move, p.attrs, x)
 
 
@@ -162,7 +171,7 @@ def _emit(layout: Walk | Picks, node: BoundNode, c: CWriter) -> None:
         _emit_picks(node, layout, c)
 
 
-def _emit_s8(node: BoundNode, p: MoveS8, c: CWriter) -> None:
+def _emit_integer(node: BoundNode, p: MoveS8, c: CWriter) -> None:
     _emit(p.layout, node, c)
 
 
@@ -170,8 +179,21 @@ def _emit_f32(layout_of: LayoutOf, node: BoundNode, c: CWriter) -> None:
     _emit(layout_of(node.attrs, node.input(0).shape), node, c)
 
 
-def move_op(name: str, attrs: type, infer: Infer, move: Move, layout_of: LayoutOf) -> OpSpec:
-    """The record of an op with one input that only moves elements."""
+def move_op(
+    name: str, attrs: type, infer: Infer, move: Move, layout_of: LayoutOf, int16: bool = True
+) -> OpSpec:
+    """The record of an op with one input that only moves elements.
+
+    Args:
+        name: the op's.
+        attrs: its attributes' class.
+        infer: its shape rule.
+        move: what it does.
+        layout_of: where its output's elements lie in the input.
+        int16: whether TFLite has the op for int16.
+
+    """
+    prepare = partial(_prepare, move, layout_of)
     return OpSpec(
         name=name,
         attrs=attrs,
@@ -180,8 +202,9 @@ def move_op(name: str, attrs: type, infer: Infer, move: Move, layout_of: LayoutO
         quant=Quant.SAME_AS_INPUT,
         ref_f32=partial(_ref_f32, move),
         vjp=partial(_vjp, move),
-        prepare_s8=partial(_prepare_s8, move, layout_of),
-        ref_s8=_ref_s8,
-        emit_c=_emit_s8,
+        prepare_s8=prepare,
+        ref_s8=_ref_integer,
+        emit_c=_emit_integer,
         emit_f32=partial(_emit_f32, layout_of),
+        int16x8=IntegerForm(prepare, _ref_integer) if int16 else None,
     )

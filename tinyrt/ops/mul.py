@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+)
 from tinyrt.ops.sweep import elementwise
 
 
@@ -28,7 +35,7 @@ class MulAttrs:
 
 @dataclass(frozen=True, slots=True)
 class MulS8:
-    """What the integer kernel knows beforehand.
+    """What the kernel on int8 or int16 knows beforehand.
 
     Attributes:
         a_zp: the first input's zero point.
@@ -36,8 +43,8 @@ class MulS8:
         mult: mantissa of ``a_scale * b_scale / y_scale``.
         shift: its exponent.
         y_zp: the output's zero point.
-        act_min: least int8 output.
-        act_max: greatest int8 output.
+        act_min: least output.
+        act_max: greatest output.
 
     """
 
@@ -69,20 +76,20 @@ def vjp(
     return lambda: sum_to(grad * b, a.shape), lambda: sum_to(grad * a, b.shape)
 
 
-def prepare_s8(node: BoundNode) -> MulS8:
+def prepare(node: BoundNode) -> MulS8:
     """Multiplier and clamp of one node."""
     a, b, y = node.input(0), node.input(1), node.output
-    require_s8(a, b, y)
+    require_alike(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     mult, shift = multiplier(float(a_scale) * float(b_scale) / float(y_scale))
-    return MulS8(a_zp, b_zp, mult, shift, y_zp, *act_range_s8(node.attrs.activation, y))
+    return MulS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs.activation, y))
 
 
-def ref_s8(p: MulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: MulS8, a: Array, b: Array) -> Array:
     """``clamp(requant((a - a_zp) * (b - b_zp)) + y_zp)``."""
     product = (a.astype(np.int64) - p.a_zp) * (b.astype(np.int64) - p.b_zp)
     scaled = multiply_by_quantized_multiplier(product, p.mult, p.shift)
-    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), a.dtype)
 
 
 def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:
@@ -113,7 +120,8 @@ MUL = OpSpec(
     sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare, ref_integer, sweep=elementwise),
 )

@@ -6,14 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import in_runs, merge_axes, strides_of
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+    require_same_q,
+)
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -67,15 +75,15 @@ def vjp(
     return (grad[tuple(slice(before, before + d) for (before, _), d in inner)],)
 
 
-def prepare_s8(node: BoundNode) -> PadS8:
+def prepare(node: BoundNode) -> PadS8:
     """The raw fill value; input and output share scale and zero point."""
-    require_s8(node.input(0), node.output)
+    require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    fill = quantize_array(np.asarray(node.attrs.value), *qparams(node.output))
+    fill = quantize_array(np.asarray(node.attrs.value), *qparams(node.output), node.output.dtype)
     return PadS8(node.attrs.paddings, int(fill))
 
 
-def ref_s8(p: PadS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: PadS8, x: Array) -> Array:
     """The raw values inside a border of ``fill``."""
     return np.pad(x, p.paddings, constant_values=p.fill)
 
@@ -120,8 +128,9 @@ PAD = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer),
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

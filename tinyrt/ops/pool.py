@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.activation import act_range_s8, bounds
+from tinyrt.ops.activation import act_range, bounds
 from tinyrt.ops.emit import nhwc, window_fields
-from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import CWriter, InstructionSet, is_integer, require_s8, require_same_q
+from tinyrt.ops.shapes import check_computable, operand
+from tinyrt.ops.spec import CWriter, InstructionSet, is_integer, require_alike, require_same_q
 from tinyrt.ops.sweep import Sweep, windows
 from tinyrt.ops.window import Pair, Window
 
@@ -41,18 +41,18 @@ def window_of(attrs: Pool2dAttrs, x: Shape) -> Window:
 def infer(attrs: Pool2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """(n, h, w, c) -> (n, out_h, out_w, c)."""
     x = operand(inputs, 0, "input", 4)
-    check_float_or_s8(x, "pooling")
+    check_computable(x, "pooling")
     bounds(attrs.activation)
     out = window_of(attrs, x.shape).out
     return (TensorType(x.dtype, (x.shape[0], *out, x.shape[3])),)
 
 
-def prepare_s8(node: BoundNode) -> Pool2dS8:
+def prepare(node: BoundNode) -> Pool2dS8:
     """Window and clamp of one node; input and output share scale and zero point."""
     x, y = node.input(0), node.output
-    require_s8(x, y)
+    require_alike(x, y)
     require_same_q(node, x, y)
-    return Pool2dS8(window_of(node.attrs, x.shape), *act_range_s8(node.attrs.activation, y))
+    return Pool2dS8(window_of(node.attrs, x.shape), *act_range(node.attrs.activation, y))
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:

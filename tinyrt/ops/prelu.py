@@ -14,7 +14,7 @@ from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.function import constant
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_float_or_s8, infer_binary, operand, sum_to
+from tinyrt.ops.shapes import check_computable, infer_binary, operand, sum_to
 from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
 
@@ -47,7 +47,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
     """The input, and slopes that broadcast to its shape -> that shape."""
     del attrs
     x = operand(inputs, 0, "input")
-    check_float_or_s8(x, "prelu")
+    check_computable(x, "prelu")
     (y,) = infer_binary(inputs)
     if y != x:
         raise ShapeError(f"slopes {inputs[1]} for {x}", expected="slopes that broadcast to it")

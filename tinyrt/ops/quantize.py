@@ -1,4 +1,4 @@
-"""quantize and dequantize: the border between float and int8, and from int8 to int8."""
+"""quantize and dequantize: the border between float and integers, and between integers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import LutS8, input_values, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.shapes import check_computable, operand
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    limits_of,
+    qparams,
+    require_s8,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizeAttrs:
-    """The output's element type: int8."""
+    """The output's element type: int8 or int16."""
 
     dtype: DType = DType.INT8
 
@@ -31,32 +41,56 @@ class Affine:
 
     scale: float
     zero_point: int
+    dtype: DType = DType.INT8
 
 
-def quantize_array(x: Array, scale: np.float32, zero_point: int) -> NDArray[np.int8]:
+@dataclass(frozen=True, slots=True)
+class Rescale:
+    """From one integer quantisation to another, where one of them is int16.
+
+    Attributes:
+        x_zp: the input's zero point.
+        mult: mantissa of ``x_scale / y_scale``.
+        shift: its exponent.
+        y_zp: the output's zero point.
+        dtype: the output's.
+
+    """
+
+    x_zp: int
+    mult: int
+    shift: int
+    y_zp: int
+    dtype: DType
+
+
+def quantize_array(
+    x: Array, scale: np.float32, zero_point: int, dtype: DType = DType.INT8
+) -> Array:
     """``clamp(round(x / scale) + zero_point)``, divided in float32, halves away from zero.
 
     Args:
         x: float32 of any shape; infinities saturate, NaN becomes the zero point.
-        scale: step between two int8 values.
-        zero_point: the int8 value of 0.0.
+        scale: step between two integers.
+        zero_point: the integer that stands for 0.0.
+        dtype: the result's.
 
     """
     with np.errstate(over="ignore"):
         steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
     steps = np.where(np.isnan(steps), 0.0, steps)
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
-    return np.asarray(np.clip(rounded + zero_point, INT8_MIN, INT8_MAX), np.int8)
+    return np.asarray(np.clip(rounded + zero_point, *limits_of(dtype)), dtype.numpy)
 
 
 def infer_quantize(
     attrs: QuantizeAttrs, inputs: Sequence[TensorType | None]
 ) -> tuple[TensorType, ...]:
-    """float32 or int8 -> int8 of the same shape."""
+    """float32, int8 or int16 -> int8 or int16 of the same shape."""
     x = operand(inputs, 0, "input")
-    check_float_or_s8(x, "quantize")
-    if attrs.dtype is not DType.INT8:
-        raise ShapeError(f"quantize to {attrs.dtype.value}", expected="int8")
+    check_computable(x, "quantize")
+    if attrs.dtype not in (DType.INT8, DType.INT16):
+        raise ShapeError(f"quantize to {attrs.dtype.value}", expected="int8 or int16")
     return (TensorType(attrs.dtype, x.shape),)
 
 
@@ -77,26 +111,43 @@ def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:
     """float32 or int8 -> int8."""
     if isinstance(p, LutS8):
         return p.lookup(x)
-    return quantize_array(x, np.float32(p.scale), p.zero_point)
+    return quantize_array(x, np.float32(p.scale), p.zero_point, p.dtype)
+
+
+def prepare_quantize_s16(node: BoundNode) -> Affine | Rescale:
+    """From float32: the output's parameters. Between integers: a multiplier."""
+    x, y = node.input(0), node.output
+    scale, zp = qparams(y)
+    if x.dtype is DType.FLOAT32:
+        return Affine(float(scale), zp, y.dtype)
+    x_scale, x_zp = qparams(x)
+    return Rescale(x_zp, *multiplier(float(x_scale) / float(scale)), zp, y.dtype)
+
+
+def quantize_s16(p: Affine | Rescale, x: Array) -> Array:
+    """float32 or int16 -> int8 or int16, int8 -> int16."""
+    if isinstance(p, Affine):
+        return quantize_array(x, np.float32(p.scale), p.zero_point, p.dtype)
+    scaled = multiply_by_quantized_multiplier(x.astype(np.int64) - p.x_zp, p.mult, p.shift)
+    return np.asarray(np.clip(scaled + p.y_zp, *limits_of(p.dtype)), p.dtype.numpy)
 
 
 def infer_dequantize(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """int8 -> float32 of the same shape."""
+    """int8 or int16 -> float32 of the same shape."""
     del attrs
     x = operand(inputs, 0, "input")
-    if x.dtype is not DType.INT8:
-        raise ShapeError(f"input is {x}", expected="dequantize takes int8")
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ShapeError(f"input is {x}", expected="dequantize takes int8 or int16")
     return (TensorType(DType.FLOAT32, x.shape),)
 
 
 def prepare_dequantize(node: BoundNode) -> Affine:
     """The input's parameters."""
-    require_s8(node.input(0))
     scale, zp = qparams(node.input(0))
-    return Affine(float(scale), zp)
+    return Affine(float(scale), zp, node.input(0).dtype)
 
 
-def dequantize_s8(p: Affine, x: NDArray[np.int8]) -> NDArray[np.float32]:
+def dequantize_array(p: Affine, x: Array) -> NDArray[np.float32]:
     """``scale * (x - zero_point)``, rounded once."""
     centred = x.astype(np.float32) - np.float32(p.zero_point)
     return np.asarray(np.float32(p.scale) * centred)
@@ -130,6 +181,7 @@ QUANTIZE = OpSpec(
     prepare_s8=prepare_quantize,
     ref_s8=quantize_s8,
     emit_c=emit_quantize,
+    int16x8=IntegerForm(prepare_quantize_s16, quantize_s16),
 )
 
 DEQUANTIZE = OpSpec(
@@ -139,6 +191,7 @@ DEQUANTIZE = OpSpec(
     infer=infer_dequantize,
     quant=Quant.BOUNDARY,
     prepare_s8=prepare_dequantize,
-    ref_s8=dequantize_s8,
+    ref_s8=dequantize_array,
     emit_c=emit_dequantize,
+    int16x8=IntegerForm(prepare_dequantize, dequantize_array),
 )

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
@@ -16,7 +15,15 @@ from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, axes_of
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.shapes import REPEAT
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 
 
 class ReduceAttrs(MeanAttrs):
@@ -73,7 +80,7 @@ def prod_vjp(
 
 def prepare_extremum(node: BoundNode) -> ReduceAttrs:
     """Input and output share scale and zero point, so raw values are compared."""
-    require_s8(node.input(0), node.output)
+    require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
     attrs: ReduceAttrs = node.attrs
     return attrs
@@ -86,7 +93,7 @@ def _emit_extremum(kernel: str, node: BoundNode, p: ReduceAttrs, c: CWriter) -> 
     c.call(kernel, c.params("tinyrt_reduction", fields), c.pointer(x), c.pointer(node.output))
 
 
-def _extremum_s8(function: Any, p: ReduceAttrs, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def _extremum(function: Any, p: ReduceAttrs, x: Array) -> Array:
     return _ref_f32(function, p, x)
 
 
@@ -113,8 +120,9 @@ REDUCE_MAX, REDUCE_MIN = (
         ref_f32=partial(_ref_f32, function),
         vjp=extremum_vjp,
         prepare_s8=prepare_extremum,
-        ref_s8=partial(_extremum_s8, function),
+        ref_s8=partial(_extremum, function),
         emit_c=partial(_emit_extremum, f"tinyrt_{name}_s8"),
+        int16x8=IntegerForm(prepare_extremum, partial(_extremum, function)),
     )
     for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
 )

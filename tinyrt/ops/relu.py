@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from tinyrt.ir import BoundNode
-from tinyrt.ops.activation import act_range_s8, activate, activation_grad
+from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+    require_s8,
+    require_same_q,
+)
 from tinyrt.ops.sweep import elementwise
 
 
@@ -37,7 +48,39 @@ def _prepare_own_range(activation: str, node: BoundNode) -> LutS8:
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     mult, shift = multiplier(float(x_scale) / float(y_scale))
     outputs = rescale(input_values() - x_zp, mult, shift) + y_zp
-    return LutS8.of(np.clip(outputs, *act_range_s8(activation, y)))
+    return LutS8.of(np.clip(outputs, *act_range(activation, y)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClampS16:
+    """What the kernel on int16 knows beforehand.
+
+    Attributes:
+        mult: mantissa of ``x_scale / y_scale``.
+        shift: its exponent.
+        act_min: least output.
+        act_max: greatest output.
+
+    """
+
+    mult: int
+    shift: int
+    act_min: int
+    act_max: int
+
+
+def _prepare_s16(activation: str, node: BoundNode) -> ClampS16:
+    """Multiplier and clamp of one node."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    ratio = float(qparams(x)[0]) / float(qparams(y)[0])
+    return ClampS16(*multiplier(ratio), *act_range(activation, y))
+
+
+def _ref_s16(p: ClampS16, x: Array) -> Array:
+    """``clamp(requant(x))``."""
+    scaled = rescale(x.astype(np.int64), p.mult, p.shift)
+    return np.asarray(np.clip(scaled, p.act_min, p.act_max), np.int16)
 
 
 def _prepare_relu6(node: BoundNode) -> LutS8:
@@ -49,7 +92,7 @@ def _prepare_relu6(node: BoundNode) -> LutS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_same_q(node, x, y)
-    return LutS8.of(np.clip(input_values(), *act_range_s8("RELU6", y)))
+    return LutS8.of(np.clip(input_values(), *act_range("RELU6", y)))
 
 
 RELU = OpSpec(
@@ -64,6 +107,7 @@ RELU = OpSpec(
     prepare_s8=partial(_prepare_own_range, "RELU"),
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    int16x8=IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16, sweep=elementwise),
 )
 
 RELU6 = OpSpec(
@@ -78,6 +122,7 @@ RELU6 = OpSpec(
     prepare_s8=_prepare_relu6,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    int16x8=IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16, sweep=elementwise),
 )
 
 RELU_N1_TO_1 = OpSpec(

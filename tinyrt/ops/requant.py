@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
-from tinyrt.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
+from tinyrt.fixedpoint import (
+    multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
+    quantize_multiplier,
+    reduced_multiplier,
+)
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.ops.activation import act_range_s8
-from tinyrt.ops.spec import Array, qparams, require_s8
+from tinyrt.ops.activation import act_range
+from tinyrt.ops.spec import Array, qparams, require_alike, require_s8
+
+LEAST_RIGHT = 8
+"""Right shift behind a multiplication of an int64 accumulator, at least: TFLite allows no less."""
 
 
 def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
@@ -36,14 +44,15 @@ def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Requant:
-    """From int32 accumulators to int8 outputs.
+    """From int32 accumulators to int8 or int16 outputs.
 
     Attributes:
         mult: mantissas, one per output channel.
         shift: exponents, one per output channel.
         y_zp: the output's zero point.
-        act_min: least int8 output.
-        act_max: greatest int8 output.
+        act_min: least output.
+        act_max: greatest output.
+        dtype: the output's.
 
     """
 
@@ -52,24 +61,51 @@ class Requant:
     y_zp: int
     act_min: int
     act_max: int
+    dtype: DType = DType.INT8
 
-    def apply(self, acc: Array) -> NDArray[np.int8]:
-        """``acc`` (..., channels), exact integers, to int8 of the same shape."""
+    def apply(self, acc: Array) -> Array:
+        """``acc`` (..., channels), exact integers, to outputs of the same shape."""
         scaled = multiply_by_quantized_multiplier(acc, self.mult, self.shift)
-        return np.clip(scaled + self.y_zp, self.act_min, self.act_max).astype(np.int8)
+        return np.clip(scaled + self.y_zp, self.act_min, self.act_max).astype(self.dtype.numpy)
+
+
+@dataclass(frozen=True, slots=True)
+class WideRequant:
+    """From int64 accumulators to int16 outputs, whose zero point is 0.
+
+    Attributes:
+        mult: mantissas of 15 bits, one per output channel.
+        right: right shifts, one per output channel, 8 to 46.
+        act_min: least int16 output.
+        act_max: greatest int16 output.
+
+    """
+
+    mult: NDArray[np.int32]
+    right: NDArray[np.int32]
+    act_min: int
+    act_max: int
+
+    def apply(self, acc: Array) -> NDArray[np.int16]:
+        """``acc`` (..., channels), exact integers, to int16 of the same shape."""
+        scaled = multiply_by_reduced_multiplier(acc, self.mult, self.right)
+        return np.clip(scaled, self.act_min, self.act_max).astype(np.int16)
 
 
 def weight_scales(weights: Value, axis: int, channels: int) -> NDArray[np.float32]:
     """One float32 scale per output channel.
 
     Raises:
-        VerifyError: weights are not int8 with zero point 0, or scales do not match the channels.
+        VerifyError: weights are not int8 or int4 with zero point 0, or scales do not match the
+            channels.
 
     """
     q = weights.q
-    if q is None or weights.dtype is not DType.INT8:
+    if q is None or weights.dtype not in (DType.INT8, DType.INT4):
         raise VerifyError(
-            "weights are not quantised", tensor=weights.describe(), expected="int8 with scales"
+            "weights are not quantised",
+            tensor=weights.describe(),
+            expected="int8 or int4 with scales",
         )
     if q.zero_point != 0:
         raise VerifyError(
@@ -115,5 +151,31 @@ def weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
     require_s8(x, y)
     scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
     mult, shift = channel_multipliers(x, scales, y)
-    act_min, act_max = act_range_s8(node.attrs.activation, y)
+    act_min, act_max = act_range(node.attrs.activation, y)
     return Requant(mult, shift, qparams(y)[1], act_min, act_max)
+
+
+def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
+    """Multipliers and clamp of an int16 op with int8 weights (input 1); as ``weighted_requant``.
+
+    Beside an int64 bias, or none, accumulators have 64 bits. Beside an int32 bias, which some
+    converters write, they have 32, and are rounded as for int8.
+    """
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
+    require_alike(x, y)
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    mult, shift = channel_multipliers(x, scales, y)
+    qparams(y)
+    limits = act_range(node.attrs.activation, y)
+    if bias is not None and bias.dtype is DType.INT32:
+        return Requant(mult, shift, 0, *limits, y.dtype)
+    reduced = [reduced_multiplier(int(m), int(s)) for m, s in zip(mult, shift, strict=True)]
+    if min(right for _, right in reduced) < LEAST_RIGHT:
+        raise VerifyError(
+            "scales of inputs and output differ by too much",
+            tensor=y.describe(),
+            expected="an output scale of at least input scale times weight scale / 2**7",
+            hint="quantise again: a scale in this model cannot be right",
+        )
+    pairs = np.array(reduced, np.int32)
+    return WideRequant(pairs[:, 0], pairs[:, 1], *limits)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shapes import operand, size_of
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +61,14 @@ def vjp(
     return (grad.reshape(inputs[0].shape),)
 
 
-def prepare_s8(node: BoundNode) -> ReshapeS8:
+def prepare(node: BoundNode) -> ReshapeS8:
     """Input and output share scale and zero point."""
-    require_s8(node.input(0), node.output)
+    require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
     return ReshapeS8(node.attrs.new_shape)
 
 
-def ref_s8(p: ReshapeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: ReshapeS8, x: Array) -> Array:
     """The same raw values."""
     return x.reshape(p.new_shape)
 
@@ -104,8 +109,9 @@ RESHAPE = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer),
     emit_c=emit_c,
     emit_f32=emit_f32,
     rebatch=rebatch,

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, Shape, TensorType
+from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import Fields
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.move import Picks, move_op
-from tinyrt.ops.shapes import operand
+from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 from tinyrt.ops.window import Pair
 
@@ -48,8 +48,7 @@ def infer(attrs: ResizeAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
         raise ShapeError(f"a size of {list(attrs.size)}", expected="a height and width from 1")
     if attrs.align_corners and attrs.half_pixel_centers:
         raise ShapeError("aligned corners with half-pixel centres", expected="one or the other")
-    if x.dtype not in (DType.FLOAT32, DType.INT8):
-        raise ShapeError(f"input is {x}", expected="float32 or int8")
+    check_computable(x, "resizing")
     return (TensorType(x.dtype, (x.shape[0], *attrs.size, x.shape[3])),)
 
 

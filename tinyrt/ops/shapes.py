@@ -54,26 +54,37 @@ def check_weighted(x: TensorType, w: TensorType, bias: TensorType | None, channe
     """Raise ``ShapeError`` unless input, weights and bias are all float or all of int8 inference.
 
     Args:
-        x: the activation, float32 or int8.
-        w: the weights, of the same dtype.
-        bias: None, or (channels,) in float32 or, beside int8, int32.
+        x: the activation, float32, int8 or int16.
+        w: the weights: float32; int8 or int4; int8.
+        bias: None, or (channels,): float32; int32; int64 or int32.
         channels: number of output channels.
 
     """
-    biases = {DType.FLOAT32: DType.FLOAT32, DType.INT8: DType.INT32}
-    if x.dtype not in biases or w.dtype is not x.dtype:
-        raise ShapeError(f"input {x}, weights {w}", expected="both float32 or both int8")
-    if bias is not None and bias != TensorType(biases[x.dtype], (channels,)):
+    weights, biases = WEIGHTED.get(x.dtype, ((), ()))
+    if w.dtype not in weights:
+        raise ShapeError(
+            f"input {x}, weights {w}",
+            expected="both float32, int8 with int8 or int4 weights, or int16 with int8 weights",
+        )
+    if bias is not None and (bias.shape != (channels,) or bias.dtype not in biases):
         raise ShapeError(
             f"bias is {bias}",
-            expected=f"one element per output channel: {biases[x.dtype].short}[{channels}]",
+            expected=f"one element per output channel: {biases[0].short}[{channels}]",
         )
 
 
-def check_float_or_s8(x: TensorType, op: str) -> None:
-    """Raise ``ShapeError`` unless the tensor is float32 or int8."""
-    if x.dtype not in (DType.FLOAT32, DType.INT8):
-        raise ShapeError(f"input is {x}", expected=f"{op} takes float32 or int8")
+WEIGHTED: dict[DType, tuple[tuple[DType, ...], tuple[DType, ...]]] = {
+    DType.FLOAT32: ((DType.FLOAT32,), (DType.FLOAT32,)),
+    DType.INT8: ((DType.INT8, DType.INT4), (DType.INT32,)),
+    DType.INT16: ((DType.INT8,), (DType.INT64, DType.INT32)),
+}
+"""Dtype of an activation -> dtypes that weights and biases may have beside it."""
+
+
+def check_computable(x: TensorType, op: str) -> None:
+    """Raise ``ShapeError`` unless the tensor is float32, int8 or int16."""
+    if x.dtype not in (DType.FLOAT32, DType.INT8, DType.INT16):
+        raise ShapeError(f"input is {x}", expected=f"{op} takes float32, int8 or int16")
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -106,13 +117,13 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
-    """Two inputs of one dtype -> their broadcast shape; only float32 and int8 are clamped."""
+    """Two inputs of one dtype -> their broadcast shape; truth values and places aren't clamped."""
     bounds(activation)
     a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
     if a.dtype is not b.dtype:
         raise ShapeError(f"inputs are {a} and {b}", expected="one dtype")
     if activation != "NONE":
-        check_float_or_s8(a, "an op with fused activation")
+        check_computable(a, "an op with fused activation")
     return (TensorType(a.dtype, broadcast(a.shape, b.shape)),)
 
 

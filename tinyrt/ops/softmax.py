@@ -12,6 +12,8 @@ from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.fixedpoint import (
     INT8_MAX,
     INT8_MIN,
+    INT16_MAX,
+    INT16_MIN,
     exp_on_negative_values,
     input_radius,
     multiply_by_quantized_multiplier,
@@ -21,8 +23,22 @@ from tinyrt.fixedpoint import (
     rounding_doubling_high_mul,
 )
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.shapes import check_float_or_s8, operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_fixed, require_s8
+from tinyrt.ops.lut import exp_f32
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import check_computable, operand
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+    require_fixed,
+    require_s8,
+)
+from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
+from tinyrt.ops.table_s16 import interpolate, interpolation_table
 
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
@@ -61,10 +77,28 @@ class SoftmaxS8:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SoftmaxS16:
+    """What the kernel on int16 knows beforehand.
+
+    Attributes:
+        mult: mantissa that brings an input difference to steps of 10 / 65535.
+        shift: its exponent.
+        exponentials: ``exp`` over [-10, 0] in Q0.15, 513 entries.
+        reciprocals: ``1 / (1 + x)`` over [0, 1] in Q0.15, 513 entries.
+
+    """
+
+    mult: int
+    shift: int
+    exponentials: NDArray[np.int16]
+    reciprocals: NDArray[np.int16]
+
+
 def infer(attrs: SoftmaxAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """(..., n) -> (..., n), each row summing to 1."""
     x = operand(inputs, 0, "input")
-    check_float_or_s8(x, "softmax")
+    check_computable(x, "softmax")
     if not x.shape:
         raise ShapeError(f"input is {x}", expected="at least one dimension")
     if not (np.isfinite(attrs.beta) and attrs.beta > 0):
@@ -108,6 +142,35 @@ def ref_s8(p: SoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.clip(y + INT8_MIN, INT8_MIN, INT8_MAX).astype(np.int8)
 
 
+def prepare_s16(node: BoundNode) -> SoftmaxS16:
+    """The input's multiplier, and both tables."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    require_fixed(y, FIXED_OUTPUT_S16)
+    real = float(qparams(x)[0]) * float(node.attrs.beta) / (10.0 / 65535.0)
+    return SoftmaxS16(
+        *multiplier(real),
+        interpolation_table(exp_f32, -10.0, 0.0),
+        interpolation_table(lambda v: np.float32(1) / (np.float32(1) + v), 0.0, 1.0),
+    )
+
+
+def ref_s16(p: SoftmaxS16, x: NDArray[np.int16]) -> NDArray[np.int16]:
+    """``exp`` by table, summed in Q16.15, times the sum's reciprocal, also by table."""
+    below = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
+    scaled = multiply_by_quantized_multiplier(below, p.mult, p.shift) + INT16_MAX
+    raised = interpolate(p.exponentials, np.clip(scaled, INT16_MIN, INT16_MAX))
+    total = raised.sum(axis=-1, keepdims=True)
+    # frexp is exact for integers below 2**53: its exponent is the number of significant bits.
+    headroom = 31 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    shifted = ((total << headroom) + (1 << 13)) >> 14
+    position = np.clip(shifted - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX)
+    reciprocal_ = interpolate(p.reciprocals, position)
+    right = 30 - headroom
+    y = (raised * reciprocal_ + ((np.int64(1) << right) >> 1)) >> right
+    return np.asarray(np.clip(y, 0, INT16_MAX), np.int16)
+
+
 def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_softmax_s8``.
 
@@ -140,4 +203,5 @@ SOFTMAX = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
 )

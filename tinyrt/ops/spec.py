@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 
 from tinyrt.errors import VerifyError
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.function import Array as Array
 from tinyrt.ops.function import Vjp
@@ -40,6 +39,15 @@ class Quant(Enum):
     """quantize and dequantize: the border itself."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
+
+
+class Form(StrEnum):
+    """What an op computes in, where its activations are quantised."""
+
+    INT8 = "int8"
+    """int8 activations; weights, where there are any, int8 or int4, biases int32."""
+    INT16X8 = "int16x8"
+    """int16 activations with zero point 0; weights int8, biases int64 (int32 in some files)."""
 
 
 class CWriter(Protocol):
@@ -100,6 +108,29 @@ def no_sweep(node: BoundNode, isa: InstructionSet) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class IntegerForm:
+    """One op on activations of one integer dtype.
+
+    Attributes:
+        prepare: everything integer that can be computed before the first inference: multipliers,
+            clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
+        ref: ``(prepared, *arrays) -> array``, the specification of every backend.
+        fixed_output: as ``OpSpec.fixed_output``.
+        scratch_bytes: as ``OpSpec.scratch_bytes``.
+        sweep: as ``OpSpec.sweep``.
+        emit_c: as ``OpSpec.emit_c``.
+
+    """
+
+    prepare: Callable[[BoundNode], Any]
+    ref: Callable[..., Array]
+    fixed_output: tuple[float, int] | None = None
+    scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
+    sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
+    emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OpSpec:
     """One op, for every part of the toolchain.
 
@@ -112,16 +143,17 @@ class OpSpec:
         ref_f32: ``(attrs, *arrays) -> array``, the float specification.
         vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
             op cannot be trained.
-        prepare_s8: everything integer that can be computed before the first inference: multipliers,
-            clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
-        ref_s8: ``(prepared, *arrays) -> array``, the integer specification of every backend.
+        prepare_s8: ``IntegerForm.prepare`` of the int8 form.
+        ref_s8: ``IntegerForm.ref`` of the int8 form.
+        int16x8: the form on int16 activations, None where there is none.
+        int4_weights: whether the weights (input 1) of the int8 form may be int4.
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
         scratch_bytes: working memory of the C kernel in bytes, by instruction set.
         sweep: the order in which the C kernel reads and writes, by instruction set, where it goes
             from front to back, so that the output may overlap an input; None where it does not.
-        emit_c: writes the C call on integers; None where the op has no kernel for them.
+        emit_c: writes the C call of the int8 form; None where the op has no kernel for it.
         emit_f32: writes the C call on floats; None likewise.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
@@ -144,6 +176,48 @@ class OpSpec:
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     emit_f32: Callable[[BoundNode, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
+    int16x8: IntegerForm | None = None
+    int4_weights: bool = False
+
+    @property
+    def forms(self) -> dict[Form, IntegerForm]:
+        """The integer forms that the op has."""
+        found = {}
+        if self.prepare_s8 is not None and self.ref_s8 is not None:
+            found[Form.INT8] = IntegerForm(
+                self.prepare_s8,
+                self.ref_s8,
+                self.fixed_output,
+                self.scratch_bytes,
+                self.sweep,
+                self.emit_c,
+            )
+        if self.int16x8 is not None:
+            found[Form.INT16X8] = self.int16x8
+        return found
+
+    def form(self, node: BoundNode) -> IntegerForm:
+        """The form that a quantised node takes.
+
+        Raises:
+            VerifyError: the op has no such form.
+
+        """
+        wanted, forms = form_of(node), self.forms
+        if wanted not in forms:
+            raise VerifyError(
+                f"{self.name} has no {wanted if forms else 'integer'} form",
+                expected=", ".join(forms) or None,
+                hint="keep this op in float",
+            )
+        return forms[wanted]
+
+    def sweep_of(self, node: BoundNode, isa: InstructionSet) -> Sweep | None:
+        """The sweep of the node's C kernel, whatever its form; float ops have the int8 form's."""
+        wide = form_of(node) is Form.INT16X8
+        if not wide:
+            return self.sweep(node, isa)
+        return self.int16x8.sweep(node, isa) if self.int16x8 is not None else None
 
     @property
     def float_only(self) -> bool:
@@ -152,15 +226,27 @@ class OpSpec:
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""
-        if self.prepare_s8 is None:
-            raise VerifyError(f"{self.name} has no integer form", hint="keep this op in float")
-        self.prepare_s8(node)
+        self.form(node).prepare(node)
 
 
 def is_integer(node: BoundNode) -> bool:
     """Whether the node takes the integer path: any of its activations is quantised."""
     values = (*node.inputs, *node.outputs)
     return any(v is not None and v.q is not None and not v.is_constant for v in values)
+
+
+def form_of(node: BoundNode) -> Form:
+    """The form of a quantised node, by its activations' dtypes."""
+    activations = (v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant)
+    return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8
+
+
+def limits_of(dtype: DType) -> tuple[int, int]:
+    """Least and greatest value of an integer dtype."""
+    if dtype is DType.INT4:
+        return -8, 7
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
 
 
 def qparams(value: Value) -> tuple[np.float32, int]:
@@ -179,11 +265,13 @@ def qparams(value: Value) -> tuple[np.float32, int]:
         )
     limits = np.finfo(np.float32)
     fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
-    if not fits or not INT8_MIN <= q.zero_point <= INT8_MAX:
+    # int16 activations are symmetric: their kernels know no zero point.
+    low, high = (-128, 127) if value.dtype is DType.INT8 else (0, 0)
+    if not fits or not low <= q.zero_point <= high:
         raise VerifyError(
             f"scale {q.scale}, zero point {q.zero_point}",
             tensor=value.describe(),
-            expected=f"a float32 scale and a zero point in [{INT8_MIN}, {INT8_MAX}]",
+            expected=f"a float32 scale and a zero point in [{low}, {high}]",
         )
     return np.float32(q.scale), q.zero_point
 
@@ -207,6 +295,17 @@ def require_fixed(value: Value, fixed: tuple[float, int]) -> None:
             f"scale and zero point are {qparams(value)}",
             tensor=value.describe(),
             expected=f"{fixed}, which the op prescribes",
+        )
+
+
+def require_alike(*values: Value) -> None:
+    """Raise ``VerifyError`` unless the values are all int8 or all int16."""
+    dtypes = {v.dtype for v in values}
+    if len(dtypes) != 1 or not dtypes <= {DType.INT8, DType.INT16}:
+        raise VerifyError(
+            "the integer kernel takes one dtype",
+            tensor=", ".join(v.describe() for v in values),
+            expected="all int8 or all int16",
         )
 
 

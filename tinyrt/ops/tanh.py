@@ -10,8 +10,10 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, rounding_divide_by_pot, tanh
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, require_fixed, require_s8
+from tinyrt.ops.spec import Array, IntegerForm, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
+from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_FRACTION_BITS = 7
@@ -40,6 +42,23 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return LutS8.of(np.where(side == 0, y, np.where(side < 0, INT8_MIN, INT8_MAX)))
 
 
+def prepare_s16(node: BoundNode) -> SigmoidS16:
+    """Where inputs lie in the table."""
+    return prepare_sigmoid(node, most_left=1)
+
+
+def ref_s16(p: SigmoidS16, x: Array) -> Array:
+    """``2 * sigmoid(2 * x) - 1`` by table, linear between its entries."""
+    positions = p.positions(x)
+    magnitude, table = np.abs(positions), sigmoid_table()
+    index, rest = np.minimum(magnitude >> 8, 254), magnitude & 0xFF
+    inner = (table[index] << 8) + rest * (table[index + 1] - table[index])
+    value = np.where(magnitude >> 8 >= 255, 0xFFFF << 8, inner)
+    half, rounding = 1 << 23, 1 << 7
+    signed = np.where(positions >= 0, value - half + rounding, half - value + rounding - 1)
+    return np.asarray(signed >> 8, np.int16)
+
+
 TANH = OpSpec(
     name="tanh",
     attrs=NoAttrs,
@@ -53,4 +72,5 @@ TANH = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, sweep=elementwise),
 )

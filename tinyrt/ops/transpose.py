@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import strides_of
 from tinyrt.ops.move import Walk, emit_walk
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_alike,
+    require_same_q,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +61,14 @@ def vjp(
     return (grad.transpose(tuple(int(i) for i in np.argsort(attrs.perm))),)
 
 
-def prepare_s8(node: BoundNode) -> TransposeS8:
+def prepare(node: BoundNode) -> TransposeS8:
     """Input and output share scale and zero point."""
-    require_s8(node.input(0), node.output)
+    require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
     return TransposeS8(node.attrs.perm)
 
 
-def ref_s8(p: TransposeS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref_integer(p: TransposeS8, x: Array) -> Array:
     """The same raw values in another order."""
     return x.transpose(p.perm).copy()
 
@@ -86,8 +93,9 @@ TRANSPOSE = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    int16x8=IntegerForm(prepare, ref_integer),
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

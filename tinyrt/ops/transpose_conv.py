@@ -14,9 +14,9 @@ from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, weighted_requant
+from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams
+from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -37,6 +37,14 @@ class TransposeConvS8:
     attrs: TransposeConvAttrs
     x_zp: int
     requant: Requant
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeConvS16:
+    """What the kernel on int16 activations knows beforehand."""
+
+    attrs: TransposeConvAttrs
+    requant: WideRequant | Requant
 
 
 def _window(attrs: TransposeConvAttrs, w: Shape) -> Window:
@@ -110,6 +118,20 @@ def ref_s8(
     return p.requant.apply(acc if bias is None else acc + bias)
 
 
+def prepare_s16(node: BoundNode) -> TransposeConvS16:
+    """Multipliers and clamp of one node."""
+    return TransposeConvS16(node.attrs, wide_requant(node, channel_axis=0))
+
+
+def ref_s16(
+    p: TransposeConvS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+) -> Array:
+    """``clamp(requant(bias + sum(x * w)))``; sums are exact in float64."""
+    shapes, turned = _shapes(p.attrs, x.shape, w.shape), _turned(w.astype(np.float64))
+    acc = CONVOLUTION.dx.forward(shapes, x.astype(np.float64), turned).astype(np.int64)
+    return p.requant.apply(acc if bias is None else acc + bias)
+
+
 def macs(node: BoundNode) -> int:
     """Input elements times taps times output channels."""
     w = node.input(1)
@@ -138,4 +160,5 @@ TRANSPOSE_CONV = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16),
 )

@@ -13,7 +13,7 @@ from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
 from tinyrt.ops import OPS
-from tinyrt.ops.quantize import Affine, dequantize_s8, quantize_array
+from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize.plan import QuantPlan
 
@@ -135,4 +135,4 @@ def round_to(x: Array, q: QParams | None) -> Array:
     if q is None:
         return x
     steps = quantize_array(x, np.float32(q.scale), q.zero_point)
-    return dequantize_s8(Affine(q.scale, q.zero_point), steps)
+    return dequantize_array(Affine(q.scale, q.zero_point), steps)
