@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tinyrt.api import random_inputs
 from tinyrt.errors import DataError, ToolError, error_context
-from tinyrt.interpreter import BACKENDS, DEFAULT_BACKEND, Interpreter, Model
+from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter, Model
 from tinyrt.interpreter.split import cores
 from tinyrt.ops import OPS
 
@@ -191,8 +191,9 @@ def _throughputs(engines: Sequence[_Engine], path: str, batch: Array, threads: i
 
 
 def _tinyrt(backend: str) -> _Engine:
-    if backend not in BACKENDS:
-        raise DataError(f"there is no backend '{backend}'", expected=", ".join(BACKENDS))
+    if backend not in (*BACKENDS, AUTO):
+        expected = ", ".join((*BACKENDS, AUTO))
+        raise DataError(f"there is no backend '{backend}'", expected=expected)
 
     def run_batch(path: str, batch: Array, threads: int) -> Callable[[], object]:
         model = Model(Interpreter(path).graph, backend=backend, num_threads=threads)

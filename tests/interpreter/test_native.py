@@ -70,6 +70,27 @@ def test_every_instruction_set_of_this_processor(monkeypatch, core):
     check_all(sorted(CNN), range(200, 225))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_samples_of_a_batch(zoo, threads):
+    path = zoo / "models" / "streaming_wakeword_int8.tflite"
+    models = [load(path, backend=b, num_threads=threads) for b in ("native", "numba")]
+    samples = np.random.default_rng(7).integers(-128, 128, (45, 30, 1, 40)).astype(np.int8)
+    np.testing.assert_array_equal(*(model(samples) for model in models))
+
+
+def test_auto_takes_what_is_there(monkeypatch):
+    def chosen(graph, **options):
+        interpreter = Interpreter.from_graph(graph, backend="auto", **options)
+        interpreter.allocate_tensors()
+        return interpreter.backend
+
+    assert chosen(_dense(1).graph) == "native"
+    assert chosen(_dense(1).graph, on_op=print) == "numba"
+    assert chosen(small_cnn()) == "numba"
+    monkeypatch.setenv("PATH", "")
+    assert chosen(_dense(1).graph) == "numba"
+
+
 def _dense(seed):
     rng = rng_of("fully_connected", seed)
     return build_s8(CASES["fully_connected"](rng), rng)

@@ -51,7 +51,10 @@ Shapes = Annotated[
     ),
 ]
 Core = Annotated[str, typer.Option("--core", help="The processor core.")]
-Backend = Annotated[str, typer.Option("--backend", help="What computes on the host.")]
+Backend = Annotated[
+    str,
+    typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
+]
 
 
 def _version(wanted: bool) -> None:

@@ -18,34 +18,41 @@ def rebatch(graph: Graph, batch: int) -> Graph:
 
     """
     values = dict(graph.values)
+    old = batch_of(graph)
     for value in graph.input_values:
-        if not value.shape or value.shape[0] != 1:
-            raise _mixes("a model input has no batch axis of size 1", value)
+        if value.shape[:1] != (old,):
+            raise _mixes(f"a model input has no batch axis of size {old}", value)
         values[value.name] = replace(value, shape=(batch, *value.shape[1:]))
     nodes: list[Node] = []
     for bound in graph.bound():
-        node = _with_batch(bound, batch)
+        node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]
         (inferred,) = OPS[node.op].infer(node.attrs, types)
         value = bound.output
-        if value.shape[:1] != (1,) or inferred.shape != (batch, *value.shape[1:]):
+        if value.shape[:1] != (old,) or inferred.shape != (batch, *value.shape[1:]):
             raise _mixes(f"{bound.describe()} does not keep samples apart", value)
         values[value.name] = replace(value, shape=inferred.shape)
     return verify(replace(graph, values=values, nodes=tuple(nodes)))
 
 
-def _with_batch(bound: BoundNode, batch: int) -> Node:
+def batch_of(graph: Graph) -> int:
+    """Samples along the first axis of the first input; 1 where there is no such axis."""
+    values = graph.input_values
+    return values[0].shape[0] if values and values[0].shape else 1
+
+
+def _with_batch(bound: BoundNode, old: int, new: int) -> Node:
     change = OPS[bound.op].rebatch
     if change is None:
         return bound.node
-    return replace(bound.node, attrs=change(bound.attrs, 1, batch))
+    return replace(bound.node, attrs=change(bound.attrs, old, new))
 
 
 def _mixes(problem: str, value: Value) -> ShapeError:
     return ShapeError(
         problem,
         tensor=value.describe(),
-        expected="a first axis of 1 that every op leaves alone",
+        expected="a first axis that every op leaves alone",
         hint="run samples one by one",
     )

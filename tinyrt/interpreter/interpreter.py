@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_directory import Directory
 from tinyrt.convert.tflite_reader import map_file, parse_with_directory
-from tinyrt.errors import DataError, NotAllocatedError, UnsupportedError, error_context
+from tinyrt.errors import (
+    DataError,
+    NotAllocatedError,
+    ToolError,
+    UnsupportedError,
+    error_context,
+)
 from tinyrt.interpreter import native_backend, numba_backend, reference
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
@@ -30,6 +36,11 @@ BACKENDS: dict[str, Prepare] = {
 """Backend name -> what turns a graph and its tensors into a program."""
 
 DEFAULT_BACKEND = "numba"
+
+AUTO = "auto"
+"""Stands for the first of ``CANDIDATES`` that can run the model on this machine."""
+
+CANDIDATES = ("native", "numba")
 
 READING_FIRST = frozenset({"reference"})
 """Backends whose ops read all their inputs before they write: these run in a device's own arena
@@ -53,7 +64,9 @@ class Interpreter:
         num_threads: threads that share a resized batch; one sample is always run by one.
         experimental_preserve_all_tensors: give every tensor memory of its own, so that all of them
             can be read after ``invoke``.
-        backend: a name in ``BACKENDS``.
+        backend: a name in ``BACKENDS``, or ``auto``: ``native`` where there is a C compiler and a C
+            kernel for every op, else ``numba``. ``allocate_tensors`` chooses; the attribute
+            ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
 
     Raises:
@@ -108,13 +121,15 @@ class Interpreter:
         num_threads: int | None,
         preserve: bool,
     ) -> None:
-        if backend not in BACKENDS:
-            raise UnsupportedError(f"there is no backend '{backend}'", expected=", ".join(BACKENDS))
+        if backend not in (*BACKENDS, AUTO):
+            expected = ", ".join((*BACKENDS, AUTO))
+            raise UnsupportedError(f"there is no backend '{backend}'", expected=expected)
         threads = 1 if num_threads is None else num_threads
         if not isinstance(threads, int) or threads < 1:
             raise DataError(f"num_threads is {num_threads!r}", expected="an integer of at least 1")
         self.graph = self._model = graph
         self.backend = backend
+        self._asked_for = backend
         self._directory = directory
         self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
@@ -151,16 +166,40 @@ class Interpreter:
         return self._program.packed_bytes if self._program is not None else 0
 
     def allocate_tensors(self) -> None:
-        """Plan the arena, allocate it, and prepare every op."""
-        overlap = self.backend in READING_FIRST
+        """Plan the arena, allocate it, and prepare every op.
+
+        Raises:
+            UnsupportedError: the backend lacks an op.
+            ToolError: the backend needs a tool that is not there.
+
+        """
+        *others, last = self._candidates()
+        for backend in others:
+            try:
+                self._allocate(backend)
+            except (UnsupportedError, ToolError):
+                continue
+            return
+        self._allocate(last)
+
+    def _candidates(self) -> tuple[str, ...]:
+        """Backends to try, best first."""
+        if self._asked_for != AUTO:
+            return (self._asked_for,)
+        watched = self._preserve or self._on_op is not None
+        return CANDIDATES[-1:] if watched else CANDIDATES
+
+    def _allocate(self, backend: str) -> None:
+        overlap = backend in READING_FIRST
         plan, tensors = place_tensors(self.graph, overlap=overlap, apart=self._preserve)
-        prepare = BACKENDS[self.backend]
+        prepare = BACKENDS[backend]
         threads = self._useful_threads()
         if threads > 1:
             batch = self.graph.input_values[0].shape[0]
             self._program = SplitProgram(self._model, tensors, batch, threads, prepare)
         else:
             self._program = prepare(self.graph, tensors)
+        self.backend = backend
         self._tensors = tensors
         self._plan = plan
 

@@ -1,7 +1,8 @@
 """Backend ``native``: the model's exported C code, built for this host by the system's compiler.
 
-It is the code that a device runs, so its answers are the device's. One shared library per model
-and batch size lies in the user's cache, named after the hash of everything that it depends on.
+It is the code that a device runs, so its answers are the device's; samples of a batch are run one
+after the other. One shared library per model lies in the user's cache, named after the hash of
+everything that it depends on.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tinyrt.errors import ToolError, UnsupportedError
+from tinyrt.errors import ShapeError, ToolError, UnsupportedError
+from tinyrt.interpreter.batch import batch_of, rebatch
 from tinyrt.interpreter.program import Program, Tensors
 from tinyrt.ir import Graph
+
+if TYPE_CHECKING:
+    from tinyrt.export import ExportedProject
 
 CORES = {
     "host-avx512": ("__AVX512BW__", "__AVX512VL__", "__AVX512VNNI__"),
@@ -34,6 +41,7 @@ TUNING = ("-fno-tree-pre", "-malign-data=cacheline")
 """Options of gcc on x86: the first keeps sums in registers over a loop's first iteration."""
 COMPILERS = ("cc", "gcc", "clang")
 ALIGNMENT = 64
+RUN = "tinyrt_native_run"
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:
@@ -48,31 +56,70 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     from tinyrt.export import export_graph
 
     compiler = find_compiler()
+    try:
+        sample = rebatch(graph, 1)
+    except ShapeError:
+        sample = graph
     with tempfile.TemporaryDirectory(prefix="tinyrt-native-") as folder:
-        project = export_graph(graph, Path(folder) / "model", core=core_of(compiler))
+        project = export_graph(sample, Path(folder) / "model", core=core_of(compiler))
+        (project.directory / "batch.c").write_text(_batch_source(project))
         library = ctypes.CDLL(str(_built(compiler, project.directory)))
-    return _Native(graph, tensors, getattr(library, f"{project.name}_invoke"), project.arena_bytes)
+    ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
+    samples = batch_of(graph) if sample is not graph else 1
+    packed = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+    return _Native(library, ports, samples, project.arena_bytes, packed)
+
+
+def _batch_source(project: ExportedProject) -> str:
+    """C of the function that runs the model on samples that lie one behind the other."""
+    fields = [f"input_{i}" for i in range(len(project.inputs))]
+    fields += [f"output_{i}" for i in range(len(project.outputs))]
+    steps = "".join(
+        f"        io.{field} = (void *)(ports[{i}] + n * bytes[{i}]);\n"
+        for i, field in enumerate(fields)
+    )
+    return f"""#include <stddef.h>
+#include "{project.name}.h"
+
+int {RUN}(size_t samples, char *const *ports, const size_t *bytes, void *arena);
+
+int {RUN}(size_t samples, char *const *ports, const size_t *bytes, void *arena) {{
+    int status = 0;
+    for (size_t n = 0; n < samples && status == 0; ++n) {{
+        {project.name}_io_t io;
+{steps}        status = {project.name}_invoke(&io, arena);
+    }}
+    return status;
+}}
+"""
 
 
 class _Native:
     """The model as one C function."""
 
     def __init__(
-        self, graph: Graph, tensors: Tensors, invoke: ctypes._NamedFuncPointer, arena_bytes: int
+        self,
+        library: ctypes.CDLL,
+        ports: list[NDArray[Any]],
+        samples: int,
+        arena_bytes: int,
+        packed_bytes: int,
     ) -> None:
-        ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
-        self._arena = np.zeros(arena_bytes + ALIGNMENT, np.uint8)
-        self._tensors = ports
-        self._io = (ctypes.c_void_p * len(ports))(*(array.ctypes.data for array in ports))
-        base = self._arena.ctypes.data
-        self._place = ctypes.c_void_p(base + -base % ALIGNMENT)
-        invoke.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-        self._invoke = invoke
-        self.packed_bytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+        arena = np.zeros(arena_bytes + ALIGNMENT, np.uint8)
+        base = arena.ctypes.data
+        self._kept = (arena, ports, library)
+        self._arguments = (
+            ctypes.c_size_t(samples),
+            (ctypes.c_void_p * len(ports))(*(array.ctypes.data for array in ports)),
+            (ctypes.c_size_t * len(ports))(*(array.nbytes // samples for array in ports)),
+            ctypes.c_void_p(base + -base % ALIGNMENT),
+        )
+        self._run = getattr(library, RUN)
+        self.packed_bytes = packed_bytes
 
     def run(self) -> None:
         """Run all ops."""
-        status = self._invoke(self._io, self._place)
+        status = self._run(*self._arguments)
         if status:
             raise ToolError(f"the compiled model returned {status}", expected="0")
 

@@ -30,7 +30,7 @@ def splits(graph: Graph, backend: str) -> bool:
     Float ops are left to BLAS, which has threads of its own and whose last bits depend on the
     batch.
     """
-    return backend == "numba" and all(map(is_integer, graph.bound()))
+    return backend in ("auto", "native", "numba") and all(map(is_integer, graph.bound()))
 
 
 @dataclass(frozen=True, slots=True)
