@@ -19,6 +19,7 @@ demo: setup
 	@$(BIN)/tinyrt demo
 
 test: setup
+	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/pytest -n auto
 
 lint: setup

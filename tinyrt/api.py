@@ -327,8 +327,10 @@ def run_emulated(
     model: str | Path,
     *,
     core: str = "cortex-m4",
+    board: str | None = None,
     inputs: Data | None = None,
     samples: int = 4,
+    profile: bool = False,
     build_dir: str | Path | None = None,
     progress: Progress | None = None,
 ) -> EmulationReport:
@@ -336,9 +338,11 @@ def run_emulated(
 
     Args:
         model: a quantised .tflite file.
-        core: the processor core.
+        core: the processor core; ``host`` runs the C code on this machine.
+        board: the emulated board; the core's own one by default.
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
+        profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
         progress: called with the samples done and their total.
 
@@ -361,8 +365,10 @@ def run_emulated(
         return run(
             model,
             core=core,
+            board=board,
             inputs=feeds,
             expected=expected,
+            profile=profile,
             build_dir=build_dir or scratch,
             progress=progress,
         )

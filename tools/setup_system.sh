@@ -1,24 +1,36 @@
 #!/usr/bin/env bash
-# Install what the system lacks: the cross-compiler, the emulator, and Python's venv module.
+# Install what the system lacks: the Arm compiler, the emulator, and Python's venv module; with
+# --tests also RISC-V's, and the C tools that the tests check the kernels with.
 # As root or through sudo; otherwise print the one command to run and stop.
 set -euo pipefail
 python=${PYTHON:-python3}
+tests=
+[ "${1:-}" != --tests ] || tests=yes
 
 missing=()
-has_newlib() {
-    echo '#include <string.h>' | arm-none-eabi-gcc -E -x c - >/dev/null 2>&1
+has_libc() {
+    echo '#include <string.h>' | "$@" -E -x c - >/dev/null 2>&1
 }
 command -v arm-none-eabi-gcc >/dev/null || missing+=(gcc-arm-none-eabi)
-has_newlib || missing+=(libnewlib-arm-none-eabi)
+has_libc arm-none-eabi-gcc || missing+=(libnewlib-arm-none-eabi)
 command -v qemu-system-arm >/dev/null || missing+=(qemu-system-arm)
 # Debian and Ubuntu keep the venv module's other half in a package of its own.
 "$python" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+if [ "$tests" ]; then
+    riscv=riscv64-unknown-elf
+    command -v $riscv-gcc >/dev/null || missing+=(gcc-$riscv)
+    has_libc $riscv-gcc --specs=picolibc.specs || missing+=(picolibc-$riscv)
+    command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
+    for tool in gcc clang cppcheck; do
+        command -v $tool >/dev/null || missing+=($tool)
+    done
+fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
     echo "setup: install these with your system's package manager, then run make again:" >&2
     echo "  ${missing[*]}" >&2
-    exit 1
+    [ "$tests" ] && exit 0 || exit 1
 fi
 if [ "$(id -u)" = 0 ]; then
     as_root=
@@ -28,7 +40,8 @@ else
     echo "setup: these packages are missing: ${missing[*]}" >&2
     echo "Run this as root, then run make again:" >&2
     echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
-    exit 1
+    # Tests that lack a tool say so themselves.
+    [ "$tests" ] && exit 0 || exit 1
 fi
 echo "setup: system packages ${missing[*]}"
 $as_root apt-get update -qq

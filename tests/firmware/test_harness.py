@@ -21,9 +21,9 @@ def test_outputs_of_all_samples(tmp_path):
     )
     assert found.outputs == bytes([2, 3, 4, 5] * 3)
     assert found.arena_bytes == ARENA_BYTES
-    assert image.weight_bytes == 100
-    assert image.static_bytes == 0
-    assert 0 < image.code_bytes < 200
+    assert image.sizes.weights == 100
+    assert image.sizes.static == 0
+    assert 0 < image.sizes.code < 200
 
 
 def test_arena_is_filled_before_the_first_run(tmp_path):
@@ -94,4 +94,4 @@ def test_model_data_is_counted_as_static(tmp_path):
         "calls++; table[calls & 3] = 1;",
         declarations="static volatile int calls = 5, table[4];",
     )
-    assert image.static_bytes == 20
+    assert image.sizes.static == 20

@@ -50,7 +50,13 @@ Shapes = Annotated[
         help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
     ),
 ]
-Core = Annotated[str, typer.Option("--core", help="The processor core.")]
+Core = Annotated[
+    str,
+    typer.Option(
+        "--core",
+        help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, or host.",
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
@@ -332,6 +338,10 @@ def emulate(
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
     ] = None,
     samples: Annotated[int, typer.Option(help="Random inputs to run.", min=1)] = 4,
+    board: Annotated[
+        str | None, typer.Option(help="The emulated board; the core's own one by default.")
+    ] = None,
+    profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
     ] = None,
@@ -343,7 +353,14 @@ def emulate(
     with reporting(json) as report:
         with progress_bar("emulating") as progress:
             found = api.run_emulated(
-                model, core=core, inputs=inputs, samples=samples, build_dir=keep, progress=progress
+                model,
+                core=core,
+                board=board,
+                inputs=inputs,
+                samples=samples,
+                profile=profile,
+                build_dir=keep,
+                progress=progress,
             )
         report(found.as_dict(), tables.emulation(found))
     if not found.bit_exact:

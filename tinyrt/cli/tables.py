@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyrt.api import Inspection
-from tinyrt.emulate import EmulationReport
+from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.interpreter.profile import OpTime
 
 BAR_WIDTH = 16
@@ -85,20 +85,46 @@ def _quant(q: object) -> str:
 
 def emulation(found: EmulationReport) -> RenderableType:
     """What a model costs on an emulated core, and whether it answered what the host answers."""
-    return facts(
-        {
-            "core": f"{found.core} ({found.board})",
-            "samples": found.samples,
-            "bit-exact with the host": found.bit_exact,
-            "instructions per inference": found.instructions,
-            "instructions per MAC": found.instructions_per_mac,
-            "flash, code bytes": found.flash.code,
-            "flash, weight bytes": found.flash.weights,
-            "RAM, arena bytes": found.ram.arena,
-            "RAM, stack bytes": found.ram.stack,
-            "RAM, static bytes": found.ram.static,
-        }
-    )
+    flash, ram = found.flash, found.ram
+    peer = found.baseline
+    rows = {
+        "core": f"{found.core} ({found.board or 'this machine'})",
+        "samples": found.samples,
+        "bit-exact with the host": found.bit_exact,
+        "instructions per inference": found.instructions,
+        "instructions per MAC": found.instructions_per_mac,
+        **({"  of TFLM + CMSIS-NN": percent((found.instructions or 0) / peer)} if peer else {}),
+        "flash, code bytes": flash.code,
+        "  of these, kernels": flash.kernels,
+        "  the model's calls": flash.model,
+        "  its parameters and tables": flash.tables,
+        "  the C library's part": flash.library,
+        "flash, weight bytes": flash.weights,
+        "RAM, arena bytes": ram.arena,
+        "RAM, stack bytes": ram.stack,
+        "  at most, as compiled": ram.stack_bound,
+        "RAM, static bytes": ram.static,
+    }
+    return facts(rows) if found.ops is None else Group(costs(found.ops), facts(rows))
+
+
+def costs(ops: Sequence[OpCost]) -> Table:
+    """Where the instructions go, op by op, and the peer's where they are known."""
+    compared = any(op.baseline for op in ops)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    columns = ["#", "op", "MACs", "instructions", "share", "per MAC"]
+    columns += ["TFLM", "ratio"] if compared else []
+    for column in columns:
+        table.add_column(column, justify="left" if column == "op" else "right")
+    if compared:
+        table.caption = "TFLM: TFLM with CMSIS-NN on this core"
+    total = sum(op.instructions for op in ops)
+    for op in ops:
+        shown = (op.index, op.op, op.macs, op.instructions)
+        share = percent(op.instructions / total) if total else "-"
+        row = [*map(number, shown), share, number(op.instructions_per_mac)]
+        table.add_row(*row, *([number(op.baseline), number(op.ratio)] if compared else []))
+    return table
 
 
 def op_table(rows: Sequence[Mapping[str, str]]) -> Table:

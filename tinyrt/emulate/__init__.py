@@ -1,20 +1,24 @@
 """Run exported models on emulated boards: build, boot, read back outputs and counters."""
 
-from tinyrt.emulate.boards import BOARDS, Board
+from tinyrt.emulate.boards import BOARDS, Board, find_board
 from tinyrt.emulate.image import Image, build_image
+from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.qemu import Run, run_image
-from tinyrt.emulate.report import EmulationReport, Flash, Ram
+from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.emulate.run import run_emulated
+from tinyrt.emulate.sizes import Sizes
 
 __all__ = [
     "BOARDS",
     "Board",
     "EmulationReport",
-    "Flash",
     "Image",
+    "OpCost",
     "Ram",
     "Run",
+    "Sizes",
     "build_image",
+    "find_board",
     "run_emulated",
     "run_image",
 ]

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyrt.errors import UnsupportedError
+from tinyrt.export import Core
+
+ARM_QEMU, RISCV_QEMU = "qemu-system-arm", "qemu-system-riscv32"
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
@@ -11,35 +16,91 @@ class Board:
 
     Attributes:
         name: QEMU's name of the machine.
-        flash_origin: where the image is loaded and the vector table lies.
+        cores: names of the cores whose code it runs.
+        flash_origin: where the image is loaded and execution starts.
         flash_bytes: size of that memory.
         ram_origin: where stack, arena and variables lie.
         ram_bytes: size of that memory.
         stack_bytes: how much of it is stack.
+        guard_bytes: inaccessible memory below the stack; 0 where the board has no protection
+            unit, or where nothing lies below its RAM.
+        machine: folder of the harness's start-up code and clock.
+        qemu: the emulator's program.
+        options: further options of the emulator.
 
     """
 
     name: str
+    cores: tuple[str, ...]
     flash_origin: int
     flash_bytes: int
     ram_origin: int
     ram_bytes: int
     stack_bytes: int = 16 * 1024
+    guard_bytes: int = 4096
+    machine: str = "arm"
+    qemu: str = ARM_QEMU
+    options: tuple[str, ...] = ()
 
 
-_MEBI = 1 << 20
-_AN385 = Board("mps2-an385", 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI)
-_AN386 = Board("mps2-an386", 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI)
-_AN500 = Board("mps2-an500", 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI)
-_AN505 = Board("mps2-an505", 0x1000_0000, 4 * _MEBI, 0x3800_0000, 4 * _MEBI)
-_AN547 = Board("mps3-an547", 0x0000_0000, _MEBI // 2, 0x2000_0000, _MEBI // 2)
+_KIBI, _MEBI = 1 << 10, 1 << 20
+_V6M = ("cortex-m0", "cortex-m0plus")
+_V7M = (*_V6M, "cortex-m3")
+_V7EM = (*_V7M, "cortex-m4")
 
 BOARDS: dict[str, Board] = {
-    "cortex-m0": _AN385,  # an M3, which executes M0 code as it is
-    "cortex-m3": _AN385,
-    "cortex-m4": _AN386,
-    "cortex-m7": _AN500,
-    "cortex-m33": _AN505,
-    "cortex-m55": _AN547,
+    board.name: board
+    for board in (
+        Board("mps2-an385", _V7M, 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI),
+        Board("mps2-an386", _V7EM, 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI),
+        Board("mps2-an500", (*_V7EM, "cortex-m7"), 0x0000_0000, 4 * _MEBI, 0x2000_0000, 4 * _MEBI),
+        Board(
+            "mps2-an505",
+            ("cortex-m23", "cortex-m33"),
+            *(0x1000_0000, 4 * _MEBI, 0x3800_0000, 4 * _MEBI),
+        ),
+        Board(
+            "mps3-an547",
+            ("cortex-m23", "cortex-m33", "cortex-m55", "cortex-m85"),
+            *(0x0000_0000, _MEBI // 2, 0x2000_0000, _MEBI // 2),
+        ),
+        Board(
+            "microbit",
+            ("cortex-m0",),
+            *(0x0000_0000, 256 * _KIBI, 0x2000_0000, 16 * _KIBI),
+            stack_bytes=2 * _KIBI,
+            guard_bytes=0,
+        ),
+        Board(
+            "virt",
+            ("rv32imc",),
+            *(0x8000_0000, 8 * _MEBI, 0x8080_0000, 8 * _MEBI),
+            machine="riscv",
+            qemu=RISCV_QEMU,
+            options=("-bios", "none", "-cpu", "rv32"),
+        ),
+    )
 }
-"""Core name -> the board that stands in for it."""
+"""Board name -> board. A core's first board is the one that stands in for it."""
+
+
+def find_board(core: Core, name: str | None = None) -> Board:
+    """The board of that name, or the one that stands in for the core.
+
+    Raises:
+        UnsupportedError: there is no such board, or it does not run the core's code.
+
+    """
+    able = [board for board in BOARDS.values() if core.name in board.cores]
+    if name is None and able:
+        return able[0]
+    for board in able:
+        if board.name == name:
+            return board
+    if name is not None and name not in BOARDS:
+        raise UnsupportedError(f"there is no board '{name}'", expected=", ".join(BOARDS))
+    raise UnsupportedError(
+        f"board {name} does not run code for {core.name}",
+        expected=", ".join(board.name for board in able) or "no board: it is this machine",
+        hint="leave --board out to take the core's own board",
+    )

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.emulate import toolchain
-from tinyrt.emulate.boards import BOARDS, Board
+from tinyrt.emulate.boards import Board, find_board
+from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
+from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
+from tinyrt.errors import ToolError
 from tinyrt.export import ExportedProject
 from tinyrt.export.rendering import render
 
 FIRMWARE = Path(__file__).parent / "firmware"
-GCC = f"{toolchain.PREFIX}gcc"
 
 HARNESS_SOURCES = ("harness_startup.c", "harness_clock.c", "harness_main.c")
 # Without the last option the compiler would turn the harness's loops into calls of memset, and
 # the code that these bring in would be counted as the model's.
 HARNESS_FLAGS = (
-    *("-std=gnu99", "-O2", "-masm-syntax-unified", "-Wall", "-Wextra", "-Werror"),
+    *("-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror"),
     *("-ffreestanding", "-ffunction-sections", "-fdata-sections"),
     "-fno-tree-loop-distribute-patterns",
 )
-LINK_FLAGS = ("-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections")
+MACHINE_FLAGS = {
+    "arm": ("-masm-syntax-unified",),
+    "riscv": ("-march=rv32imc_zicsr", "-msmall-data-limit=0"),
+}
+LINK_FLAGS = ("-nostartfiles", "-Wl,--gc-sections")
+LIBC = {"arm": ("--specs=nano.specs",), "riscv": ()}
+INVOKE = "harness_call"
+"""The harness's function around the model's invoke function, where stack is measured from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,62 +40,73 @@ class Image:
 
     Attributes:
         path: the ELF file.
-        board: what it runs on.
-        code_bytes: flash for kernels, model, parameters and what these need of the C library.
-        weight_bytes: flash for weights and biases.
-        static_bytes: RAM that the model has outside of arena and stack.
+        board: what it runs on; None for this machine.
+        sizes: what it takes of flash and RAM, by part.
+        stack_bound: most stack that an inference can use, from the compiler's figures; None where
+            it gives none.
 
     """
 
     path: Path
-    board: Board
-    code_bytes: int
-    weight_bytes: int
-    static_bytes: int
+    board: Board | None
+    sizes: Sizes
+    stack_bound: int | None
 
 
-def build_image(project: ExportedProject, build_dir: Path) -> Image:
+def build_image(
+    project: ExportedProject,
+    build_dir: Path,
+    *,
+    board: Board | None = None,
+    profile: bool = False,
+) -> Image:
     """Build the project with its own Makefile and link it with the harness.
 
     Args:
         project: what ``export_c`` wrote.
         build_dir: an existing folder for objects and the image.
+        board: what it is to run on; the core's own board by default.
+        profile: whether the image is to count the instructions of every op.
 
     Raises:
         ToolError: a tool is missing, or something does not compile or fit into the board.
+        UnsupportedError: the board does not run the core's code.
 
     """
-    toolchain.require(GCC, f"{toolchain.PREFIX}ar", f"{toolchain.PREFIX}size", "make")
-    board = BOARDS[project.core.name]
-    library = build_library(project, build_dir)
-    objects = _compile_harness(project, build_dir)
-    script = build_dir / "image.ld"
-    script.write_text(render(FIRMWARE, "image.ld.j2", {"board": board}))
-    path = build_dir / "image.elf"
-    toolchain.run(
-        [
-            *(GCC, *project.core.flags, *LINK_FLAGS, "-T", script, *objects, library, "-lm"),
-            *(f"-Wl,-Map={path.with_suffix('.map')}", "-o", path),
-        ],
-        doing=f"linking for {board.name}",
-    )
-    sizes = section_bytes(path)
-    return Image(
-        path,
-        board,
-        code_bytes=sizes[".code"] + sizes.get(".ARM.exidx", 0) + sizes.get(".data", 0),
-        weight_bytes=sizes.get(".weights", 0),
-        static_bytes=sizes.get(".data", 0) + sizes.get(".bss", 0),
-    )
+    core = project.core
+    toolchain.require(core.compiler, core.archiver, f"{core.prefix}size", "make")
+    toolchain.require_core(core)
+    if not core.prefix:
+        return _build_program(project, build_dir)
+    board = board or find_board(core)
+    folder = build_dir / ("profile" if profile else "image")
+    folder.mkdir(exist_ok=True)
+    hooks: tuple[str, ...] = (CALL_GRAPH_FLAG,)
+    mode = hooks
+    if profile:
+        hooks, mode = ("-include", str(FIRMWARE / "harness_profile.h")), ("-DHARNESS_PROFILE",)
+    library = build_library(project, folder, hooks)
+    objects = _compile_harness(project, folder, board, mode)
+    script = folder / "image.ld"
+    script.write_text(render(FIRMWARE, "image.ld.j2", {"board": board, "model": project.name}))
+    path = folder / "image.elf"
+    command = [
+        *(core.compiler, *core.flags, *LINK_FLAGS, *LIBC[board.machine], "-T", script),
+        *(*objects, library, "-lm", f"-Wl,-Map={path.with_suffix('.map')}", "-o", path),
+    ]
+    _link(command, board)
+    bound = None if profile else stack_bound(folder, path, INVOKE, core)
+    return Image(path, board, sizes_of_image(path, core), bound)
 
 
-def build_library(project: ExportedProject, build_dir: Path) -> Path:
+def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, ...] = ()) -> Path:
     """Run the exported Makefile for the project's core; returns the static library."""
-    build = build_dir / f"library-{project.core.name}"
+    core = project.core
+    build = build_dir / f"library-{core.name}"
     toolchain.run(
         [
-            *("make", "-C", project.directory, f"CC={GCC}", f"AR={toolchain.PREFIX}ar"),
-            f"TARGET_FLAGS={' '.join(project.core.flags)}",
+            *("make", "-C", project.directory, f"CC={core.compiler}", f"AR={core.archiver}"),
+            f"TARGET_FLAGS={' '.join((*core.flags, *flags))}",
             f"BUILD={build.resolve()}",
         ],
         doing=f"building {project.directory}",
@@ -93,14 +114,40 @@ def build_library(project: ExportedProject, build_dir: Path) -> Path:
     return build / f"lib{project.name}.a"
 
 
-def section_bytes(path: Path) -> dict[str, int]:
-    """Section name -> size, as ``size -A`` lists them."""
-    listing = toolchain.run([f"{toolchain.PREFIX}size", "-A", "-d", path], doing="reading sizes")
-    rows = (line.split() for line in listing.splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 3 and row[1].isdigit()}
+def _link(command: list[object], board: Board) -> None:
+    try:
+        toolchain.run(command, doing=f"linking for {board.name}")
+    except ToolError as error:
+        short = re.search(r"region `(\w+)' overflowed by (\d+) bytes", error.problem)
+        if short is None:
+            raise
+        sizes = {"FLASH": board.flash_bytes, "RAM": board.ram_bytes}
+        raise ToolError(
+            f"the model does not fit into board {board.name}: it lacks {short[2]} bytes of "
+            f"{short[1]}",
+            expected=f"at most {sizes[short[1]]:,} bytes, the test harness's included",
+            hint="choose another board",
+        ) from error
 
 
-def _compile_harness(project: ExportedProject, build_dir: Path) -> list[Path]:
+def _build_program(project: ExportedProject, build_dir: Path) -> Image:
+    """The model and its harness as a program of this machine."""
+    core = project.core
+    library = build_library(project, build_dir)
+    _write_header(project, build_dir)
+    path = build_dir / "program"
+    toolchain.run(
+        [
+            *(core.compiler, "-std=gnu99", "-O2", "-Wall", "-Wextra", f"-I{build_dir}"),
+            *(f"-I{project.directory}", FIRMWARE / "host" / "harness_main.c", library),
+            *("-lm", "-o", path),
+        ],
+        doing="building the harness",
+    )
+    return Image(path, None, sizes_of_library(library, project.name, core), None)
+
+
+def _write_header(project: ExportedProject, build_dir: Path) -> None:
     context = {
         "model": project.name,
         "MODEL": project.name.upper(),
@@ -109,15 +156,25 @@ def _compile_harness(project: ExportedProject, build_dir: Path) -> list[Path]:
     }
     header = build_dir / "harness_model.h"
     header.write_text(render(FIRMWARE, "harness_model.h.j2", context))
+
+
+def _compile_harness(
+    project: ExportedProject, build_dir: Path, board: Board, flags: tuple[str, ...]
+) -> list[Path]:
+    _write_header(project, build_dir)
+    core = project.core
+    machine = FIRMWARE / board.machine
+    folders = (f"-I{build_dir}", f"-I{FIRMWARE}", f"-I{machine}", f"-I{project.directory}")
+    options = (
+        *(*core.flags, *HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *flags, *folders),
+        f"-DHARNESS_GUARD_BYTES={board.guard_bytes}",
+    )
     objects = []
     for name in HARNESS_SOURCES:
+        source = next(p for p in (machine / name, FIRMWARE / name) if p.is_file())
         target = build_dir / Path(name).with_suffix(".o")
         toolchain.run(
-            [
-                *(GCC, *project.core.flags, *HARNESS_FLAGS, f"-I{build_dir}", f"-I{FIRMWARE}"),
-                *(f"-I{project.directory}", "-c", FIRMWARE / name, "-o", target),
-            ],
-            doing=f"compiling {name}",
+            [core.compiler, *options, "-c", source, "-o", target], doing=f"compiling {name}"
         )
         objects.append(target)
     return objects

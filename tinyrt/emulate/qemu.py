@@ -1,4 +1,4 @@
-"""Boot an image in QEMU and collect what it wrote."""
+"""Boot an image in QEMU, or run it on this machine, and collect what it wrote."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
 
-QEMU = "qemu-system-arm"
-
 INPUTS, OUTPUTS, REPORT = "inputs.bin", "outputs.bin", "report.txt"
 """Files that the harness opens, relative to QEMU's working directory."""
 
 _POLL_SECONDS = 0.2
 _POLL_INSTRUCTIONS = 4  # HARNESS_POLL_INSTRUCTIONS
+PHASES = _POLL_INSTRUCTIONS
+"""How often everything that is timed is run."""
 
 Progress = Callable[[int], None]
 
@@ -28,15 +28,15 @@ class Run:
 
     Attributes:
         outputs: the outputs of all samples, one after the other.
-        instructions: per inference.
-        stack_bytes: most stack that an inference used.
+        instructions: per inference; None where they are not counted.
+        stack_bytes: most stack that an inference used; None where it is not measured.
         arena_bytes: the arena that the image declares.
 
     """
 
     outputs: bytes
-    instructions: int
-    stack_bytes: int
+    instructions: int | None
+    stack_bytes: int | None
     arena_bytes: int
 
 
@@ -61,29 +61,48 @@ def run_image(
         ToolError: QEMU is missing, the image failed (fault, canary, stack), or time ran out.
 
     """
-    toolchain.require(QEMU)
+    report = boot(image, inputs, run_dir, timeout_s=timeout_s, progress=progress)
+    counted = "invoke_ticks" in report
+    return Run(
+        (run_dir / OUTPUTS).read_bytes(),
+        instructions(report) if counted else None,
+        report["stack_bytes"][0] if "stack_bytes" in report else None,
+        report["arena_bytes"][0],
+    )
+
+
+def boot(
+    image: Image,
+    inputs: bytes,
+    run_dir: Path,
+    *,
+    timeout_s: float = 300.0,
+    progress: Progress | None = None,
+) -> dict[str, list[int]]:
+    """Run all samples and return what the image reported; see ``run_image``."""
     (run_dir / INPUTS).write_bytes(inputs)
     for name in (OUTPUTS, REPORT):
         (run_dir / name).unlink(missing_ok=True)
-    command = [
-        *(QEMU, "-M", image.board.name, "-icount", "shift=0"),
-        *("-display", "none", "-monitor", "none", "-serial", "none"),
-        *("-semihosting-config", "enable=on,target=native", "-kernel", str(image.path.resolve())),
-    ]
-    messages, status = _wait(command, run_dir, timeout_s, progress)
+    messages, status = _wait(_command(image), run_dir, timeout_s, progress)
     if status != 0:
+        where = image.board.name if image.board else "this machine"
         raise ToolError(
-            f"the image failed on {image.board.name} (status {status}):\n"
-            f"{toolchain.last_lines(messages)}",
+            f"the image failed on {where} (status {status}):\n{toolchain.last_lines(messages)}",
             file=str(image.path),
         )
-    report = parse_report((run_dir / REPORT).read_text())
-    return Run(
-        (run_dir / OUTPUTS).read_bytes(),
-        instructions(report),
-        report["stack_bytes"][0],
-        report["arena_bytes"][0],
-    )
+    return parse_report((run_dir / REPORT).read_text())
+
+
+def _command(image: Image) -> list[str]:
+    board, path = image.board, str(image.path.resolve())
+    if board is None:
+        return [path]
+    toolchain.require(board.qemu)
+    return [
+        *(board.qemu, "-M", board.name, *board.options, "-icount", "shift=0"),
+        *("-display", "none", "-monitor", "none", "-serial", "none"),
+        *("-semihosting-config", "enable=on,target=native", "-kernel", path),
+    ]
 
 
 def _wait(
@@ -128,22 +147,29 @@ def instructions(report: Mapping[str, list[int]]) -> int:
 
     The mean over all phases of the polling loop is exact; see ``harness_clock.h``.
     """
-    per_tick = instructions_per_tick(report)
+    count = Instructions(report)
 
     def mean(call: str) -> float:
         pairs = zip(report[f"{call}_ticks"], report[f"{call}_polls"], strict=True)
-        counts = [t * per_tick - p * _POLL_INSTRUCTIONS for t, p in pairs]
+        counts = [count(ticks, polls) for ticks, polls in pairs]
         return sum(counts) / len(counts)
 
     return round(mean("invoke") - mean("empty"))
 
 
-def instructions_per_tick(report: Mapping[str, list[int]]) -> float:
-    """Instructions per timer tick, from a loop of known length.
+class Instructions:
+    """From ticks and polls to instructions, by a loop of known length.
 
-    With one instruction a nanosecond it is 1000 divided by the timer's MHz, so that rounding to
-    a hundredth removes what the loop's ends add.
+    With one instruction a nanosecond a tick is 1000 divided by the timer's MHz, so that rounding
+    to a hundredth removes what the loop's ends add. Where a core counts its own instructions, it
+    is one.
     """
-    (known,), (ticks,) = report["calibration_instructions"], report["calibration_ticks"]
-    (polls,) = report["calibration_polls"]
-    return round((known + polls * _POLL_INSTRUCTIONS) / ticks, 2)
+
+    def __init__(self, report: Mapping[str, list[int]]) -> None:
+        (known,), (ticks,) = report["calibration_instructions"], report["calibration_ticks"]
+        (polls,) = report["calibration_polls"]
+        self._per_tick = round((known + polls * _POLL_INSTRUCTIONS) / ticks, 2)
+
+    def __call__(self, ticks: int, polls: int) -> float:
+        """Instructions of one measurement."""
+        return ticks * self._per_tick - polls * _POLL_INSTRUCTIONS

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
-
-@dataclass(frozen=True, slots=True)
-class Flash:
-    """Bytes in flash: ``code`` is all that the model needs there but its ``weights``."""
-
-    code: int
-    weights: int
+from tinyrt.emulate.profile import OpCost
+from tinyrt.emulate.sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Ram:
-    """Bytes in RAM: the arena, the stack that an inference uses, and variables besides."""
+    """Bytes in RAM.
+
+    Attributes:
+        arena: what the model works in.
+        stack: what an inference was seen to use; None where it is not measured.
+        stack_bound: what no inference can exceed, from the compiler's figures; None where the
+            compiler gives none.
+        static: variables besides.
+
+    """
 
     arena: int
-    stack: int
+    stack: int | None
+    stack_bound: int | None
     static: int
 
 
@@ -32,41 +37,56 @@ class EmulationReport:
 
     Attributes:
         core: the core it was built for.
-        board: the board it ran on.
+        board: the board it ran on; None for this machine.
         samples: how many inputs were run.
-        instructions: per inference, repeatable and exact to one.
-        instructions_per_mac: None for a model without multiplications.
-        flash: bytes.
+        instructions: per inference, repeatable and exact to one; None on this machine.
+        instructions_per_mac: None for a model without multiplications, too.
+        flash: bytes by part.
         ram: bytes.
         bit_exact: whether all outputs equal the expected ones; None if none were given.
         outputs: output name -> the device's answers, samples first.
+        baseline: instructions per inference of TFLM with CMSIS-NN, where they are known.
+        ops: what every op costs; None unless it was asked for.
 
     """
 
     core: str
-    board: str
+    board: str | None
     samples: int
-    instructions: int
+    instructions: int | None
     instructions_per_mac: float | None
-    flash: Flash
+    flash: Sizes
     ram: Ram
     bit_exact: bool | None
     outputs: Mapping[str, NDArray[Any]]
+    baseline: int | None = None
+    ops: tuple[OpCost, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        return {
+        flash = self.flash
+        found: dict[str, Any] = {
             "core": self.core,
             "board": self.board,
             "samples": self.samples,
             "instructions": self.instructions,
             "instructions_per_mac": self.instructions_per_mac,
-            "flash": {"code": self.flash.code, "weights": self.flash.weights},
-            "ram": {
-                "arena": self.ram.arena,
-                "stack": self.ram.stack,
-                "static": self.ram.static,
+            "baseline": self.baseline,
+            "flash": {
+                "code": flash.code,
+                "weights": flash.weights,
+                "parts": {
+                    "kernels": flash.kernels,
+                    "model": flash.model,
+                    "tables": flash.tables,
+                    "library": flash.library,
+                },
+                "harness": flash.harness,
             },
+            "ram": asdict(self.ram),
             "bit_exact": self.bit_exact,
-            "outputs": {name: array.tolist() for name, array in self.outputs.items()},
         }
+        if self.ops is not None:
+            found["ops"] = [op.as_dict() for op in self.ops]
+        found["outputs"] = {name: array.tolist() for name, array in self.outputs.items()}
+        return found

@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.emulate.baseline import load_baseline
+from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.image import build_image
+from tinyrt.emulate.profile import profile_ops
 from tinyrt.emulate.qemu import run_image
-from tinyrt.emulate.report import EmulationReport, Flash, Ram
-from tinyrt.errors import DataError, OutputError
-from tinyrt.export import ExportedProject, Port, export_c
+from tinyrt.emulate.report import EmulationReport, Ram
+from tinyrt.errors import DataError, OutputError, UnsupportedError, error_context
+from tinyrt.export import ExportedProject, Port, export_graph, find_core
 from tinyrt.ir import Shape
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -25,8 +29,10 @@ def run_emulated(
     inputs: Arrays,
     build_dir: str | Path,
     core: str = "cortex-m4",
+    board: str | None = None,
     expected: Arrays | None = None,
     macs: int | None = None,
+    profile: bool = False,
     timeout_s: float = 300.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> EmulationReport:
@@ -36,23 +42,35 @@ def run_emulated(
         model_path: an int8 .tflite file.
         inputs: input name -> int8 array, samples first.
         build_dir: folder for the exported project, the image and the files they exchange.
-        core: a name in ``tinyrt.export.CORES``.
+        core: a name in ``tinyrt.export.CORES``; ``host`` runs the C code on this machine.
+        board: a name in ``BOARDS``; the core's own board by default.
         expected: output name -> what the host answers, samples first.
         macs: multiply-accumulates per inference; counted if not given.
+        profile: whether to count every op's instructions, too.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
 
     Raises:
-        UnsupportedError: the model cannot be exported, or there is no such core.
+        UnsupportedError: the model cannot be exported, there is no such core or board, or this
+            machine is to be profiled.
         DataError: an input is missing or has the wrong shape or dtype.
         OutputError: the build folder cannot be written.
         ToolError: compiler or emulator are missing or failed.
 
     """
+    target = find_core(core)
+    place = find_board(target, board) if board or target.prefix else None
+    if profile and place is None:
+        raise UnsupportedError(
+            "instructions are counted by the emulator, not on this machine",
+            hint="choose an emulated core with --core, or leave --profile out",
+        )
     build = _folder(Path(build_dir))
-    project = export_c(model_path, build / "model", core=core)
+    with error_context(file=str(model_path)):
+        graph = read_tflite(model_path)
+        project = export_graph(graph, build / "model", core=target.name)
     packed, samples = pack_inputs(project.inputs, inputs)
-    image = build_image(project, build)
+    image = build_image(project, build, board=place)
     output_bytes = sum(port.nbytes for port in project.outputs)
     run = run_image(
         image,
@@ -63,16 +81,25 @@ def run_emulated(
     )
     outputs = unpack_outputs(project.outputs, run.outputs, samples)
     macs = project.macs if macs is None else macs
+    peer = load_baseline()
+    ops = None
+    if profile and place is not None:
+        first = packed[: len(packed) // samples]
+        ops = profile_ops(
+            *(project, graph, first, build), board=place, baseline=peer, timeout_s=timeout_s
+        )
     return EmulationReport(
-        core=core,
-        board=image.board.name,
+        core=target.name,
+        board=place.name if place else None,
         samples=samples,
         instructions=run.instructions,
-        instructions_per_mac=run.instructions / macs if macs else None,
-        flash=Flash(image.code_bytes, image.weight_bytes),
-        ram=Ram(run.arena_bytes, run.stack_bytes, image.static_bytes),
+        instructions_per_mac=run.instructions / macs if macs and run.instructions else None,
+        flash=image.sizes,
+        ram=Ram(run.arena_bytes, run.stack_bytes, image.stack_bound, image.sizes.static),
         bit_exact=None if expected is None else _equal(project, outputs, expected),
         outputs=outputs,
+        baseline=peer.total(target.name, graph),
+        ops=ops,
     )
 
 

@@ -7,15 +7,23 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinyrt.emulate.boards import ARM_QEMU, RISCV_QEMU
 from tinyrt.errors import ToolError
+from tinyrt.export import ARM, RISCV, Core
 
-PREFIX = "arm-none-eabi-"
 PACKAGES = {
-    f"{PREFIX}gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    f"{PREFIX}ar": "binutils-arm-none-eabi",
-    f"{PREFIX}size": "binutils-arm-none-eabi",
+    f"{ARM}gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    f"{ARM}ar": "binutils-arm-none-eabi",
+    f"{ARM}size": "binutils-arm-none-eabi",
+    f"{RISCV}gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+    f"{RISCV}ar": "binutils-riscv64-unknown-elf",
+    f"{RISCV}size": "binutils-riscv64-unknown-elf",
+    "cc": "gcc",
+    "ar": "binutils",
+    "size": "binutils",
     "make": "make",
-    "qemu-system-arm": "qemu-system-arm",
+    ARM_QEMU: "qemu-system-arm",
+    RISCV_QEMU: "qemu-system-misc",
 }
 """Program -> the Debian and Ubuntu packages that bring it."""
 
@@ -37,6 +45,38 @@ def require(*programs: str) -> None:
             f"not installed: {', '.join(missing)}",
             hint=f"apt-get install {' '.join(packages)}",
         )
+
+
+def require_core(core: Core) -> None:
+    """Check that the core's compiler, which is installed, knows the core and has a C library.
+
+    Raises:
+        ToolError: it does not.
+
+    """
+    if not knows(core):
+        raise ToolError(
+            f"{core.compiler} does not build for {core.name}: {_probe(core).splitlines()[0]}",
+            expected=f"a compiler that takes {' '.join(core.flags)}, with a C library",
+            hint="install a later release of the compiler, or choose a core that this one knows",
+        )
+
+
+def knows(core: Core) -> bool:
+    """Whether the core's compiler is there and builds for the core."""
+    return shutil.which(core.compiler) is not None and not _probe(core)
+
+
+def _probe(core: Core) -> str:
+    """What the compiler says of a file that includes the C library's header; nothing if it can."""
+    done = subprocess.run(
+        [core.compiler, *core.flags, "-x", "c", "-E", "-o", "/dev/null", "-"],
+        input="#include <string.h>\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr if done.returncode else ""
 
 
 def run(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:

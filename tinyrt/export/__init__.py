@@ -2,10 +2,12 @@
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
 from tinyrt.export.c_model import Port
-from tinyrt.export.target import CORES, Core, find_core
+from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core
 
 __all__ = [
+    "ARM",
     "CORES",
+    "RISCV",
     "Core",
     "ExportedProject",
     "Port",

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from tinyrt.errors import UnsupportedError
 from tinyrt.ops.spec import InstructionSet
 
+ARM, RISCV, HOST = "arm-none-eabi-", "riscv64-unknown-elf-", ""
+"""Prefixes of the compilers' names: Arm, RISC-V, and this machine's own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Core:
@@ -15,13 +18,25 @@ class Core:
     Attributes:
         name: as the ``--core`` option spells it.
         isa: the kernels' variant.
-        flags: compiler options that select the core and its float ABI.
+        flags: compiler options that select the core, its float ABI and its C library.
+        prefix: what the names of its compiler and binary tools start with.
 
     """
 
     name: str
     isa: InstructionSet
     flags: tuple[str, ...]
+    prefix: str = ARM
+
+    @property
+    def compiler(self) -> str:
+        """The C compiler's name."""
+        return f"{self.prefix}gcc" if self.prefix else "cc"
+
+    @property
+    def archiver(self) -> str:
+        """The name of the program that makes static libraries."""
+        return f"{self.prefix}ar"
 
 
 def _cortex_m(suffix: str, isa: InstructionSet, *fpu: str) -> Core:
@@ -33,28 +48,40 @@ CORES: dict[str, Core] = {
     core.name: core
     for core in (
         _cortex_m("0", InstructionSet.SCALAR),
+        _cortex_m("0plus", InstructionSet.SCALAR),
         _cortex_m("3", InstructionSet.SCALAR),
         _cortex_m("4", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
         _cortex_m("7", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv5-d16"),
+        _cortex_m("23", InstructionSet.SCALAR),
         _cortex_m("33", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
         _cortex_m("55", InstructionSet.MVE, "-mfloat-abi=hard"),
-        Core("host-avx2", InstructionSet.AVX2, ("-mavx2",)),
+        _cortex_m("85", InstructionSet.MVE, "-mfloat-abi=hard"),
+        Core(
+            "rv32imc",
+            InstructionSet.SCALAR,
+            ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"),
+            RISCV,
+        ),
+        Core("host", InstructionSet.SCALAR, (), HOST),
+        Core("host-avx2", InstructionSet.AVX2, ("-mavx2",), HOST),
         Core(
             "host-avx512",
             InstructionSet.AVX512,
             ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512vnni"),
+            HOST,
         ),
     )
 }
 
 
 def find_core(name: str) -> Core:
-    """The core of that name.
+    """The core of that name; ``m4`` is short for ``cortex-m4``.
 
     Raises:
         UnsupportedError: there is none; the message lists those there are.
 
     """
-    if name not in CORES:
+    core = CORES.get(name) or CORES.get(f"cortex-{name}")
+    if core is None:
         raise UnsupportedError(f"there is no core '{name}'", expected=", ".join(CORES))
-    return CORES[name]
+    return core

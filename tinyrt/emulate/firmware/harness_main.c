@@ -7,6 +7,7 @@
 
 #include "harness_clock.h"
 #include "harness_model.h"
+#include "harness_profile.h"
 #include "semihosting.h"
 
 #define CANARY_BYTES 32
@@ -24,6 +25,7 @@ static int32_t report_file;
 static int32_t invoke_status;
 
 void harness_print_hex(const char *label, uint32_t value);
+void harness_call(void);
 
 static uint32_t length_of(const char *text) {
     uint32_t length = 0;
@@ -122,11 +124,15 @@ static uint32_t sample_bytes(void) {
     return bytes;
 }
 
-static void invoke(void) {
+/** Stack is counted from here. */
+__attribute__((noinline)) void harness_call(void) {
     invoke_status = harness_invoke(arena);
 }
 
-static void do_nothing(void) {
+static harness_time time_call(void (*function)(void), uint32_t delay) {
+    harness_clock_start(delay);
+    function();
+    return harness_clock_stop();
 }
 
 static void check_run(void) {
@@ -139,13 +145,12 @@ static void check_run(void) {
 
 /** Invokes the model once; returns the stack bytes used below this function. */
 __attribute__((noinline)) static uint32_t invoke_measuring_stack(void) {
-    uint32_t *stack_pointer;
     uint32_t *const limit = &image_stack_limit;
-    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
+    uint32_t *const stack_pointer = machine_stack_pointer();
     for (uint32_t *word = limit; word < stack_pointer; ++word) {
         *word = STACK_FILL;
     }
-    invoke();
+    harness_call();
     const uint32_t *deepest = limit;
     while (deepest < stack_pointer && *deepest == STACK_FILL) {
         ++deepest;
@@ -158,20 +163,66 @@ static void report_time(const char *ticks_label, const char *polls_label, harnes
     report(polls_label, time.polls);
 }
 
-static void measure_time(int32_t inputs) {
-    const harness_time calibration = harness_time_call(harness_calibration_loop, 0);
+static void calibrate(void) {
+    const harness_time calibration = time_call(harness_calibration_loop, 0);
     report("calibration_instructions", HARNESS_CALIBRATION_INSTRUCTIONS);
     report_time("calibration_ticks", "calibration_polls", calibration);
-    for (uint32_t phase = 0; phase < PHASES; ++phase) {
-        report_time("empty_ticks", "empty_polls", harness_time_call(do_nothing, phase));
-        if (semihosting_seek(inputs, 0) != 0) {
-            fail("inputs.bin cannot be read again");
-        }
-        read_inputs(inputs);
-        report_time("invoke_ticks", "invoke_polls", harness_time_call(invoke, phase));
+}
+
+static void read_first_inputs(int32_t inputs) {
+    if (semihosting_seek(inputs, 0) != 0) {
+        fail("inputs.bin cannot be read again");
+    }
+    read_inputs(inputs);
+}
+
+#ifdef HARNESS_PROFILE
+
+static uint32_t profile_phase;
+static int32_t profiling;
+
+void harness_profile_begin(int op) {
+    (void)op;
+    harness_clock_start(profile_phase);
+}
+
+void harness_profile_end(int op) {
+    const harness_time time = harness_clock_stop();
+    if (profiling) {
+        report("op", (uint32_t)op);
+        report_time("op_ticks", "op_polls", time);
+    }
+}
+
+/** Times every op of the first sample; op -1 is nothing at all. */
+static void measure_time(int32_t inputs) {
+    calibrate();
+    profiling = 1;
+    for (profile_phase = 0; profile_phase < PHASES; ++profile_phase) {
+        harness_profile_begin(-1);
+        harness_profile_end(-1);
+        read_first_inputs(inputs);
+        harness_call();
         check_run();
     }
 }
+
+#else
+
+static void do_nothing(void) {
+}
+
+static void measure_time(int32_t inputs) {
+    calibrate();
+    for (uint32_t phase = 0; phase < PHASES; ++phase) {
+        report_time("empty_ticks", "empty_polls", time_call(do_nothing, phase));
+        read_first_inputs(inputs);
+        report_time("invoke_ticks", "invoke_polls", time_call(harness_call, phase));
+        check_run();
+    }
+}
+
+#endif
 
 /** Runs all samples; returns the most stack that any of them used. */
 static uint32_t run_samples(int32_t inputs, int32_t outputs) {

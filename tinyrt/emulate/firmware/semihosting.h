@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "machine.h"
+
 enum {
     SEMIHOSTING_OPEN = 0x01,
     SEMIHOSTING_WRITE0 = 0x04,
@@ -19,13 +21,6 @@ enum { SEMIHOSTING_OPEN_READ = 1, SEMIHOSTING_OPEN_WRITE = 5 };
 /** Reasons of SEMIHOSTING_EXIT: QEMU ends with status 0 for the first and 1 for the second. */
 #define SEMIHOSTING_FINISHED ((const void *)0x20026)
 #define SEMIHOSTING_FAILED ((const void *)0x20023)
-
-static inline int32_t semihosting_call(int32_t operation, const void *argument) {
-    register int32_t r0 __asm("r0") = operation;
-    register const void *r1 __asm("r1") = argument;
-    __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
 
 /** Ends the emulation; does not return. */
 static inline void semihosting_exit(const void *reason) {

@@ -6,7 +6,8 @@
 
 #include "tinyrt_types.h"
 
-#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED) ||                                       \
+    defined(__riscv) && !defined(__riscv_misaligned_fast)
 #define TINYRT_COPY_BYTES 1
 #else
 #define TINYRT_COPY_BYTES 4

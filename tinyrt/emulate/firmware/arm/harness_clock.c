@@ -7,7 +7,11 @@
 #define SYSTICK_MOST 0xFFFFFFU
 
 static volatile uint32_t wraps;
+static uint32_t start;
 
+void harness_count_wrap(void);
+
+/** The timer's interrupt. */
 void harness_count_wrap(void) {
     wraps = wraps + 1;
 }
@@ -37,16 +41,18 @@ static inline void wait(uint32_t turns) {
                    : "cc");
 }
 
-__attribute__((noinline)) harness_time harness_time_call(void (*function)(void), uint32_t delay) {
-    harness_time time;
+__attribute__((noinline)) void harness_clock_start(uint32_t delay) {
     uint32_t unused;
     SYSTICK_RELOAD = SYSTICK_MOST;
     *SYSTICK_CURRENT = 0;
     SYSTICK_CONTROL = SYSTICK_RUN;
     wraps = 0;
-    const uint32_t start = next_edge(&unused);
+    start = next_edge(&unused);
     wait(delay + 1);
-    function();
+}
+
+__attribute__((noinline)) harness_time harness_clock_stop(void) {
+    harness_time time;
     const uint32_t end = next_edge(&time.polls);
     SYSTICK_CONTROL = 0;
     time.ticks = wraps * (SYSTICK_MOST + 1) + start - end;

@@ -40,11 +40,11 @@ static void enable_fpu(void) {
 #endif
 }
 
-/** Makes running out of stack a fault: the emulated boards ignore writes below their RAM. */
+/** Makes running out of stack a fault, where the emulated board ignores writes below its RAM. */
 static void guard_stack(void) {
-#ifdef __ARM_ARCH_8M_MAIN__
+#if __ARM_ARCH >= 8
     __asm volatile("msr msplim, %0" ::"r"(&image_stack_limit));
-#else
+#elif HARNESS_GUARD_BYTES > 0
     volatile uint32_t *const mpu_control = (volatile uint32_t *)0xE000ED94U;
     volatile uint32_t *const mpu_region = (volatile uint32_t *)0xE000ED98U;
     mpu_region[0] = 0;

@@ -1,0 +1,117 @@
+"""What every op costs on the emulated core, beside another engine's figures where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinyrt.emulate.baseline import Baseline
+from tinyrt.emulate.boards import Board
+from tinyrt.emulate.image import build_image
+from tinyrt.emulate.qemu import PHASES, Instructions, boot
+from tinyrt.export import ExportedProject
+from tinyrt.ir import Graph
+from tinyrt.ops import OPS
+
+NOTHING = 0xFFFF_FFFF
+"""The op index under which the harness times an empty pair of hooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """One op of the model.
+
+    Attributes:
+        index: its place in the model.
+        op: its kind.
+        name: its name in the model.
+        macs: multiply-accumulates.
+        instructions: of its calls; 0 for an op that moves nothing.
+        baseline: instructions that another engine needs for the same op on this core, if known.
+
+    """
+
+    index: int
+    op: str
+    name: str
+    macs: int
+    instructions: int
+    baseline: int | None
+
+    @property
+    def instructions_per_mac(self) -> float | None:
+        """None for an op without multiplications."""
+        return self.instructions / self.macs if self.macs else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Instructions relative to the baseline's."""
+        return self.instructions / self.baseline if self.baseline else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The op's cost as plain data, for ``--json``."""
+        return {
+            "index": self.index,
+            "op": self.op,
+            "name": self.name,
+            "macs": self.macs,
+            "instructions": self.instructions,
+            "instructions_per_mac": self.instructions_per_mac,
+            "baseline": self.baseline,
+            "ratio": self.ratio,
+        }
+
+
+def profile_ops(
+    project: ExportedProject,
+    graph: Graph,
+    inputs: bytes,
+    build_dir: Path,
+    *,
+    board: Board,
+    baseline: Baseline | None = None,
+    timeout_s: float = 300.0,
+) -> tuple[OpCost, ...]:
+    """Count every op's instructions in an image of its own, with hooks around the ops' calls.
+
+    Args:
+        project: what ``export_c`` wrote for the graph.
+        graph: the model.
+        inputs: one sample of all inputs.
+        build_dir: an existing folder.
+        board: what to run on.
+        baseline: the other engine's figures for this model, if there are any.
+        timeout_s: when to give up on the emulator, in seconds.
+
+    Raises:
+        ToolError: compiler or emulator are missing or failed.
+
+    """
+    image = build_image(project, build_dir, board=board, profile=True)
+    found = op_instructions(boot(image, inputs, image.path.parent, timeout_s=timeout_s))
+    others = baseline.ops(project.core.name, graph) if baseline else {}
+    return tuple(
+        OpCost(
+            node.index,
+            node.op,
+            node.name,
+            OPS[node.op].macs(node),
+            found.get(node.index, 0),
+            others.get(node.index),
+        )
+        for node in graph.bound()
+    )
+
+
+def op_instructions(report: Mapping[str, list[int]]) -> dict[int, int]:
+    """Op index -> instructions of one inference, all of its calls together."""
+    count = Instructions(report)
+    spent: dict[int, float] = {}
+    calls: dict[int, int] = {}
+    for op, ticks, polls in zip(report["op"], report["op_ticks"], report["op_polls"], strict=True):
+        spent[op] = spent.get(op, 0.0) + count(ticks, polls)
+        calls[op] = calls.get(op, 0) + 1
+    empty = spent.pop(NOTHING) / calls[NOTHING]
+    return {op: round((spent[op] - calls[op] * empty) / PHASES) for op in spent}

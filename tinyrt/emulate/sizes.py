@@ -1,0 +1,88 @@
+"""What an image takes of flash and RAM, by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyrt.emulate import toolchain
+from tinyrt.export import Core
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes, by part.
+
+    Attributes:
+        kernels: the kernels' code and constants.
+        model: the code of the model's invoke function.
+        tables: the model's parameters and lookup tables.
+        library: what these need of the C library and the compiler's.
+        weights: weights and biases.
+        harness: start-up code, vectors and the test harness, which are none of the model's.
+        static: RAM that the model has outside of arena and stack.
+
+    """
+
+    kernels: int
+    model: int
+    tables: int
+    library: int
+    weights: int
+    harness: int
+    static: int
+
+    @property
+    def code(self) -> int:
+        """Flash for everything that the model needs but its weights."""
+        return self.kernels + self.model + self.tables + self.library
+
+
+def sizes_of_image(path: Path, core: Core) -> Sizes:
+    """The sizes of a linked image, whose linker script has one section to a part."""
+    listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
+    sizes = _rows(listing)
+    data = sizes.get(".data", 0)
+    return Sizes(
+        kernels=sizes.get(".kernels", 0),
+        model=sizes.get(".model_code", 0),
+        tables=sizes.get(".model_tables", 0),
+        library=sizes.get(".library", 0) + sizes.get(".ARM.exidx", 0) + data,
+        weights=sizes.get(".weights", 0),
+        harness=sizes.get(".vectors", 0) + sizes.get(".harness", 0),
+        static=data + sizes.get(".bss", 0),
+    )
+
+
+def sizes_of_library(path: Path, model: str, core: Core) -> Sizes:
+    """The sizes of a model's static library: all of its kernels, and nothing of the C library."""
+    listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
+    members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
+    own = members.get(f"{model}.o", {})
+    kernels = [rows for name, rows in members.items() if name.startswith("tinyrt_")]
+    # Constants with addresses in them are writable only while a shared library is loaded.
+    relocated = sum(_sum(rows, ".data.rel.ro") for rows in members.values())
+    return Sizes(
+        kernels=sum(_constant(rows) for rows in kernels),
+        model=_sum(own, ".text"),
+        tables=_sum(own, ".rodata", ".data.rel.ro"),
+        library=0,
+        weights=_constant(members.get(f"{model}_weights.o", {})),
+        harness=0,
+        static=sum(_sum(rows, ".data", ".bss") for rows in members.values()) - relocated,
+    )
+
+
+def _rows(listing: str) -> dict[str, int]:
+    """Section name -> size, as ``size -A`` lists them."""
+    rows = (line.split() for line in listing.splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 3 and row[1].isdigit()}
+
+
+def _constant(rows: Mapping[str, int]) -> int:
+    return _sum(rows, ".text", ".rodata", ".data.rel.ro")
+
+
+def _sum(rows: Mapping[str, int], *starts: str) -> int:
+    return sum(size for name, size in rows.items() if name.startswith(starts))
