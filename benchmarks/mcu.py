@@ -1,10 +1,11 @@
 """The zoo's int8 models on emulated cores: exact instructions and bytes, beside TFLM + CMSIS-NN.
 
-    TINYRT_ZOO=../shared python -m benchmarks.mcu [--cores cortex-m4 ...] [-o results.json]
+    TINYRT_ZOO=../shared python -m benchmarks.mcu [--cores m4 ...] [--models resnet8 ...] [-o DIR]
 
-Prints Markdown; ``-o`` writes the figures as JSON. The peer's figures are those of
-``tflm_cmsis_nn.json``, measured in the same emulator with the same compiler. Every run is checked
-against the golden outputs.
+Prints a Markdown table and writes it to ``mcu.md``, and the figures to ``mcu.json``, in the folder
+of ``-o`` (``build/benchmarks`` by default). The peer's figures are those that ``tinyrt emulate``
+compares with, measured in the same emulator with the same compiler. Every run is checked against
+the golden outputs. Cores that the installed compilers do not know are left out, by name.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.emulate import EmulationReport, run_emulated
+from tinyrt.emulate import EmulationReport, run_emulated, toolchain
+from tinyrt.export import CORES, find_core
 from tinyrt.files import write_atomic
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "streaming_wakeword", "autoencoder_ad")
-CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m3", "cortex-m0")
-PEER = Path(__file__).parent / "tflm_cmsis_nn.json"
 SAMPLES = 2
 HEADER = (
     "| core | model | instructions | per MAC | TFLM + CMSIS-NN | ratio | code | weights | arena "
@@ -55,19 +55,23 @@ def emulate(zoo: Path, name: str, core: str) -> EmulationReport:
     return report
 
 
-def row(name: str, report: EmulationReport, peer: dict[str, int] | None) -> dict[str, object]:
+def row(name: str, report: EmulationReport) -> dict[str, object]:
     """The figures of one run."""
+    peer = report.baseline
     return {
         "core": report.core,
+        "board": report.board,
         "model": name,
         "instructions": report.instructions,
         "instructions_per_mac": report.instructions_per_mac,
-        "peer_instructions": peer and peer["instructions"],
-        "ratio": peer and report.instructions / peer["instructions"],
+        "peer_instructions": peer,
+        "ratio": peer and report.instructions / peer,
         "code": report.flash.code,
+        "kernels": report.flash.kernels,
         "weights": report.flash.weights,
         "arena": report.ram.arena,
         "stack": report.ram.stack,
+        "stack_bound": report.ram.stack_bound,
     }
 
 
@@ -82,25 +86,35 @@ def markdown(figures: dict[str, object]) -> str:
     )
 
 
+def emulated_cores(names: list[str]) -> list[str]:
+    """The cores of these names, without those that no installed compiler builds for."""
+    cores = [find_core(name) for name in names]
+    for core in cores:
+        if not toolchain.knows(core):
+            print(f"left out: {core.compiler} does not build for {core.name}\n")
+    return [core.name for core in cores if toolchain.knows(core)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cores", nargs="+", default=CORES, choices=CORES)
-    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--cores", nargs="+", default=[c for c in CORES if c != "host"])
+    parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+    parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
     if "TINYRT_ZOO" not in os.environ:
         raise SystemExit("set TINYRT_ZOO to the folder that holds models/ and golden/")
     zoo = Path(os.environ["TINYRT_ZOO"])
-    peers = json.loads(PEER.read_text())["cores"]
-    rows = []
+    rows, lines = [], [HEADER]
+    cores = emulated_cores(options.cores)
     print(HEADER)
-    for core in options.cores:
-        for name in MODELS:
-            peer = peers.get(core, {}).get(name)
-            rows.append(row(name, emulate(zoo, name, core), peer))
-            print(markdown(rows[-1]), flush=True)
-    if options.output:
-        text = json.dumps(rows, indent=2) + "\n"
-        write_atomic(options.output, lambda file: file.write(text.encode()))
+    for core in cores:
+        for name in options.models:
+            rows.append(row(name, emulate(zoo, name, core)))
+            lines.append(markdown(rows[-1]))
+            print(lines[-1], flush=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    for file, text in (("mcu.md", "\n".join(lines)), ("mcu.json", json.dumps(rows, indent=2))):
+        write_atomic(options.output / file, lambda out, text=text: out.write(f"{text}\n".encode()))
 
 
 if __name__ == "__main__":

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
+from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
-from tinyrt.emulate import build_image, run_image
-from tinyrt.emulate.run import unpack_outputs
-from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 
+CORE = "cortex-m55"
 CASES = 40
 ACTIVATIONS = ("NONE", "RELU", "RELU6")
 
@@ -100,27 +98,15 @@ def many(make, rng):
     return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
 
 
-def check(graph, feeds, folder, cflags=""):
-    """Compare every output on the device with the reference's."""
-    project = export_graph(graph, folder / "project", core="cortex-m55")
-    makefile = project.directory / "Makefile"
-    makefile.write_text(makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}"))
-    data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
-    found = run_image(build_image(project, folder), data, folder)
-    outputs = unpack_outputs(project.outputs, found.outputs, 1)
-    for name, expected in evaluate(graph, feeds).items():
-        np.testing.assert_array_equal(outputs[name].ravel(), expected.ravel(), err_msg=name)
-
-
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_MVE_WITHOUT_ASM"], ids=["assembly", "intrinsics"])
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected])
 def test_weighted_ops(make, cflags, tmp_path):
-    check(*many(make, np.random.default_rng(1)), tmp_path, cflags)
+    check_on_device(*many(make, np.random.default_rng(1)), tmp_path, CORE, cflags)
 
 
 @pytest.mark.parametrize("make", [add, average_pool2d])
 def test_other_ops(make, tmp_path):
-    check(*many(make, np.random.default_rng(2)), tmp_path)
+    check_on_device(*many(make, np.random.default_rng(2)), tmp_path, CORE)
 
 
 def test_products_that_16_bits_cannot_add(tmp_path):
@@ -134,4 +120,4 @@ def test_products_that_16_bits_cannot_add(tmp_path):
     ]
     node = Node("depthwise_conv2d", "dw", ("x", "w", ""), ("y",), DepthwiseConv2dAttrs())
     graph = verify(Graph("least", ("x",), ("y",), {v.name: v for v in values}, (node,)))
-    check(graph, {"x": np.full((1, 4, 4, 8), -128, np.int8)}, tmp_path)
+    check_on_device(graph, {"x": np.full((1, 4, 4, 8), -128, np.int8)}, tmp_path, CORE)

@@ -11,7 +11,7 @@ from tinyrt.ops.spec import InstructionSet
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 
 
-def emulate(zoo, name, build_dir, core="cortex-m4", samples=None):
+def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
     """A run over the golden inputs, or the first of them, and the graph."""
     path = zoo / "models" / f"{name}_int8.tflite"
     graph = read_tflite(path)
@@ -23,6 +23,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4", samples=None):
         inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])[:samples]},
         expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])[:samples]},
         build_dir=build_dir,
+        **options,
     )
     return report, graph
 
@@ -33,7 +34,11 @@ def test_device_answers_what_is_golden(zoo, tmp_path, name):
     assert report.bit_exact
     assert report.ram.arena == plan_memory(graph, InstructionSet.DSP).arena_bytes
     assert report.ram.static == 0
-    assert 0 < report.ram.stack < 512
+    assert 0 < report.ram.stack <= report.ram.stack_bound < 512
+    assert report.flash.code == sum(
+        (report.flash.kernels, report.flash.model, report.flash.tables, report.flash.library)
+    )
+    assert min(report.flash.kernels, report.flash.model, report.flash.tables) > 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""Graphs on emulated cores, compared with the references."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tinyrt.emulate import Image, build_image, run_image, toolchain
+from tinyrt.emulate.run import unpack_outputs
+from tinyrt.export import Core, export_graph, find_core
+from tinyrt.ir import Graph
+from tinyrt.ops.evaluate import evaluate
+
+HEAP = {"malloc", "malloc_r", "calloc", "calloc_r", "realloc", "realloc_r", "free", "sbrk"}
+"""What an image has if anything in it allocates, but for leading underscores."""
+
+MOST_STACK = 1024
+"""Bytes of stack that an inference may use, whatever the ops."""
+
+BYTES_PER_PORT = 8
+"""What every input and output adds: a pointer of the caller's, and one of the model's."""
+
+UNKNOWN_TO_SOME = {"cortex-m85"}
+"""Cores that some releases of the compiler do not know."""
+
+
+def require_core(name: str) -> None:
+    """Skip where the core's compiler is missing or too old; in CI only the latter will do."""
+    core = find_core(name)
+    if toolchain.knows(core):
+        return
+    if os.environ.get("CI") and name not in UNKNOWN_TO_SOME:
+        pytest.fail(f"{core.compiler} does not build for {name}: run tools/setup_system.sh --tests")
+    pytest.skip(f"{core.compiler} does not build for {name}")
+
+
+def check_image(image: Image, core: Core) -> None:
+    """No heap, no variables, and a bound on the stack wherever the compiler gives one."""
+    listing = toolchain.run([f"{core.prefix}nm", image.path], doing="reading symbols")
+    symbols = {line.split()[-1].lstrip("_") for line in listing.splitlines()}
+    assert not symbols & HEAP or not core.prefix, symbols & HEAP
+    assert image.sizes.static == 0
+    assert image.stack_bound is not None or not core.prefix
+
+
+def check_on_device(
+    graph: Graph, feeds: dict[str, np.ndarray], folder: Path, core: str, cflags: str = ""
+) -> None:
+    """Every output: integers bit for bit, floats to 1e-5 of the reference's."""
+    require_core(core)
+    project = export_graph(graph, folder / "project", core=core)
+    if cflags:
+        makefile = project.directory / "Makefile"
+        text = makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}")
+        makefile.write_text(text)
+    data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
+    image = build_image(project, folder)
+    check_image(image, project.core)
+    found = run_image(image, data, folder)
+    if image.stack_bound is not None:
+        ports = len(project.inputs) + len(project.outputs)
+        most = MOST_STACK + BYTES_PER_PORT * ports
+        assert found.stack_bytes <= image.stack_bound <= most
+    outputs = unpack_outputs(project.outputs, found.outputs, 1)
+    for name, expected in evaluate(graph, feeds).items():
+        answer = outputs[name].reshape(expected.shape)
+        if np.issubdtype(expected.dtype, np.floating):
+            np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(answer, expected, err_msg=name, strict=True)
