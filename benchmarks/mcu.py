@@ -97,7 +97,7 @@ def emulated_cores(names: list[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cores", nargs="+", default=[c for c in CORES if c != "host"])
+    parser.add_argument("--cores", nargs="+", default=[c.name for c in CORES.values() if c.prefix])
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
