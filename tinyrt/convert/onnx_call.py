@@ -25,13 +25,15 @@ class Builder:
     Attributes:
         values: inputs, constants and results so far.
         nodes: in execution order.
-        tensors: ONNX tensor name -> what it is.
+        tensors: ONNX tensor name -> what it is, in the body that is being imported.
+        defined: ONNX tensor names that inputs and nodes of that body have defined.
 
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     tensors: dict[str, Operand] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
 
     def add_value(self, value: Value) -> Value:
         """Enter a value whose name is free."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
-from tinyrt.convert.onnx_static import normal_axes
+from tinyrt.convert.onnx_resample import Kernel, resample
+from tinyrt.convert.onnx_static import normal_axes, split_sizes
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.resize import ResizeAttrs, nearest_indices
@@ -62,18 +63,7 @@ def split(call: Call) -> list[Value]:
     """Parts of one dimension, each a slice."""
     x, count = call.value(0), len(call.node.outputs)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
-    sizes = call.node.get_ints("split") if call.opset < 13 else None
-    if call.opset >= 13 and call.has(1):
-        sizes = call.ints(1, "the sizes of the parts")
-    if sizes is None:
-        each = math.ceil(x.shape[axis] / count)
-        sizes = (*[each] * (count - 1), x.shape[axis] - each * (count - 1))
-    if len(sizes) != count or sum(sizes) != x.shape[axis] or min(sizes) < 1:
-        raise UnsupportedError(
-            f"parts of {list(sizes)} of dimension {axis} of {x.type}",
-            expected=f"{count} parts with at least one element, which make up the whole",
-            hint="export the model again with parts that fit",
-        )
+    sizes = split_sizes(call, x.shape[axis], count)
     parts, begin = [], 0
     for output, size in zip(call.node.outputs, sizes, strict=True):
         first, shape = [0] * len(x.shape), list(x.shape)
@@ -83,7 +73,7 @@ def split(call: Call) -> list[Value]:
     return parts
 
 
-def _taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
+def taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
     """Elements along one dimension: as a slice where they are equally far apart."""
     flat = [int(i) for i in indices.reshape(-1)]
     steps = {b - a for a, b in pairwise(flat)}
@@ -108,7 +98,7 @@ def gather(call: Call) -> Value:
         raise ModelFormatError(
             f"indices into dimension {axis} of {x.type}", expected=f"{-d} to {d - 1}, at least one"
         )
-    return _taken(call, x, axis, np.where(indices < 0, indices + d, indices), call.result)
+    return taken(call, x, axis, np.where(indices < 0, indices + d, indices), call.result)
 
 
 def expand(call: Call) -> Value:
@@ -159,52 +149,73 @@ def space_to_depth(call: Call) -> Value:
     return call.transpose(y, (0, 3, 1, 2))
 
 
+def _resized_axes(call: Call, rank: int) -> tuple[int, ...]:
+    chosen = call.node.get_ints("axes")
+    return tuple(range(rank)) if chosen is None else normal_axes(chosen, rank)
+
+
 def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
     """The output's size and scale along every dimension."""
     rank = len(x.shape)
-    chosen = call.node.get_ints("axes")
-    axes = tuple(range(rank)) if chosen is None else normal_axes(chosen, rank)
+    axes = _resized_axes(call, rank)
     sizes, scales = list(x.shape), [1.0] * rank
     at = 1 if call.opset < 11 else 2
     if call.node.op == "Upsample" and call.opset < 9:
         given: Sequence[float] = call.node.get_floats("scales") or ()
     elif call.has(3):
         given = []
-        for axis, size in zip(axes, call.ints(3, "the sizes"), strict=True):
-            sizes[axis], scales[axis] = size, size / x.shape[axis]
+        wanted = call.ints(3, "the sizes")
+        policy = call.node.get_string("keep_aspect_ratio_policy", "stretch")
+        ratios = [size / x.shape[axis] for axis, size in zip(axes, wanted, strict=True)]
+        if policy != "stretch":
+            ratio = min(ratios) if policy == "not_larger" else max(ratios)
+            wanted = tuple(math.floor(x.shape[a] * ratio + 0.5) for a in axes)
+            ratios = [ratio] * len(ratios)
+        for axis, size, ratio in zip(axes, wanted, ratios, strict=True):
+            sizes[axis], scales[axis] = size, ratio
     else:
         given = [float(s) for s in call.array(at, "the scales").reshape(-1)]
     if given and len(given) != len(axes):
         raise ModelFormatError(f"{len(given)} scales for {len(axes)} dimensions")
     for axis, scale in zip(axes, given, strict=False):
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
-    if min(sizes) < 1:
+    if min(sizes) < 1 or min(scales) <= 0:
         raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
     return sizes, scales
 
 
-def _positions(mode: str, n: int, out: int, scale: float) -> NDArray[np.float64]:
+def _positions(
+    mode: str, n: int, out: int, scale: float, roi: tuple[float, float] = (0.0, 1.0)
+) -> NDArray[np.float64]:
     """Where in the input each output lies.
 
     Raises:
-        UnsupportedError: the coordinate mode is none that is computed here.
+        UnsupportedError: there is no such coordinate mode.
 
     """
     i = np.arange(out, dtype=np.float64)
     if mode == "asymmetric":
         return i / scale
     if mode == "align_corners":
-        return i * ((n - 1) / (out - 1)) if out > 1 else i * 0
+        # The size that the scale stands for, which need not be a whole one.
+        length = scale * n
+        return i * ((n - 1) / (length - 1)) if length > 1 else i * 0
     if mode == "pytorch_half_pixel":
-        return (i + 0.5) / scale - 0.5 if out > 1 else i * 0
+        return (i + 0.5) / scale - 0.5 if scale * n > 1 else i * 0
     if mode == "half_pixel":
         return (i + 0.5) / scale - 0.5
     if mode == "half_pixel_symmetric":
         offset = n / 2 * (1 - out / (scale * n))
         return offset + (i + 0.5) / scale - 0.5
+    if mode == "tf_crop_and_resize":
+        start, end = roi
+        step = (end - start) * (n - 1) / (out - 1) if out > 1 else 0.0
+        first = start * (n - 1) if out > 1 else 0.5 * (start + end) * (n - 1)
+        return first + i * step
     raise UnsupportedError(
         f"Resize with coordinates '{mode}'",
-        expected="asymmetric, align_corners or half_pixel",
+        expected="asymmetric, align_corners, half_pixel, pytorch_half_pixel, "
+        "half_pixel_symmetric or tf_crop_and_resize",
         hint="export the model with another coordinate_transformation_mode",
     )
 
@@ -222,9 +233,10 @@ def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: 
     rounding = ROUND[call.node.get_string("nearest_mode", "round_prefer_floor")]
     if call.opset < 11 or call.node.op == "Upsample":
         rounding = np.floor
+    rois = _rois(call, len(x.shape))
     picked = [
-        np.clip(rounding(_positions(mode, n, out, s)), 0, n - 1).astype(np.int64)
-        for n, out, s in zip(x.shape, sizes, scales, strict=True)
+        np.clip(rounding(_positions(mode, n, out, s, roi)), 0, n - 1).astype(np.int64)
+        for n, out, s, roi in zip(x.shape, sizes, scales, rois, strict=True)
     ]
     moved = [i for i, p in enumerate(picked) if not np.array_equal(p, np.arange(x.shape[i]))]
     attrs = _tflite_nearest(x, sizes, picked) if set(moved) <= {2, 3} and moved else None
@@ -242,7 +254,7 @@ def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: 
         return call.transpose(y, (0, 3, 1, 2))
     for axis in moved:
         name = call.result if axis == moved[-1] else f"{call.result}.axis{axis}"
-        x = _taken(call, x, axis, picked[axis], name)
+        x = taken(call, x, axis, picked[axis], name)
     return x
 
 
@@ -260,59 +272,70 @@ def _tflite_nearest(
     return None
 
 
-def _linear(call: Call, x: Value, sizes: list[int], scales: list[float], mode: str) -> Value:
+def _interpolated(
+    call: Call, x: Value, sizes: list[int], scales: list[float], mode: str, kernel: Kernel
+) -> Value:
+    """TFLite's op where it weighs the same pixels, else a product along each dimension."""
     exact = all(s * n == out for s, n, out in zip(scales, x.shape, sizes, strict=True))
     halves = mode == "half_pixel" or (mode == "pytorch_half_pixel" and min(sizes[2:]) > 1)
     fits = halves or mode == "align_corners" or mode == "asymmetric"
-    if len(x.shape) != 4 or tuple(sizes[:2]) != x.shape[:2] or not fits:
-        raise UnsupportedError(
-            f"linear Resize of {x.type} to {sizes} with coordinates '{mode}'",
-            expected="another height and width of (n, c, h, w), "
-            "asymmetric, align_corners or half_pixel",
-            hint="export the model with another coordinate_transformation_mode",
+    is_image = len(x.shape) == 4 and tuple(sizes[:2]) == x.shape[:2]
+    is_plain = kernel.kind == "linear" and not (kernel.antialias and min(scales) < 1)
+    if is_image and fits and exact and is_plain:
+        last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
+        y = call.emit(
+            "resize_bilinear",
+            last,
+            name=f"{call.result}.nhwc",
+            size=(sizes[2], sizes[3]),
+            align_corners=mode == "align_corners",
+            half_pixel_centers=halves,
         )
-    if not exact:
-        raise UnsupportedError(
-            f"linear Resize by {scales[2:]} of {x.type}",
-            expected="scales that give whole sizes",
-            hint="give sizes in place of scales",
-        )
-    last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
-    y = call.emit(
-        "resize_bilinear",
-        last,
-        name=f"{call.result}.nhwc",
-        size=(sizes[2], sizes[3]),
-        align_corners=mode == "align_corners",
-        half_pixel_centers=halves,
-    )
-    return call.transpose(y, (0, 3, 1, 2))
+        return call.transpose(y, (0, 3, 1, 2))
+    rois = _rois(call, len(x.shape))
+    positions = [
+        _positions(mode, n, out, scale, roi)
+        for n, out, scale, roi in zip(x.shape, sizes, scales, rois, strict=True)
+    ]
+    crops = mode == "tf_crop_and_resize"
+    outside = call.node.get_float("extrapolation_value", 0.0) if crops else None
+    return resample(call, x, kernel, positions, scales, outside)
+
+
+def _rois(call: Call, rank: int) -> list[tuple[float, float]]:
+    """The part of each dimension that tf_crop_and_resize looks at."""
+    whole = [(0.0, 1.0)] * rank
+    given = call.optional_array(1, "the region") if call.node.op == "Resize" else None
+    if given is None or given.size == 0:
+        return whole
+    axes = _resized_axes(call, rank)
+    if given.size != 2 * len(axes):
+        raise ModelFormatError(f"a region of {given.size} numbers", expected=f"{2 * len(axes)}")
+    for i, axis in enumerate(axes):
+        whole[axis] = (float(given[i]), float(given[i + len(axes)]))
+    return whole
 
 
 def resize(call: Call) -> Value:
-    """Images of another size: the nearest pixel, or a mean of the four around."""
+    """Images of another size: the nearest pixel, or a mean of those around."""
     x, node = call.value(0), call.node
     old = node.op == "Upsample" or call.opset < 11
     mode = "asymmetric" if old else node.get_string("coordinate_transformation_mode", "half_pixel")
     kind = node.get_string("mode", "nearest")
-    others = {
-        "antialias": node.get_int("antialias", 0) != 0,
-        "exclude_outside": node.get_int("exclude_outside", 0) != 0,
-        "keep_aspect_ratio_policy": node.get_string("keep_aspect_ratio_policy", "stretch")
-        != "stretch",
-        f"mode '{kind}'": kind not in ("nearest", "linear", "bilinear"),
-    }
-    refused = [name for name, found in others.items() if found]
-    if refused:
-        raise UnsupportedError(
-            f"Resize with {', '.join(refused)}",
-            expected="mode nearest or linear, without them",
-            hint="resize the input outside the model, or retrain with another mode",
-        )
     sizes, scales = _targets(call, x)
     if kind == "nearest":
         return _nearest(call, x, sizes, scales, mode)
-    return _linear(call, x, sizes, scales, mode)
+    if kind not in ("linear", "bilinear", "cubic"):
+        raise UnsupportedError(
+            f"Resize in mode '{kind}'", expected="nearest, linear or cubic", hint="use another mode"
+        )
+    kernel = Kernel(
+        kind="cubic" if kind == "cubic" else "linear",
+        a=node.get_float("cubic_coeff_a", -0.75),
+        antialias=node.get_int("antialias", 0) != 0,
+        exclude_outside=node.get_int("exclude_outside", 0) != 0,
+    )
+    return _interpolated(call, x, sizes, scales, mode, kernel)
 
 
 MOVE: dict[str, Importer] = {

@@ -15,6 +15,7 @@ from tinyrt.convert.onnx_dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx_move import MOVE, split
 from tinyrt.convert.onnx_pointwise import POINTWISE
 from tinyrt.convert.onnx_proto import element_type
+from tinyrt.convert.onnx_recurrent import KINDS, recurrent
 from tinyrt.convert.onnx_reduce import REDUCE, layer_normalization
 from tinyrt.convert.onnx_static import (
     flattened,
@@ -312,6 +313,7 @@ IMPORTERS: dict[str, Importer] = {
 """ONNX op type -> its importer; ops on constants alone are in ``onnx_static.STATIC``."""
 
 SEVERAL: dict[str, Callable[[Call], Sequence[Value]]] = {
+    **dict.fromkeys(KINDS, recurrent),
     "LayerNormalization": layer_normalization,
     "Split": split,
 }

@@ -270,6 +270,18 @@ class OnnxNode:
         found = self._attribute(name, onnx.AttributeProto.TENSOR)
         return None if found is None else decode_tensor(found.t, self.folder)
 
+    def get_strings(self, name: str) -> tuple[str, ...] | None:
+        """A list of strings; None where it is absent."""
+        found = self._attribute(name, onnx.AttributeProto.STRINGS)
+        return None if found is None else tuple(s.decode(errors="replace") for s in found.strings)
+
+    def get_graph(self, name: str) -> onnx.GraphProto:
+        """A body, which must be there."""
+        found = self._attribute(name, onnx.AttributeProto.GRAPH)
+        if found is None:
+            raise ModelFormatError(f"attribute '{name}' is missing", expected="a graph")
+        return found.g
+
     def _attribute(self, name: str, kind: int) -> onnx.AttributeProto | None:
         found = self.attributes.get(name)
         if found is not None and found.type != kind:

@@ -121,6 +121,28 @@ def reduced_axes(call: Call, input_since: int) -> tuple[int, ...]:
     return () if is_noop else tuple(range(rank))
 
 
+def split_sizes(call: Call, length: int, count: int) -> tuple[int, ...]:
+    """The sizes of Split's parts of a dimension of that length.
+
+    Raises:
+        UnsupportedError: they do not make up the whole, or one is empty.
+
+    """
+    sizes = call.node.get_ints("split") if call.opset < 13 else None
+    if call.opset >= 13 and call.has(1):
+        sizes = call.ints(1, "the sizes of the parts")
+    if sizes is None:
+        each = math.ceil(length / count)
+        sizes = (*[each] * (count - 1), length - each * (count - 1))
+    if len(sizes) != count or sum(sizes) != length or min(sizes) < 1:
+        raise UnsupportedError(
+            f"parts of {list(sizes)} of a dimension of {length}",
+            expected=f"{count} parts with at least one element, which make up the whole",
+            hint="export the model again with parts that fit",
+        )
+    return sizes
+
+
 def _shape(call: Call) -> Array:
     shape = call.shape(0)
     start, end = call.node.get_int("start", 0), call.node.get_int("end", len(shape))
@@ -324,6 +346,16 @@ STATIC: dict[str, Static] = {
     "Unsqueeze": _reshaping(unsqueezed),
     "Where": _elementwise(np.where, 3),
 }
+
+def _split(call: Call) -> list[Array]:
+    data, count = call.array(0), len(call.node.outputs)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], data.ndim)
+    sizes = split_sizes(call, data.shape[axis], count)
+    return np.split(data, np.cumsum(sizes)[:-1], axis)
+
+
+STATIC_SEVERAL: dict[str, Callable[[Call], Sequence[Array]]] = {"Split": _split}
+"""The same, for ops of several outputs."""
 
 SHAPE_ONLY = frozenset({"Shape", "Size"})
 """Ops that look at their operand's shape alone, so that it need not be known."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
@@ -11,11 +13,13 @@ from tinyrt.convert.onnx_window import (
     channels_first,
     channels_last,
     height_width,
+    kernel_shape,
     pair,
     pool,
     pool_window,
     spatial_rank,
 )
+from tinyrt.convert.onnx_taps import lines, mean_by_taps
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.window import Pair
@@ -109,13 +113,8 @@ def _kept(
     if given is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
         same = (size[0] * stride[0], size[1] * stride[1])
         wanted = height_width(given[-rank:], 1) if given is not None else same
-        total = [w + m - o for w, m, o in zip(whole, more, wanted, strict=True)]
-        if min(total) < 0:
-            raise UnsupportedError(
-                f"an output of {list(wanted)} from {list(whole)}",
-                expected="an output_shape that the layer reaches",
-                hint="correct the layer's output_shape",
-            )
+        # An output larger than what the layer reaches is filled up at the end.
+        total = [max(w + m - o, 0) for w, m, o in zip(whole, more, wanted, strict=True)]
         upper = mode == "SAME_UPPER" or mode == "NOTSET"
         first = [t // 2 if upper else t - t // 2 for t in total]
         return (first[0], first[1]), wanted
@@ -132,15 +131,20 @@ def _kept(
 def lp_pool(call: Call) -> Value:
     """``(sum |x|**p) ** (1/p)`` under a window."""
     x, p, r = call.value(0), call.node.get_int("p", 2), call.result
-    sliding = pool_window(call, x)
+    kernel = kernel_shape(call, x)
     if p == 2:
         powered = call.emit("mul", x, x, name=f"{r}.square")
     else:
         powered = call.emit("abs", x, name=f"{r}.abs")
         exponent = scalar(call, "p", p)
         powered = powered if p == 1 else call.emit("pow", powered, exponent, name=f"{r}.power")
-    means = pool(call, "average_pool2d", powered, sliding, pad_with_zeros=True)
-    count = scalar(call, "count", float(np.prod(sliding.kernel)))
+    means = pool(
+        call, "average_pool2d", powered, pool_window(call, powered), pad_with_zeros=True
+    )
+    if means is None:
+        windows = [replace(w, after=w.size + w.kernel * w.dilation) for w in lines(call, x, kernel)]
+        means = mean_by_taps(call, powered, windows, with_pads=True)
+    count = scalar(call, "count", float(np.prod(kernel)))
     total = call.emit("mul", means, count, name="" if p == 1 else f"{r}.total")
     if p == 1:
         return total

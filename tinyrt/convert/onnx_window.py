@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_taps import lines, max_by_taps, mean_by_taps
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Node, Value
 from tinyrt.ops.window import Pair, Window
@@ -223,31 +224,27 @@ def _check_weights(call: Call, x: Value, w: np.ndarray, groups: int) -> None:
         )
 
 
-def _kernel(call: Call, x: Value) -> tuple[int, ...]:
+def kernel_shape(call: Call, x: Value) -> tuple[int, ...]:
+    """The sizes of a pooling's window."""
     kernel = call.node.get_ints("kernel_shape", len(x.shape) - 2)
     if kernel is None:
         raise ModelFormatError("attribute 'kernel_shape' is missing")
     return kernel
 
 
-def pool_window(call: Call, x: Value) -> Sliding:
-    """The window of a pooling without dilation."""
-    spatial_rank(call, x)
-    kernel = call.node.get_ints("kernel_shape", len(x.shape) - 2)
-    if kernel is None:
-        raise ModelFormatError("attribute 'kernel_shape' is missing")
-    sliding = _sliding(call, x, kernel)
-    if max(sliding.dilation) > 1:
-        raise UnsupportedError(
-            f"{call.node.op} with dilations {list(sliding.dilation)}",
-            expected="dilations of 1",
-            hint="retrain with another pooling",
-        )
-    return sliding
+def pool_window(call: Call, x: Value) -> Sliding | None:
+    """The window of a pooling; None where it has dilation, or dimensions that pool2d lacks."""
+    rank = len(x.shape) - 2
+    if rank not in (1, 2):
+        return None
+    sliding = _sliding(call, x, kernel_shape(call, x))
+    return sliding if max(sliding.dilation) == 1 else None
 
 
-def pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: bool) -> Value:
-    """A pooling, as padding VALID or SAME if either gives ONNX's outputs.
+def pool(
+    call: Call, op: str, x: Value, sliding: Sliding | None, *, pad_with_zeros: bool
+) -> Value | None:
+    """A pooling, as padding VALID or SAME if either gives ONNX's outputs, else None.
 
     Args:
         call: the node.
@@ -257,24 +254,21 @@ def pool(call: Call, op: str, x: Value, sliding: Sliding, *, pad_with_zeros: boo
         pad_with_zeros: whether a border of zeros gives ONNX's outputs too.
 
     """
-    y = channels_last(call, x)
+    if sliding is None:
+        return None
     kernel, stride = sliding.kernel, sliding.stride
-    if not sliding.is_padded or pad_with_zeros:
+    plain = not sliding.is_padded or pad_with_zeros
+    if not plain and not sliding.equals_same() and not sliding.is_centred():
+        return None
+    y = channels_last(call, x)
+    if plain:
         padded = _padded(call, y, sliding)
         y = call.emit(op, padded, kernel=kernel, stride=stride, padding="VALID")
     elif sliding.equals_same():
         y = call.emit(op, y, kernel=kernel, stride=stride, padding="SAME")
-    elif sliding.is_centred():
+    else:
         every = call.emit(op, y, kernel=kernel, padding="SAME", name=f"{call.result}.every")
         y = call.emit("max_pool2d", every, kernel=(1, 1), stride=stride)
-    else:
-        raise UnsupportedError(
-            f"{call.node.op} with kernel {list(kernel)}, stride {list(stride)}, "
-            f"pads {[*sliding.before, *sliding.after]}",
-            tensor=x.describe(),
-            expected="no padding, or as much on each side as keeps the window centred",
-            hint="retrain with such a padding, or pool after a ReLU (max pooling)",
-        )
     return channels_first(call, y, len(x.shape))
 
 
@@ -295,8 +289,10 @@ def max_pool(call: Call) -> Value:
     """Greatest element under a window; padding never wins."""
     x = call.value(0)
     sliding = pool_window(call, x)
-    zeros = sliding.is_padded and not sliding.equals_same() and _is_nonnegative(call, x)
-    return pool(call, "max_pool2d", x, sliding, pad_with_zeros=zeros)
+    padded = sliding is not None and sliding.is_padded and not sliding.equals_same()
+    zeros = padded and _is_nonnegative(call, x)
+    y = pool(call, "max_pool2d", x, sliding, pad_with_zeros=zeros)
+    return y if y is not None else max_by_taps(call, x, lines(call, x, kernel_shape(call, x)))
 
 
 def average_pool(call: Call) -> Value:
@@ -304,13 +300,13 @@ def average_pool(call: Call) -> Value:
     x = call.value(0)
     sliding = pool_window(call, x)
     counts_pads = call.node.get_int("count_include_pad", 0) != 0
-    if counts_pads and sliding.is_padded and call.node.get_int("ceil_mode", 0):
-        raise UnsupportedError(
-            "AveragePool that counts its padding and has ceil_mode 1",
-            expected="ceil_mode 0, or count_include_pad 0",
-            hint="retrain with ceil_mode 0",
-        )
-    return pool(call, "average_pool2d", x, sliding, pad_with_zeros=counts_pads)
+    # What ceil_mode adds to the padding never counts.
+    if counts_pads and call.node.get_int("ceil_mode", 0):
+        sliding = None
+    y = pool(call, "average_pool2d", x, sliding, pad_with_zeros=counts_pads)
+    if y is not None:
+        return y
+    return mean_by_taps(call, x, lines(call, x, kernel_shape(call, x)), with_pads=counts_pads)
 
 
 def global_average_pool(call: Call) -> Value:
@@ -322,6 +318,8 @@ def global_average_pool(call: Call) -> Value:
 def global_max_pool(call: Call) -> Value:
     """Greatest element over all spatial dimensions, which stay with size 1."""
     x = call.value(0)
-    spatial_rank(call, x)
+    if len(x.shape) not in (3, 4):
+        axes = tuple(range(2, len(x.shape)))
+        return call.emit("reduce_max", x, axes=axes, keep_dims=True) if axes else x
     y = call.emit("max_pool2d", channels_last(call, x), kernel=height_width(x.shape[2:], 1))
     return channels_first(call, y, len(x.shape))
