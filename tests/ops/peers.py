@@ -34,7 +34,7 @@ NOT_IN_TFLM = {
 """Ops, or their int8 form, that only LiteRT has."""
 
 
-NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"gather", "reduce_max"}
+NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"gather", "mirror_pad", "reduce_max"}
 """Ops whose int16 form only LiteRT has."""
 
 

@@ -19,6 +19,7 @@ from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
@@ -27,6 +28,7 @@ from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
@@ -103,7 +105,8 @@ REFUSED = [
     ("cast", CastAttrs(DType.INT8), [f32(3)], "a cast of"),
     ("depth_to_space", BlockAttrs(2), [f32(1, 2, 2, 6)], "blocks of 2"),
     ("space_to_depth", BlockAttrs(0), [f32(1, 2, 2, 6)], "blocks of 0"),
-    ("div", DivAttrs(), [s8(2), s8(2)], "inputs are s8"),
+    ("cumsum", CumsumAttrs(2), [f32(2, 3)], "axis 2"),
+    ("div", DivAttrs(), [s8(2), f32(2)], "inputs are s8"),
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
@@ -112,7 +115,7 @@ REFUSED = [
     ("reduce_max", ReduceAttrs((1,)), [f32(2)], "axis 1"),
     ("reduce_min", ReduceAttrs((1,)), [f32(2)], "axis 1"),
     ("reduce_prod", ReduceAttrs((0,)), [s8(2)], "s8"),
-    ("sum", ReduceAttrs((0,)), [s8(2)], "s8"),
+    ("sum", ReduceAttrs((1,)), [s8(2)], "axis 1"),
     ("resize_bilinear", ResizeAttrs((2, 0)), [IMAGE], "size"),
     ("resize_nearest_neighbor", ResizeAttrs((2, 2), True, True), [IMAGE], "corners"),
     ("select_v2", NoAttrs(), [f32(2), f32(2), f32(2)], "condition"),
@@ -126,6 +129,8 @@ REFUSED = [
     ("gelu", GeluAttrs(), [None], "missing"),
     *((op, NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32") for op in UNARY),
     ("mean", MeanAttrs((4,)), [IMAGE], "axis 4"),
+    ("mirror_pad", MirrorPadAttrs(((0, 2),)), [f32(2)], "paddings"),
+    ("mirror_pad", MirrorPadAttrs(((0, 1),), "WRAP"), [f32(2)], "mode"),
     ("minimum", NoAttrs(), [f32(0), f32(1)], "the first input is"),
     ("mul", MulAttrs("SIGN_BIT"), [f32(2), f32(2)], "fused activation"),
     ("pad", PadAttrs(((0, 1),)), [f32(2, 2)], "paddings"),
@@ -171,6 +176,7 @@ FIELDS = {
     "dropped": lists,
     "half_pixel_centers": st.booleans(),
     "indices": lists,
+    "mode": st.sampled_from(["REFLECT", "SYMMETRIC", ""]),
     "multiples": lists,
     "shape": lists,
     "size": pairs | lists,
@@ -182,6 +188,8 @@ FIELDS = {
     "beta": st.floats(),
     "dilation": pairs,
     "dtype": st.sampled_from(DType),
+    "exclusive": st.booleans(),
+    "reverse": st.booleans(),
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),
     "keep_num_dims": st.booleans(),

@@ -61,9 +61,7 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
     state, sequences = list(operands[:kept]), operands[kept:]
     axes = node.get_ints("scan_input_axes", count) or (0,) * count
     backwards = node.get_ints("scan_input_directions", count) or (0,) * count
-    axes = tuple(
-        normal_axes([a], len(s.shape))[0] for a, s in zip(axes, sequences, strict=True)
-    )
+    axes = tuple(normal_axes([a], len(s.shape))[0] for a, s in zip(axes, sequences, strict=True))
     lengths = {s.shape[a] for a, s in zip(axes, sequences, strict=True)}
     if len(lengths) != 1 or max(lengths) > MOST_ITERATIONS:
         raise UnsupportedError(

@@ -305,7 +305,8 @@ def _interpolated(
 def _rois(call: Call, rank: int) -> list[tuple[float, float]]:
     """The part of each dimension that tf_crop_and_resize looks at."""
     whole = [(0.0, 1.0)] * rank
-    given = call.optional_array(1, "the region") if call.node.op == "Resize" else None
+    has_roi = call.node.op == "Resize" and call.opset >= 11
+    given = call.optional_array(1, "the region") if has_roi else None
     if given is None or given.size == 0:
         return whole
     axes = _resized_axes(call, rank)

@@ -288,8 +288,9 @@ def _in_scope(
         builder.tensors, builder.defined = outer, defined
     results = [operand for operand in found if operand is not None]
     if len(results) != len(outputs):
+        absent = (name for name, operand in zip(outputs, found, strict=True) if operand is None)
         raise ModelFormatError(
-            f"a body computes no {', '.join(n for n, f in zip(outputs, found, strict=True) if f is None)}",
+            f"a body computes no {', '.join(absent)}",
             hint="the file is damaged: export the model again",
         )
     return results

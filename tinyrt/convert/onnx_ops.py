@@ -12,7 +12,8 @@ import numpy as np
 
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_dense import batch_normalization, gemm, matmul
-from tinyrt.convert.onnx_move import MOVE, split
+from tinyrt.convert.onnx_einsum import einsum
+from tinyrt.convert.onnx_move import MOVE, split, taken
 from tinyrt.convert.onnx_pointwise import POINTWISE
 from tinyrt.convert.onnx_proto import element_type
 from tinyrt.convert.onnx_recurrent import KINDS, recurrent
@@ -26,7 +27,7 @@ from tinyrt.convert.onnx_static import (
     squeezed,
     unsqueezed,
 )
-from tinyrt.convert.onnx_upsample import conv_transpose, lp_pool
+from tinyrt.convert.onnx_upsample import conv_transpose, global_lp_pool, lp_pool
 from tinyrt.convert.onnx_window import (
     average_pool,
     conv,
@@ -177,6 +178,13 @@ def cast(call: Call) -> Value:
     return x if CASTS[to] is x.dtype else call.emit("cast", x, dtype=CASTS[to])
 
 
+def cast_like(call: Call) -> Value:
+    """The element type of another tensor."""
+    x, like = call.value(0), call.operand(1)
+    kind = like.dtype if isinstance(like, Value) else DType.of(like.dtype)
+    return x if kind is x.dtype else call.emit("cast", x, dtype=kind)
+
+
 def reshape(call: Call) -> Value:
     """Another shape."""
     return call.reshape(call.value(0), reshaped(call))
@@ -219,13 +227,11 @@ def reduce_mean(call: Call) -> Value:
 
 
 def pad(call: Call) -> Value:
-    """A constant border; widths are an attribute before opset 11, then an input."""
+    """A border; widths are an attribute before opset 11, then an input."""
     mode = call.node.get_string("mode", "constant")
-    if mode != "constant":
+    if mode not in ("constant", "reflect", "edge", "wrap"):
         raise UnsupportedError(
-            f"Pad in mode '{mode}'",
-            expected="mode 'constant'",
-            hint="retrain with zero padding, or pad the input outside the model",
+            f"Pad in mode '{mode}'", expected="constant, reflect, edge or wrap", hint="use one"
         )
     x = call.value(0)
     rank = len(x.shape)
@@ -248,7 +254,22 @@ def pad(call: Call) -> Value:
     paddings = [(0, 0)] * rank
     for i, axis in enumerate(normal_axes(axes, rank)):
         paddings[axis] = (widths[i], widths[i + len(axes)])
-    return call.emit("pad", x, paddings=tuple(paddings), value=value)
+    if mode == "constant":
+        return call.emit("pad", x, paddings=tuple(paddings), value=value)
+    return _repeating_pad(call, x, paddings, mode)
+
+
+def _repeating_pad(call: Call, x: Value, paddings: list[tuple[int, int]], mode: str) -> Value:
+    """A border of the input's own elements: TFLite's op where it has one, else gathered."""
+    mirrors = all(max(pair) < d for pair, d in zip(paddings, x.shape, strict=True))
+    if mode == "reflect" and mirrors:
+        return call.emit("mirror_pad", x, paddings=tuple(paddings))
+    moved = [axis for axis, pair in enumerate(paddings) if pair != (0, 0)]
+    for axis in moved:
+        places = np.pad(np.arange(x.shape[axis]), paddings[axis], mode=mode)  # type: ignore[call-overload]
+        name = "" if axis == moved[-1] else f"{call.result}.axis{axis}"
+        x = taken(call, x, axis, places, name or call.result)
+    return x
 
 
 def _softmax(op: str) -> Importer:
@@ -281,15 +302,18 @@ IMPORTERS: dict[str, Importer] = {
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": cast,
+    "CastLike": cast_like,
     "Clip": clip,
     "Concat": concat,
     "Conv": conv,
     "ConvTranspose": conv_transpose,
     "Div": div,
     "Dropout": dropout,
+    "Einsum": einsum,
     "Flatten": flatten,
     "Gemm": gemm,
     "GlobalAveragePool": global_average_pool,
+    "GlobalLpPool": global_lp_pool,
     "GlobalMaxPool": global_max_pool,
     "Identity": identity,
     "LpPool": lp_pool,

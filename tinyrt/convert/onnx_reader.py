@@ -25,6 +25,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 """Operator sets whose differences the importers know."""
 
+
 def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """Read an ONNX file as a float graph, with the transposes that channels-last ops need.
 

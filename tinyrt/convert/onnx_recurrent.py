@@ -35,6 +35,7 @@ class Emitter:
     prefix: str
 
     def __call__(self, op: str, name: str, *inputs: Value, **attrs: object) -> Value:
+        """Emit one op."""
         return self.call.emit(op, *inputs, name=f"{self.prefix}.{name}", **attrs)
 
     def at(self, step: int) -> Emitter:
@@ -73,6 +74,7 @@ class Activation:
     beta: float | None
 
     def __call__(self, emit: Emitter, name: str, x: Value) -> Value:
+        """Emit the function of ``x``."""
         if self.name in ONE_OP:
             return emit(ONE_OP[self.name], name, x)
         if self.name == "LeakyRelu":
@@ -161,9 +163,7 @@ class LstmCell:
         if c is not None:
             new = emit("add", "c", emit("mul", "kept", f, c), new)
         if self.peepholes is not None:
-            o = self.f(
-                emit, "output", _peeped(emit, "output", total, n, n, new, self.peepholes[1])
-            )
+            o = self.f(emit, "output", _peeped(emit, "output", total, n, n, new, self.peepholes[1]))
         return emit("mul", "h", o, self.h(emit, "c_activated", new)), new
 
 
@@ -363,7 +363,10 @@ def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) 
     w, r = call.array(1, "the input weights"), call.array(2, "the recurrent weights")
     hidden = r.shape[-1]
     rows = kind.gates * hidden
-    shapes = {"W": (w.shape, (directions, rows, inputs)), "R": (r.shape, (directions, rows, hidden))}
+    shapes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+        "W": (w.shape, (directions, rows, inputs)),
+        "R": (r.shape, (directions, rows, hidden)),
+    }
     bias = np.zeros((directions, 2 * rows), np.float32)
     if call.has(3):
         bias = call.array(3, "the bias")

@@ -218,10 +218,46 @@ def lrn(call: Call) -> Value:
     return call.transpose(y, (0, rank - 1, *range(1, rank - 1)))
 
 
+def xor(call: Call) -> Value:
+    """Either, and not both."""
+    a, b, r = _operand(call, 0), _operand(call, 1), call.result
+    either = call.emit("logical_or", a, b, name=f"{r}.either")
+    both = call.emit("logical_and", a, b, name=f"{r}.both")
+    return call.emit("logical_and", either, call.emit("logical_not", both, name=f"{r}.not_both"))
+
+
+def cumsum(call: Call) -> Value:
+    """Running sums along a known axis."""
+    x, axis = call.value(0), call.array(1, "the axis").reshape(-1)
+    if axis.size != 1:
+        raise ModelFormatError(f"{axis.size} axes", expected="one")
+    (place,) = normal_axes([int(axis[0])], len(x.shape))
+    return call.emit(
+        "cumsum",
+        x,
+        axis=place,
+        exclusive=call.node.get_int("exclusive", 0) != 0,
+        reverse=call.node.get_int("reverse", 0) != 0,
+    )
+
+
+def trilu(call: Call) -> Value:
+    """One triangle of each matrix, zeros in place of the other."""
+    x = call.value(0)
+    if len(x.shape) < 2:
+        raise ModelFormatError(f"the input is {x.type}", expected="matrices")
+    diagonal = int(call.array(1, "the diagonal").reshape(-1)[0]) if call.has(1) else 0
+    ones = np.ones(x.shape[-2:], np.float32)
+    upper = call.node.get_int("upper", 1) != 0
+    mask = np.triu(ones, diagonal) if upper else np.tril(ones, diagonal)
+    return call.emit("mul", x, call.constant(f"{call.result}.mask", mask))
+
+
 REDUCE: dict[str, Importer] = {
     "And": _logic("logical_and"),
     "ArgMax": _arg("arg_max"),
     "ArgMin": _arg("arg_min"),
+    "CumSum": cumsum,
     "Equal": _logic("equal"),
     "Greater": _logic("greater"),
     "GreaterOrEqual": _logic("greater_equal"),
@@ -244,6 +280,8 @@ REDUCE: dict[str, Importer] = {
     "ReduceProd": _reduction("reduce_prod"),
     "ReduceSum": _reduction("sum", since=13),
     "ReduceSumSquare": _reduction("sum", before="mul"),
+    "Trilu": trilu,
     "Where": _logic("select_v2", 3),
+    "Xor": xor,
 }
 """ONNX op type -> its importer."""

@@ -44,10 +44,10 @@ class Kernel:
         """The weight at a distance."""
         d, a = np.abs(distance), self.a
         if self.kind == "linear":
-            return np.maximum(1 - d, 0)
+            return np.asarray(np.maximum(1 - d, 0))
         near = ((a + 2) * d - (a + 3)) * d * d + 1
         far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-        return np.where(d <= 1, near, np.where(d < 2, far, 0))
+        return np.asarray(np.where(d <= 1, near, np.where(d < 2, far, 0)))
 
     def matrix(self, n: int, positions: Floats, scale: float) -> Floats:
         """(outputs, n): what each of n inputs counts for the outputs at these positions."""

@@ -252,6 +252,22 @@ def _divide(a: Array, b: Array) -> Array:
     return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)
 
 
+def _trilu(call: Call) -> Array:
+    diagonal = int(call.array(1).reshape(-1)[0]) if call.has(1) else 0
+    cut = np.triu if call.node.get_int("upper", 1) else np.tril
+    return np.asarray(cut(call.array(0), diagonal))
+
+
+def _cumsum(call: Call) -> Array:
+    data = call.array(0)
+    (axis,) = normal_axes([int(call.array(1).reshape(-1)[0])], data.ndim)
+    reverse = call.node.get_int("reverse", 0) != 0
+    data = np.flip(data, axis) if reverse else data
+    sums = np.cumsum(data, axis, dtype=data.dtype)
+    sums = sums - data if call.node.get_int("exclusive", 0) else sums
+    return np.flip(sums, axis) if reverse else sums
+
+
 def _modulo(call: Call) -> Array:
     use_c_sign = call.node.get_int("fmod", 0) != 0
     return np.asarray((np.fmod if use_c_sign else np.mod)(call.array(0), call.array(1)))
@@ -299,10 +315,12 @@ STATIC: dict[str, Static] = {
     "Add": _elementwise(np.add, 2),
     "And": _elementwise(np.logical_and, 2),
     "Cast": _cast,
+    "CastLike": lambda call: call.array(0).astype(call.array(1).dtype),
     "Ceil": _elementwise(np.ceil, 1),
     "Concat": _concat,
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
+    "CumSum": _cumsum,
     "Div": _elementwise(_divide, 2),
     "Equal": _elementwise(np.equal, 2),
     "Exp": _elementwise(np.exp, 1),
@@ -344,8 +362,11 @@ STATIC: dict[str, Static] = {
     "Tile": _tile,
     "Transpose": lambda call: call.array(0).transpose(permutation(call)),
     "Unsqueeze": _reshaping(unsqueezed),
+    "Trilu": _trilu,
     "Where": _elementwise(np.where, 3),
+    "Xor": _elementwise(np.logical_xor, 2),
 }
+
 
 def _split(call: Call) -> list[Array]:
     data, count = call.array(0), len(call.node.outputs)

@@ -50,7 +50,7 @@ class Line:
         """How many taps count for each output; what ``ceil_mode`` adds never does."""
         low, high = (-self.before, self.size + self.after) if with_pads else (0, self.size)
         p = self.positions
-        return np.sum((p >= low) & (p < high), axis=0)
+        return np.asarray(np.sum((p >= low) & (p < high), axis=0), np.int64)
 
 
 def lines(call: Call, x: Value, kernel: tuple[int, ...]) -> list[Line]:
@@ -105,7 +105,9 @@ def max_by_taps(call: Call, x: Value, windows: list[Line]) -> Value:
         for tap, places in enumerate(index):
             name = f"{call.result}.axis{axis}.tap{tap}"
             part = taken(call, x, axis, places, name)
-            result = part if result is None else call.emit("maximum", result, part, name=f"{name}.max")
+            result = (
+                part if result is None else call.emit("maximum", result, part, name=f"{name}.max")
+            )
         assert result is not None, "a window has taps"
         x = result
     return x

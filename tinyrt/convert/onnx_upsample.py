@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_pointwise import scalar
 from tinyrt.convert.onnx_proto import Array
+from tinyrt.convert.onnx_taps import lines, mean_by_taps
 from tinyrt.convert.onnx_window import (
     channels_first,
     channels_last,
@@ -19,7 +20,6 @@ from tinyrt.convert.onnx_window import (
     pool_window,
     spatial_rank,
 )
-from tinyrt.convert.onnx_taps import lines, mean_by_taps
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.window import Pair
@@ -138,9 +138,7 @@ def lp_pool(call: Call) -> Value:
         powered = call.emit("abs", x, name=f"{r}.abs")
         exponent = scalar(call, "p", p)
         powered = powered if p == 1 else call.emit("pow", powered, exponent, name=f"{r}.power")
-    means = pool(
-        call, "average_pool2d", powered, pool_window(call, powered), pad_with_zeros=True
-    )
+    means = pool(call, "average_pool2d", powered, pool_window(call, powered), pad_with_zeros=True)
     if means is None:
         windows = [replace(w, after=w.size + w.kernel * w.dilation) for w in lines(call, x, kernel)]
         means = mean_by_taps(call, powered, windows, with_pads=True)
@@ -148,4 +146,16 @@ def lp_pool(call: Call) -> Value:
     total = call.emit("mul", means, count, name="" if p == 1 else f"{r}.total")
     if p == 1:
         return total
+    return call.emit("sqrt", total) if p == 2 else call.emit("pow", total, scalar(call, "q", 1 / p))
+
+
+def global_lp_pool(call: Call) -> Value:
+    """``(sum |x|**p) ** (1/p)`` over all spatial dimensions, which stay with size 1."""
+    x, p, r = call.value(0), call.node.get_int("p", 2), call.result
+    powered = call.emit("mul", x, x, name=f"{r}.square") if p == 2 else None
+    if powered is None:
+        powered = call.emit("abs", x, name=f"{r}.abs")
+        powered = call.emit("pow", powered, scalar(call, "p", p), name=f"{r}.power")
+    axes = tuple(range(2, len(x.shape)))
+    total = call.emit("sum", powered, name=f"{r}.total", axes=axes, keep_dims=True)
     return call.emit("sqrt", total) if p == 2 else call.emit("pow", total, scalar(call, "q", 1 / p))

@@ -19,10 +19,14 @@ from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
+
+MIRROR_MODES = ("REFLECT", "SYMMETRIC")
+"""By their numbers in the schema."""
 
 
 def _first(inputs: Operands, rank_of: tuple[int, ...] = ()) -> Value:
@@ -140,6 +144,23 @@ def _decode_tile(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(TileAttrs(constant_ints(inputs, 1, "multiples")), 1)
 
 
+def _encode_mirror_pad(node: BoundNode) -> Encoded:
+    a = node.attrs
+    return Encoded({"Mode": MIRROR_MODES.index(a.mode)}, (("paddings", i32(a.paddings)),))
+
+
+def _decode_mirror_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    flat, x = constant_ints(inputs, 1, "paddings"), _first(inputs)
+    if len(flat) != 2 * len(x.shape) or options.Mode() not in (0, 1):
+        raise ModelFormatError(
+            f"{len(flat)} paddings in mode {options.Mode()}",
+            expected=f"two for each of {len(x.shape)} dimensions, mode 0 or 1",
+        )
+    pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
+    return Decoded(MirrorPadAttrs(pairs, MIRROR_MODES[options.Mode()]), 1)
+
+
 def _encode_block(node: BoundNode) -> Encoded:
     return Encoded({"BlockSize": node.attrs.block})
 
@@ -221,6 +242,14 @@ MOVES: tuple[Codec, ...] = (
         _encode_broadcast_to,
         _decode_broadcast_to,
         lambda node: 2,
+    ),
+    Codec(
+        "mirror_pad",
+        "MIRROR_PAD",
+        "MirrorPadOptions",
+        _encode_mirror_pad,
+        _decode_mirror_pad,
+        since_s8(2),
     ),
     Codec("tile", "TILE", None, _encode_tile, _decode_tile, since_s8(2)),
     _block_codec("depth_to_space", "DepthToSpaceOptions", since_s8(2)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.tflite_codec import (
     Codec,
@@ -22,6 +24,7 @@ from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 
@@ -72,6 +75,20 @@ def _decode_matmul(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(BatchMatmulAttrs(bool(options.AdjX()), bool(options.AdjY())), len(inputs))
 
 
+def _encode_cumsum(node: BoundNode) -> Encoded:
+    a = node.attrs
+    fields = {"Exclusive": a.exclusive, "Reverse": a.reverse}
+    return Encoded(fields, (("axis", np.asarray(a.axis, np.int32)),))
+
+
+def _decode_cumsum(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    axis = constant_ints(inputs, 1, "axis")
+    if len(axis) != 1:
+        raise ModelFormatError(f"axes {list(axis)}", expected="one axis")
+    return Decoded(CumsumAttrs(axis[0], bool(options.Exclusive()), bool(options.Reverse())), 1)
+
+
 def _first(node: BoundNode) -> int:
     del node
     return 1
@@ -86,16 +103,17 @@ REDUCTIONS: tuple[Codec, ...] = (
         Codec(op, op.upper(), table, _encode_arg, _decode_arg, _first)
         for op, table in (("arg_max", "ArgMaxOptions"), ("arg_min", "ArgMinOptions"))
     ),
+    Codec("cumsum", "CUMSUM", "CumsumOptions", _encode_cumsum, _decode_cumsum, _first),
     # Old files have no options here: the tensors themselves tell the types.
     Codec("cast", "CAST", None, encode_plain, _decode_cast, _first),
-    Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, _first),
+    Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, since_s8(2)),
     Codec(
         "batch_matmul",
         "BATCH_MATMUL",
         "BatchMatMulOptions",
         _encode_matmul,
         _decode_matmul,
-        _first,
+        since_s8(2),
     ),
     plain("prelu", "PRELU", _first),
     plain("pow", "POW", _first),

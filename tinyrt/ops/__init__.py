@@ -26,6 +26,7 @@ from tinyrt.ops.comparison import (
 )
 from tinyrt.ops.concatenation import CONCATENATION
 from tinyrt.ops.conv2d import CONV2D
+from tinyrt.ops.cumsum import CUMSUM
 from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
 from tinyrt.ops.div import DIV
@@ -41,6 +42,7 @@ from tinyrt.ops.logistic import LOGISTIC
 from tinyrt.ops.max_pool2d import MAX_POOL2D
 from tinyrt.ops.mean import MEAN
 from tinyrt.ops.minimum_maximum import MAXIMUM, MINIMUM
+from tinyrt.ops.mirror_pad import MIRROR_PAD
 from tinyrt.ops.mul import MUL
 from tinyrt.ops.pad import PAD
 from tinyrt.ops.pow import POW
@@ -79,6 +81,7 @@ OPS: dict[str, OpSpec] = {
         CONCATENATION,
         CONV2D,
         COS,
+        CUMSUM,
         DEPTHWISE_CONV2D,
         DEPTH_TO_SPACE,
         DEQUANTIZE,
@@ -106,6 +109,7 @@ OPS: dict[str, OpSpec] = {
         MAX_POOL2D,
         MEAN,
         MINIMUM,
+        MIRROR_PAD,
         MUL,
         NEG,
         NOT_EQUAL,

@@ -1,4 +1,4 @@
-"""batch_matmul: products of matrices that are both computed, in float."""
+"""batch_matmul: products of matrices that are both computed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.shapes import broadcast, operand, sum_to
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +26,34 @@ class BatchMatmulAttrs:
     adj_y: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BatchMatmulS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        attrs: the op's attributes.
+        a_zp: the first operand's zero point.
+        b_zp: the second operand's zero point.
+        mult: mantissa of ``a_scale * b_scale / y_scale``.
+        shift: its exponent.
+        y_zp: the output's zero point.
+
+    """
+
+    attrs: BatchMatmulAttrs
+    a_zp: int
+    b_zp: int
+    mult: int
+    shift: int
+    y_zp: int
+
+
 def infer(attrs: BatchMatmulAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """(..., m, k) and (..., k, n) -> (..., m, n); leading dimensions broadcast."""
     a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
-    if min(len(a.shape), len(b.shape)) < 2 or {a.dtype, b.dtype} != {DType.FLOAT32}:
-        raise ShapeError(f"inputs are {a} and {b}", expected="float32, two dimensions or more")
+    check_computable(a, "batch_matmul")
+    if min(len(a.shape), len(b.shape)) < 2 or a.dtype is not b.dtype:
+        raise ShapeError(f"inputs are {a} and {b}", expected="one dtype, two dimensions or more")
     m, k = a.shape[-2:][::-1] if attrs.adj_x else a.shape[-2:]
     rows, n = b.shape[-2:][::-1] if attrs.adj_y else b.shape[-2:]
     if k != rows:
@@ -74,13 +101,72 @@ def macs(node: BoundNode) -> int:
     return node.output.size * k
 
 
+def prepare_s8(node: BoundNode) -> BatchMatmulS8:
+    """The multiplier of one node; the product of scales is a float32, as TFLite has it."""
+    a, b, y = node.input(0), node.input(1), node.output
+    require_s8(a, b, y)
+    (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
+    mult, shift = multiplier(float(a_scale * b_scale) / float(y_scale))
+    return BatchMatmulS8(node.attrs, a_zp, b_zp, mult, shift, y_zp)
+
+
+def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant((a - a_zp) @ (b - b_zp)) + y_zp)``.
+
+    The product runs in float64, which holds every int32 accumulator exactly.
+    """
+    centred = a.astype(np.float64) - p.a_zp, b.astype(np.float64) - p.b_zp
+    acc = ref_f32(p.attrs, *centred).astype(np.int64)
+    scaled = multiply_by_quantized_multiplier(acc, p.mult, p.shift)
+    return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
+
+
+def emit_c(node: BoundNode, p: BatchMatmulS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_batch_matmul_s8``: strides of all three, batches and matrices."""
+    a, b, y = node.input(0), node.input(1), node.output
+    batch = y.shape[:-2]
+    rows, columns = y.shape[-2:]
+    inner = a.shape[-2 if p.attrs.adj_x else -1]
+    dims, (a_batch, b_batch) = merge_axes(batch, _steps(a.shape, batch), _steps(b.shape, batch))
+    fields = {
+        "rank": len(dims),
+        "batch": dims,
+        "a_batch": a_batch,
+        "b_batch": b_batch,
+        "rows": rows,
+        "inner": inner,
+        "columns": columns,
+        "a_row": 1 if p.attrs.adj_x else inner,
+        "a_inner": rows if p.attrs.adj_x else 1,
+        "b_inner": 1 if p.attrs.adj_y else columns,
+        "b_column": inner if p.attrs.adj_y else 1,
+        "a_zp": p.a_zp,
+        "b_zp": p.b_zp,
+        "y_mult": p.mult,
+        "y_shift": p.shift,
+        "y_zp": p.y_zp,
+    }
+    params = c.params("tinyrt_batch_matmul_s8_params", fields)
+    c.call("tinyrt_batch_matmul_s8", params, *(c.pointer(v) for v in (a, b, y)))
+
+
+def _steps(shape: Shape, batch: Shape) -> tuple[int, ...]:
+    """By how much a step along each batch dimension moves in an operand; 0 where it repeats."""
+    lead = (1,) * (len(batch) - len(shape) + 2) + shape[:-2]
+    steps = strides_of((*lead, *shape[-2:]))[:-2]
+    return tuple(0 if d == 1 else s for d, s in zip(lead, steps, strict=True))
+
+
 BATCH_MATMUL = OpSpec(
     name="batch_matmul",
     attrs=BatchMatmulAttrs,
     arity=(2, 2),
     infer=infer,
-    quant=Quant.FLOAT_ONLY,
+    quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
     macs=macs,
+    emit_c=emit_c,
 )

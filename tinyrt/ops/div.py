@@ -1,4 +1,4 @@
-"""div: element-wise quotient, broadcasting, with fused activation, in float."""
+"""div: element-wise quotient, broadcasting, with fused activation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tinyrt.ir import TensorType
-from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT8_MIN,
+    reciprocal,
+    rounding_divide_by_pot,
+    rounding_doubling_high_mul,
+)
+from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.activation import act_range, activate, activation_grad
+from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.shapes import infer_float_binary, sum_to
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.sweep import elementwise
+
+DIVISOR_BITS = 31
+"""Integer bits of the divisor as a fixed-point number: it is a whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +35,33 @@ class DivAttrs:
     activation: str = "NONE"
 
 
+@dataclass(frozen=True, slots=True)
+class DivS8:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        a_zp: the dividend's zero point.
+        b_zp: the divisor's zero point.
+        mult: mantissa of ``a_scale / b_scale / y_scale``.
+        shift: its exponent.
+        y_zp: the output's zero point.
+        act_min: least int8 output.
+        act_max: greatest int8 output.
+
+    """
+
+    a_zp: int
+    b_zp: int
+    mult: int
+    shift: int
+    y_zp: int
+    act_min: int
+    act_max: int
+
+
 def infer(attrs: DivAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Two float32 inputs -> their broadcast shape."""
-    return infer_float_binary(inputs, attrs.activation)
+    """Two inputs of one dtype -> their broadcast shape."""
+    return infer_binary(inputs, attrs.activation)
 
 
 def ref_f32(attrs: DivAttrs, a: Array, b: Array) -> Array:
@@ -41,12 +79,68 @@ def vjp(
     return sum_to(da, a.shape), lambda: sum_to(-da * a / b, b.shape)
 
 
+def prepare_s8(node: BoundNode) -> DivS8:
+    """Multiplier and clamp of one node; the ratio of scales is a float32, as TFLite has it."""
+    a, b, y = node.input(0), node.input(1), node.output
+    require_s8(a, b, y)
+    (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
+    mult, shift = multiplier(float(a_scale / (b_scale * y_scale)))
+    return DivS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs.activation, y))
+
+
+def ref_s8(p: DivS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``clamp(requant((a - a_zp) / (b - b_zp)) + y_zp)``, by a fixed-point reciprocal.
+
+    Where the divisor is 0, the output is the least or the greatest one, by the dividend's sign.
+    """
+    dividend, divisor = np.broadcast_arrays(
+        a.astype(np.int64) - p.a_zp, b.astype(np.int64) - p.b_zp
+    )
+    dividend = np.where(divisor < 0, -dividend, dividend)
+    size = np.maximum(np.abs(divisor), 1)
+    inverse, exponent = reciprocal(size, DIVISOR_BITS)
+    # Bits by which the dividend can be raised: those before its first significant one.
+    spare = 31 - np.frexp(np.where(dividend < 0, -dividend - 1, dividend).astype(np.float64))[1]
+    quotient = rounding_doubling_high_mul(dividend << spare, inverse)
+    scaled = rounding_divide_by_pot(
+        rounding_doubling_high_mul(quotient, p.mult), np.clip(exponent + spare - p.shift, 0, 62)
+    )
+    limit = np.where(dividend < 0, INT8_MIN, np.where(dividend > 0, INT8_MAX, p.y_zp))
+    result = np.where(divisor == 0, limit, scaled + p.y_zp)
+    return np.asarray(np.clip(result, p.act_min, p.act_max), np.int8)
+
+
+def emit_c(node: BoundNode, p: DivS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_div_s8``, with the reciprocals of all divisors."""
+    divisors = np.maximum(np.abs(np.arange(INT8_MIN, INT8_MAX + 1) - p.b_zp), 1)
+    inverse, exponent = reciprocal(divisors, DIVISOR_BITS)
+    shifts = np.clip(exponent - p.shift, INT8_MIN, INT8_MAX)
+    fields = {
+        "shape": broadcast_fields(node),
+        "inverse": c.array("int32_t", "inverse", inverse),
+        "exponent": c.array("int8_t", "exponent", shifts),
+        "a_zp": p.a_zp,
+        "b_zp": p.b_zp,
+        "y_mult": p.mult,
+        "y_zp": p.y_zp,
+        "act_min": p.act_min,
+        "act_max": p.act_max,
+    }
+    params = c.params("tinyrt_div_s8_params", fields)
+    values = (node.input(0), node.input(1), node.output)
+    c.call("tinyrt_div_s8", params, *(c.pointer(v) for v in values))
+
+
 DIV = OpSpec(
     name="div",
     attrs=DivAttrs,
     arity=(2, 2),
     infer=infer,
-    quant=Quant.FLOAT_ONLY,
+    quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    sweep=elementwise,
+    emit_c=emit_c,
 )

@@ -12,15 +12,19 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
 from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.function import Gradient, constant
-from tinyrt.ops.mean import MeanAttrs, axes_of
+from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
+from tinyrt.ops.mean import emit_c as emit_mean
 from tinyrt.ops.mean import infer as infer_mean
-from tinyrt.ops.shapes import REPEAT
+from tinyrt.ops.mean import ref_integer as mean_integer
+from tinyrt.ops.requant import multiplier
+from tinyrt.ops.shapes import REPEAT, size_of
 from tinyrt.ops.spec import (
     Array,
     CWriter,
     IntegerForm,
     OpSpec,
     Quant,
+    qparams,
     require_alike,
     require_same_q,
 )
@@ -97,17 +101,40 @@ def _extremum(function: Any, p: ReduceAttrs, x: Array) -> Array:
     return _ref_f32(function, p, x)
 
 
-SUM, REDUCE_PROD = (
-    OpSpec(
-        name=name,
-        attrs=ReduceAttrs,
-        arity=(1, 1),
-        infer=infer_float,
-        quant=Quant.FLOAT_ONLY,
-        ref_f32=partial(_ref_f32, function),
-        vjp=vjp,
-    )
-    for name, function, vjp in (("sum", np.sum, sum_vjp), ("reduce_prod", np.prod, prod_vjp))
+def prepare_sum(node: BoundNode) -> MeanS8:
+    """One multiplier for the change of scale."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    axes = axes_of(node.attrs, x.shape)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    count = size_of(tuple(x.shape[i] for i in axes))
+    mult, shift = multiplier(float(x_scale) / float(y_scale))
+    return MeanS8(axes, node.attrs.keep_dims, count, x_zp, y_zp, mult, shift)
+
+
+SUM = OpSpec(
+    name="sum",
+    attrs=ReduceAttrs,
+    arity=(1, 1),
+    infer=infer_mean,
+    quant=Quant.OWN_RANGE,
+    ref_f32=partial(_ref_f32, np.sum),
+    vjp=sum_vjp,
+    prepare_s8=prepare_sum,
+    # A mean that is not divided.
+    ref_s8=mean_integer,
+    emit_c=emit_mean,
+    int16x8=IntegerForm(prepare_sum, mean_integer),
+)
+
+REDUCE_PROD = OpSpec(
+    name="reduce_prod",
+    attrs=ReduceAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=partial(_ref_f32, np.prod),
+    vjp=prod_vjp,
 )
 
 REDUCE_MAX, REDUCE_MIN = (

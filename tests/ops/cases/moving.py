@@ -8,6 +8,7 @@ from tests.ops.build import Case, Rng
 from tests.ops.cases.windowed import ints, pair
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -75,3 +76,12 @@ def _resize(op: str, rng: Rng) -> Case:
 
 resize_nearest_neighbor = partial(_resize, "resize_nearest_neighbor")
 resize_bilinear = partial(_resize, "resize_bilinear")
+
+
+def mirror_pad(rng: Rng) -> Case:
+    """Both modes, up to as much as there is to mirror."""
+    shape = ints(rng, 2, 5, int(rng.integers(1, 5)))
+    mode = "REFLECT" if rng.random() < 0.5 else "SYMMETRIC"
+    most = [d - (mode == "REFLECT") for d in shape]
+    paddings = tuple((int(rng.integers(0, n + 1)), int(rng.integers(0, n + 1))) for n in most)
+    return Case("mirror_pad", MirrorPadAttrs(paddings, mode), (shape,))

@@ -12,6 +12,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.spec import NoAttrs
 
@@ -58,3 +59,11 @@ def batch_matmul(rng: Rng) -> Case:
     single = batch[1:] if batch and rng.random() < 0.4 else batch
     b = (*single, *((n, k) if attrs.adj_y else (k, n)))
     return Case("batch_matmul", attrs, (a, b))
+
+
+def cumsum(rng: Rng) -> Case:
+    """Any axis, in either direction."""
+    shape = ints(rng, 1, 6, int(rng.integers(1, 5)))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    attrs = CumsumAttrs(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
+    return Case("cumsum", attrs, (shape,))
