@@ -34,7 +34,7 @@ def window(rng: Rng) -> Case:
 
 def dense(rng: Rng) -> Case:
     """One row or several."""
-    k, c_out = int(rng.integers(1, 150)), int(rng.integers(2, 20))
+    k, c_out = int(rng.integers(1, 150)), int(rng.choice([*range(2, 20), 24, 40]))
     shapes = ((int(rng.integers(1, 4)), k), (c_out, k), (c_out,))
     attrs = FullyConnectedAttrs(activation=activation(rng))
     return Case("fully_connected", attrs, shapes, frozenset({1, 2}))

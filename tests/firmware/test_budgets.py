@@ -11,21 +11,21 @@ from tinyrt.export import find_core
 from tinyrt.memory import plan_memory
 
 LIMITS = {
-    ("cortex-m4", "resnet8"): (13_671_000, 8_256, 416),
-    ("cortex-m4", "dscnn_kws"): (3_845_000, 10_080, 416),
-    ("cortex-m4", "mobilenet_vww"): (12_265_000, 22_528, 416),
-    ("cortex-m4", "streaming_wakeword"): (1_161_000, 9_856, 352),
-    ("cortex-m4", "autoencoder_ad"): (386_000, 1_920, 256),
-    ("cortex-m3", "resnet8"): (25_172_000, 9_472, 416),
-    ("cortex-m3", "dscnn_kws"): (6_196_000, 11_648, 416),
-    ("cortex-m3", "mobilenet_vww"): (18_910_000, 24_000, 416),
-    ("cortex-m3", "streaming_wakeword"): (1_943_000, 10_880, 352),
-    ("cortex-m3", "autoencoder_ad"): (615_000, 2_432, 240),
-    ("cortex-m0", "resnet8"): (56_089_000, 10_368, 448),
-    ("cortex-m0", "dscnn_kws"): (14_378_000, 12_672, 448),
-    ("cortex-m0", "mobilenet_vww"): (43_420_000, 25_024, 448),
-    ("cortex-m0", "streaming_wakeword"): (4_240_000, 11_328, 384),
-    ("cortex-m0", "autoencoder_ad"): (1_131_000, 2_560, 288),
+    ("cortex-m4", "resnet8"): (13_649_000, 6_624, 400),
+    ("cortex-m4", "dscnn_kws"): (3_719_000, 7_808, 384),
+    ("cortex-m4", "mobilenet_vww"): (11_997_000, 11_360, 400),
+    ("cortex-m4", "streaming_wakeword"): (1_154_000, 6_304, 352),
+    ("cortex-m4", "autoencoder_ad"): (323_000, 1_568, 144),
+    ("cortex-m3", "resnet8"): (25_011_000, 8_160, 384),
+    ("cortex-m3", "dscnn_kws"): (6_068_000, 8_896, 384),
+    ("cortex-m3", "mobilenet_vww"): (18_699_000, 12_448, 384),
+    ("cortex-m3", "streaming_wakeword"): (1_941_000, 8_160, 352),
+    ("cortex-m3", "autoencoder_ad"): (615_000, 1_792, 192),
+    ("cortex-m0", "resnet8"): (55_724_000, 9_120, 464),
+    ("cortex-m0", "dscnn_kws"): (14_187_000, 10_080, 448),
+    ("cortex-m0", "mobilenet_vww"): (42_860_000, 13_664, 448),
+    ("cortex-m0", "streaming_wakeword"): (4_242_000, 8_800, 400),
+    ("cortex-m0", "autoencoder_ad"): (1_137_000, 1_952, 208),
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack."""
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyrt.ops.depthwise_blocks import pack_filters
-from tinyrt.ops.packing import pack_block, padded, simplify
+from tinyrt.ops.packing import eight_at_a_time, pack_block, padded, simplify
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import InstructionSet
 
@@ -67,6 +67,17 @@ def test_unpacking_gives_the_weights(c_out, taps, isa, seed):
     even, odd = packed.init.reshape(-1, 2).T.astype(int)
     init = np.stack([even, (odd - even) >> 8], axis=1).ravel()[:c_out]
     np.testing.assert_array_equal(init, layer.bias - x_zp * layer.w.sum(axis=1))
+
+
+def test_rows_take_eight_channels_by_tap():
+    w = np.random.default_rng(1).integers(-127, 128, (16, 6)).astype(np.int8)
+    packed = pack_block(w, None, 0, requant(16), SCALAR)
+    eight = eight_at_a_time(packed, 6)
+    four = packed.w.reshape(4, 8)
+    by_tap = eight.w.reshape(2, 6, 2)
+    for block in range(4):
+        np.testing.assert_array_equal(by_tap[block // 2, :, block % 2], four[block, :6])
+    assert eight_at_a_time(pack_block(w[:12], None, 0, requant(12), SCALAR), 6) is None
 
 
 def test_filters_of_3x3_are_rows_of_9_bytes_along_rows_or_columns():

@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import Fields, nhwc, window_fields
-from tinyrt.ops.packing import PackedBlock, PackedRequant, column_bytes, pack_block
+from tinyrt.ops.packing import (
+    BLOCK,
+    PackedBlock,
+    PackedRequant,
+    column_bytes,
+    eight_at_a_time,
+    pack_block,
+    single_bytes,
+)
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
+from tinyrt.ops.sweep import Sweep
+from tinyrt.ops.sweep import columns as columns_sweep
 from tinyrt.ops.window import Window
 
 BLOCK_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
@@ -58,33 +68,68 @@ def is_pointwise(window: Window) -> bool:
     return window.kernel == (1, 1) and window.stride == (1, 1)
 
 
-def dense_scratch(block: PackedBlock | None, rows: int, isa: InstructionSet) -> int:
-    """Bytes of columns that ``tinyrt_dense_s8`` works in."""
-    return 0 if block is None else min(rows, COLUMNS) * column_bytes(block.taps, isa)
+def dense_scratch(node: BoundNode, block: PackedBlock | None, isa: InstructionSet) -> int:
+    """Bytes of columns that ``tinyrt_dense_s8`` or ``tinyrt_dense_row_s8`` works in."""
+    if block is None:
+        return 0
+    c_in, rows = matrix_of(node)
+    if row_block(node, block, isa) is not None:
+        return 0 if isa is InstructionSet.SCALAR or c_in % BLOCK == 0 else block.taps
+    return columns_scratch(block, rows, isa)
+
+
+def matrix_of(node: BoundNode) -> tuple[int, int]:
+    """What a dense layer or pointwise convolution reads: elements of a row, and rows."""
+    c_in = node.input(1).size // node.output.shape[-1]
+    return c_in, node.input(0).size // c_in
+
+
+def row_block(node: BoundNode, block: PackedBlock, isa: InstructionSet) -> PackedBlock | None:
+    """The layer for ``tinyrt_dense_row_s8``, which reads activations where they lie; or None."""
+    c_in, rows = matrix_of(node)
+    if rows != 1:
+        return None
+    return eight_at_a_time(block, c_in) if isa is InstructionSet.SCALAR else block
+
+
+def dense_sweep(node: BoundNode, block: PackedBlock, isa: InstructionSet) -> Sweep | None:
+    """Two rows at a time, which are copied first; a single one is read all along."""
+    if row_block(node, block, isa) is not None:
+        return None
+    return columns_sweep(node, matrix_of(node)[1], COLUMNS)
+
+
+def columns_scratch(block: PackedBlock, rows: int, isa: InstructionSet) -> int:
+    """Bytes of one or two columns."""
+    if rows == 1:
+        return single_bytes(block.taps, isa)
+    return COLUMNS * column_bytes(block.taps, isa)
 
 
 def convolution_scratch(
-    block: PackedBlock | None, window: Window, pixels: int, isa: InstructionSet
+    node: BoundNode, block: PackedBlock | None, window: Window, isa: InstructionSet
 ) -> int:
-    """Bytes of columns and patch that a convolution over so many output pixels works in."""
-    columns = dense_scratch(block, pixels, isa)
-    return columns if block is None or is_pointwise(window) else columns + block.taps
+    """Bytes of columns and patch that a convolution works in."""
+    if block is None or is_pointwise(window):
+        return dense_scratch(node, block, isa)
+    return columns_scratch(block, _pixels(node), isa) + block.taps
+
+
+def _pixels(node: BoundNode) -> int:
+    return node.output.size // node.output.shape[3]
 
 
 def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dense_s8``, or of its form for one row."""
-    x, y = node.input(0), node.output
-    c_out = len(requant.mult)
-    c_in = node.input(1).size // c_out
-    rows = x.size // c_in
-    fields: Fields = {
-        "rows": rows,
-        "c_in": c_in,
-        "block": _block_fields(block, requant, c),
-    }
-    params = c.params("tinyrt_dense_s8_params", fields)
-    kernel = "tinyrt_dense_row_s8" if rows == 1 else "tinyrt_dense_s8"
-    c.call(kernel, params, c.pointer(x), columns(c), c.pointer(y))
+    """Write the call of ``tinyrt_dense_s8``, or of ``tinyrt_dense_row_s8`` for one row."""
+    c_in, rows = matrix_of(node)
+    row = row_block(node, block, c.isa)
+    fields: Fields = {"rows": rows, "c_in": c_in}
+    if row is not None:
+        del fields["rows"]
+    fields["block"] = _block_fields(block if row is None else row, requant, c)
+    kernel = "tinyrt_dense_s8" if row is None else "tinyrt_dense_row_s8"
+    params = c.params(f"{kernel}_params", fields)
+    c.call(kernel, params, c.pointer(node.input(0)), columns(c), c.pointer(node.output))
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
@@ -108,9 +153,8 @@ def emit_convolution(
         "x_zp": x_zp,
         "block": _block_fields(block, requant, c),
     }
-    pixels = y.size // y.shape[3]
     params = c.params("tinyrt_window_block_s8_params", fields)
-    patch = f"{c.scratch()} + {dense_scratch(block, pixels, c.isa)}"
+    patch = f"{c.scratch()} + {columns_scratch(block, _pixels(node), c.isa)}"
     pointers = (c.pointer(x), columns(c), patch, c.pointer(y))
     c.call("tinyrt_window_block_s8", params, *pointers)
     emit_clamp(node, requant.act_min, requant.act_max, c)
@@ -130,9 +174,12 @@ def emit_clamp(node: BoundNode, act_min: int, act_max: int, c: CWriter) -> None:
 
 
 def requant_arrays(requant: PackedRequant, c: CWriter) -> Fields:
-    """Mantissas and shifts as the fields of a packed kernel's parameters."""
+    """Mantissas and shifts as the fields of a packed kernel's parameters.
+
+    Mantissas lie with the weights, beside the biases that they belong to.
+    """
     return {
-        "mult": c.array("int32_t", "mult", requant.mult),
+        "mult": c.packed("mult", requant.mult),
         "shift": c.array("int8_t", "shift", requant.shift),
         "requant_step": requant.step,
     }

@@ -13,9 +13,9 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import (
-    COLUMNS,
     convolution_block,
     convolution_scratch,
+    dense_sweep,
     emit_convolution,
     is_pointwise,
 )
@@ -35,7 +35,7 @@ from tinyrt.ops.spec import (
     is_integer,
     qparams,
 )
-from tinyrt.ops.sweep import Sweep, columns, windows
+from tinyrt.ops.sweep import Sweep, windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -150,7 +150,7 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     if isa in X86:
         return packing_x86.convolution_scratch(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
-    return convolution_scratch(block, p.window, node.output.size // node.output.shape[3], isa)
+    return convolution_scratch(node, block, p.window, isa)
 
 
 def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
@@ -182,7 +182,7 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     p = prepare_s8(node)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     if block is not None and is_pointwise(p.window):
-        return columns(node, node.output.size // node.output.shape[3], COLUMNS)
+        return dense_sweep(node, block, isa)
     return windows(node, p.window)
 
 

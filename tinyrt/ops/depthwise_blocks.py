@@ -86,9 +86,9 @@ def slides(window: Window) -> bool:
 def slides_down(window: Window, x: Shape) -> bool:
     """Whether that kernel slides along columns: setting out costs, and they are the longer lines.
 
-    With stride 2 it slides along rows, so that outputs may overwrite inputs.
+    Only where outputs lie as inputs do, so that they may overwrite these.
     """
-    return window.stride == (1, 1) and x[1] > x[2]
+    return window.out == x[1:3] and x[1] > x[2]
 
 
 def _line_bytes(window: Window, channels: int) -> int:

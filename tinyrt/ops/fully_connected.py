@@ -12,7 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.blocks import COLUMNS, block_of, dense_scratch, emit_dense
+from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
@@ -28,7 +28,7 @@ from tinyrt.ops.spec import (
     is_integer,
     qparams,
 )
-from tinyrt.ops.sweep import Sweep, columns
+from tinyrt.ops.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
         return packing_x86.dense_scratch(node)
     p = prepare_s8(node)
     block = block_of(node, p.x_zp, p.requant, isa)
-    return dense_scratch(block, node.input(0).size // node.input(1).shape[1], isa)
+    return dense_scratch(node, block, isa)
 
 
 def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
@@ -177,9 +177,8 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
-    if block_of(node, p.x_zp, p.requant, isa) is None:
-        return None
-    return columns(node, node.output.size // node.input(1).shape[0], COLUMNS)
+    block = block_of(node, p.x_zp, p.requant, isa)
+    return None if block is None else dense_sweep(node, block, isa)
 
 
 FULLY_CONNECTED = OpSpec(

@@ -86,8 +86,13 @@ def padded(size: int) -> int:
 
 
 def column_bytes(taps: int, isa: InstructionSet) -> int:
-    """Bytes of one column of so many taps, a multiple of four."""
+    """Bytes of each of two columns of so many taps, a multiple of four."""
     return taps * (4 if isa is InstructionSet.SCALAR else 2)
+
+
+def single_bytes(taps: int, isa: InstructionSet) -> int:
+    """Bytes of a column that is multiplied alone."""
+    return taps * (4 if isa is InstructionSet.SCALAR else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,19 @@ def pack_block(
     words = _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
     # The doubled words wrap as a register does.
     return PackedBlock(columns, _int32(words), _int32(init.ravel()), pack_requant(layer))
+
+
+def eight_at_a_time(block: PackedBlock, taps: int) -> PackedBlock | None:
+    """The scalar cores' packed layer as ``tinyrt_dense_row_s8`` reads it: eight channels by tap.
+
+    Returns:
+        None if there is a block of four channels over.
+
+    """
+    if len(block.init) % (2 * BLOCK):
+        return None
+    words = block.w.reshape(-1, 2, block.taps)[:, :, :taps].transpose(0, 2, 1)
+    return PackedBlock(taps, words.ravel(), block.init, block.requant)
 
 
 def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,23 +24,12 @@ typedef struct {
     int32_t y_zp;
 } tinyrt_block_s8_params;
 
-/** y = requant(init + sum(x * w)) + y_zp for all channels of one column. */
-void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *column,
-                     int8_t *TINYRT_RESTRICT y);
+/** y = requant(init + sum(x * w)) + y_zp for all channels of a single column; y overlaps it only
+ *  where there are no more than four channels. */
+void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y);
 
 /** As tinyrt_block_s8 for two interleaved columns, whose outputs lie c_out apart. */
 void tinyrt_two_blocks_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
-                          int8_t *TINYRT_RESTRICT y);
-
-/** Either of the two, by the number of columns. */
-static inline void tinyrt_blocks_s8(const tinyrt_block_s8_params *p,
-                                    const tinyrt_taps_word *columns, int32_t lanes,
-                                    int8_t *TINYRT_RESTRICT y) {
-    if (lanes == 2) {
-        tinyrt_two_blocks_s8(p, columns, y);
-    } else {
-        tinyrt_block_s8(p, columns, y);
-    }
-}
+                          int8_t *y);
 
 #endif

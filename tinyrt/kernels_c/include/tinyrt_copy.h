@@ -16,9 +16,11 @@
 /** Copies bytes to [to, end); returns end. */
 static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
     for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
+        TINYRT_SHORT_LOOP;
         memcpy(to, from, TINYRT_COPY_BYTES);
     }
     while (to != end) {
+        TINYRT_SHORT_LOOP;
         *to++ = *from++;
     }
     return to;
@@ -28,9 +30,11 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
     for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES) {
+        TINYRT_SHORT_LOOP;
         memcpy(to, &word, TINYRT_COPY_BYTES);
     }
     while (to != end) {
+        TINYRT_SHORT_LOOP;
         *to++ = value;
     }
 }

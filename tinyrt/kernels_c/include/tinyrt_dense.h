@@ -16,14 +16,10 @@ typedef struct {
 } tinyrt_dense_s8_params;
 
 /** y (rows, c_out) = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  columns has room for min(rows, 2) columns; y may overlap x only where it is written behind what
- * is still read. */
+ *  columns has room for min(rows, 2) columns, the only one being single; y may overlap x only where
+ * it is written behind what is still read. */
 void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
                      int8_t *y);
-
-/** As tinyrt_dense_s8 for one row: a model of such layers only needs less code. */
-void tinyrt_dense_row_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *column,
-                         int8_t *y);
 
 #ifdef __cplusplus
 }

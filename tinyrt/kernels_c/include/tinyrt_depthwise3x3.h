@@ -10,7 +10,7 @@ extern "C" {
 
 /** One of the two axes that the window slides over: elements, and bytes from one to the next.
  *  pad is how far the first window begins before the input: 0 or 1; the last one ends at most one
- *  element behind it. */
+ *  element behind it. Along a line, x_step and y_step are the same. */
 typedef struct {
     int32_t x_count;
     int32_t x_step;

@@ -18,6 +18,13 @@
 #define TINYRT_NOINLINE
 #endif
 
+/** Stands in short loops, for compilers would call memcpy or memset instead. */
+#ifdef __GNUC__
+#define TINYRT_SHORT_LOOP __asm volatile("")
+#else
+#define TINYRT_SHORT_LOOP ((void)0)
+#endif
+
 /** Axes that the kernels for any rank can walk over. */
 #define TINYRT_MAX_RANK 6
 

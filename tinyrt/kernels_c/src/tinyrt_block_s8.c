@@ -21,7 +21,7 @@ static inline int32_t doubled_even(int32_t even) {
 }
 
 static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                       const tinyrt_taps_word *column) {
+                                       const tinyrt_single *column) {
     const int32_t zp = 2 * p->y_zp + 1;
     int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
@@ -66,40 +66,42 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_
     }
 }
 
-/** Whole blocks first; the channels that are left are computed beside y and copied there. */
-static inline void all_blocks(const tinyrt_block_s8_params *p, int32_t lanes,
-                              void (*blocks)(const tinyrt_block_s8_params *, tinyrt_run,
-                                             const tinyrt_taps_word *),
-                              const tinyrt_taps_word *columns, int8_t *y) {
+/** The channels that are left behind whole blocks, as a run of one block beside the outputs. */
+static tinyrt_run last_block(const tinyrt_block_s8_params *p, int8_t *y) {
     const int32_t whole = p->c_out >> 2;
-    const int32_t rest = p->c_out & 3;
-    tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
-    blocks(p, run, columns);
-    if (rest != 0) {
-        int8_t last[8];
-        run.w += whole * p->taps;
-        run.init += whole * 4;
-        run.mult += whole * p->requant_step;
-        run.shift += whole * p->requant_step;
-        run.y = last;
-        run.y_step = 4;
-        run.blocks = 1;
-        blocks(p, run, columns);
-        y += whole * 4;
-        for (int32_t lane = 0; lane < lanes; ++lane) {
-            for (int32_t i = 0; i < rest; ++i) {
-                y[lane * p->c_out + i] = last[lane * 4 + i];
-            }
+    const int32_t step = whole * p->requant_step;
+    const tinyrt_run run = {
+        p->w + whole * p->taps, p->init + whole * 4, p->mult + step, p->shift + step, y, 4, 1,
+    };
+    return run;
+}
+
+void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {
+    const int32_t whole = p->c_out >> 2;
+    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, 0, whole};
+    one_column(p, run, column);
+    if (p->c_out & 3) {
+        int8_t last[4];
+        one_column(p, last_block(p, last), column);
+        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
+            TINYRT_SHORT_LOOP;
+            y[i] = last[i & 3];
         }
     }
 }
 
-void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *column,
-                     int8_t *TINYRT_RESTRICT y) {
-    all_blocks(p, 1, one_column, column, y);
-}
-
 void tinyrt_two_blocks_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
-                          int8_t *TINYRT_RESTRICT y) {
-    all_blocks(p, 2, two_columns, columns, y);
+                          int8_t *y) {
+    const int32_t whole = p->c_out >> 2;
+    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
+    two_columns(p, run, columns);
+    if (p->c_out & 3) {
+        int8_t last[8];
+        two_columns(p, last_block(p, last), columns);
+        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
+            TINYRT_SHORT_LOOP;
+            y[i] = last[i & 3];
+            y[p->c_out + i] = last[4 + (i & 3)];
+        }
+    }
 }

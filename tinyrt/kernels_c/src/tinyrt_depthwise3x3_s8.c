@@ -2,9 +2,9 @@
 
 #include "tinyrt_filter3.h"
 
-/** One channel: what the loops along a line need. head is what an accumulator begins with where
- *  the window's first column lies before the input, tail the products of a last column behind it.
- */
+/** One channel: what the loops along a line need; weights and sums are doubled. head is what a sum
+ *  begins with where the window's first column lies before the input, tail the products of a last
+ *  column behind it. */
 typedef struct {
     tinyrt_filter3 filter;
     int32_t init;
@@ -24,8 +24,8 @@ typedef struct {
     int8_t *y;
 } tinyrt_line;
 
-static inline int8_t finish(const tinyrt_channel *channel, int32_t sum) {
-    return tinyrt_requant_rounded(2 * sum, channel->mult, channel->shift, channel->rounding);
+static inline int8_t finish(const tinyrt_channel *channel, int32_t doubled) {
+    return tinyrt_requant_rounded(doubled, channel->mult, channel->shift, channel->rounding);
 }
 
 /** The column at x; its element of the line before is in saved, where that of this line goes. */
@@ -42,31 +42,32 @@ static TINYRT_NOINLINE void slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
                                          const tinyrt_channel *constants, tinyrt_line line,
                                          int8_t *saved) {
     /* A copy: the compiler need not read it again after each output. */
-    const tinyrt_channel copy = *constants;
-    const tinyrt_channel *const channel = &copy;
-    const tinyrt_filter3 *const f = &channel->filter;
+    const tinyrt_channel channel = *constants;
+    const tinyrt_filter3 *const f = &channel.filter;
     const int32_t step = p->along.x_step;
+    const int32_t inside = p->along.x_count - 2 + p->along.pad;
     const int8_t *x = line.x;
-    int8_t *y = line.y;
-    int32_t zero = channel->head;
+    int32_t zero = channel.head;
     if (p->along.pad == 0) {
-        zero = tinyrt_add_column3(f, 0, next_saving(x, line.behind, saved++), channel->init);
+        zero = tinyrt_add_column3(f, 0, next_saving(x, line.behind, saved++), channel.init);
         x += step;
     }
     tinyrt_column3 column = next_saving(x, line.behind, saved++);
     int32_t two = tinyrt_add_column3(f, 1, column, zero);
-    int32_t one = tinyrt_add_column3(f, 0, column, channel->init);
-    const int8_t *const end = line.x + p->along.x_count * step;
-    for (x += step; x != end; x += step) {
-        column = next_saving(x, line.behind, saved++);
+    int32_t one = tinyrt_add_column3(f, 0, column, channel.init);
+    const int32_t length = inside * step;
+    int8_t *const y = line.y + length;
+    x += step + length;
+    /* Counting to zero from below needs neither an end nor a comparison. */
+    for (int32_t offset = -length; offset != 0; offset += step) {
+        column = next_saving(x + offset, line.behind, saved++);
         const int32_t sum = tinyrt_add_column3(f, 2, column, two);
         two = tinyrt_add_column3(f, 1, column, one);
-        one = tinyrt_add_column3(f, 0, column, channel->init);
-        *y = finish(channel, sum);
-        y += p->along.y_step;
+        one = tinyrt_add_column3(f, 0, column, channel.init);
+        y[offset] = finish(&channel, sum);
     }
-    if (y != line.y + p->along.y_count * p->along.y_step) {
-        *y = finish(channel, two + channel->tail);
+    if (inside != p->along.y_count) {
+        *y = finish(&channel, two + channel.tail);
     }
 }
 
@@ -77,29 +78,30 @@ static inline tinyrt_column3 column_at(const int8_t *x, const tinyrt_line *line)
 /** Every other input column takes part in two outputs. */
 static TINYRT_NOINLINE void slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
                                          const tinyrt_channel *constants, tinyrt_line line) {
-    const tinyrt_channel copy = *constants;
-    const tinyrt_channel *const channel = &copy;
-    const tinyrt_filter3 *const f = &channel->filter;
+    const tinyrt_channel channel = *constants;
+    const tinyrt_filter3 *const f = &channel.filter;
     const int32_t step = p->along.x_step;
+    const int32_t inside = (p->along.x_count + p->along.pad - 1) >> 1;
     const int8_t *x = line.x;
-    int32_t one = channel->head;
+    int32_t one = channel.head;
     if (p->along.pad == 0) {
-        one = tinyrt_add_column3(f, 0, column_at(x, &line), channel->init);
+        one = tinyrt_add_column3(f, 0, column_at(x, &line), channel.init);
         x += step;
     }
-    const int32_t inside = (p->along.x_count + p->along.pad - 1) >> 1;
-    int8_t *y = line.y;
-    for (int8_t *const end = y + inside * p->along.y_step; y != end; y += p->along.y_step) {
+    const int32_t length = inside * step;
+    int8_t *const y = line.y + length;
+    for (int32_t offset = -length; offset != 0; offset += step) {
         const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
-        const tinyrt_column3 column = column_at(x + step, &line);
+        x += step;
+        const tinyrt_column3 column = column_at(x, &line);
+        x += step;
         const int32_t sum = tinyrt_add_column3(f, 2, column, two);
-        one = tinyrt_add_column3(f, 0, column, channel->init);
-        *y = finish(channel, sum);
-        x += 2 * step;
+        one = tinyrt_add_column3(f, 0, column, channel.init);
+        y[offset] = finish(&channel, sum);
     }
     if (inside != p->along.y_count) {
         const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
-        *y = finish(channel, two + channel->tail);
+        *y = finish(&channel, two + channel.tail);
     }
 }
 
@@ -117,6 +119,8 @@ static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, 
     if (no_line_behind) {
         channel->init += tinyrt_drop_last3(f, p->x_zp);
     }
+    channel->init *= 2;
+    tinyrt_double3(f);
     channel->head = tinyrt_add_column3(f, 0, border, channel->init);
     channel->tail = tinyrt_add_column3(f, 2, border, 0);
 }

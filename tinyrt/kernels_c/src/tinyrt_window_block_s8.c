@@ -37,8 +37,9 @@ static void copy_inner_patch(const tinyrt_window_block_s8_params *p, const int8_
     }
 }
 
+/** Widens what the window at (y0, x0) reads; with no column, only copies it to patch. */
 static void fill_column(const tinyrt_window_block_s8_params *p, const int8_t *x, int32_t y0,
-                        int32_t x0, int32_t lanes, tinyrt_taps_word *column, int8_t *patch) {
+                        int32_t x0, tinyrt_taps_word *column, int8_t *patch) {
     const tinyrt_window *const window = &p->window;
     const int32_t run = window->kernel_w * p->x.c;
     const int32_t taps = window->kernel_h * run;
@@ -49,17 +50,19 @@ static void fill_column(const tinyrt_window_block_s8_params *p, const int8_t *x,
     } else {
         const int32_t row_step = p->x.w * p->x.c;
         x += y0 * row_step + x0 * p->x.c;
-        if (run % TINYRT_WIDEN_MULTIPLE == 0) {
+        if (column != NULL && run % TINYRT_WIDEN_MULTIPLE == 0) {
             for (int32_t ky = 0; ky < window->kernel_h; ++ky) {
-                column = tinyrt_widen(x, run, lanes, column);
+                column = tinyrt_widen(x, run, column);
                 x += row_step;
             }
-            tinyrt_pad_column(taps, lanes, column);
+            tinyrt_pad_column(taps, column);
             return;
         }
         copy_inner_patch(p, x, run, patch);
     }
-    tinyrt_widen_all(patch, taps, lanes, column);
+    if (column != NULL) {
+        tinyrt_widen_all(patch, taps, column);
+    }
 }
 
 void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
@@ -72,7 +75,8 @@ void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t
         lanes = left > 1 ? 2 : 1;
         for (int32_t lane = 0; lane < lanes; ++lane) {
             fill_column(p, x, oy * p->window.stride_h - p->window.pad_top,
-                        ox * p->window.stride_w - p->window.pad_left, lanes, columns + lane, patch);
+                        ox * p->window.stride_w - p->window.pad_left,
+                        lanes == 2 ? columns + lane : NULL, patch);
             if (++ox == p->y.w) {
                 ox = 0;
                 if (++oy == p->y.h) {
@@ -81,7 +85,12 @@ void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t
                 }
             }
         }
-        tinyrt_blocks_s8(&p->block, columns, lanes, y);
+        if (lanes == 2) {
+            tinyrt_two_blocks_s8(&p->block, columns, y);
+        } else {
+            const int32_t taps = p->window.kernel_h * p->window.kernel_w * p->x.c;
+            tinyrt_block_s8(&p->block, tinyrt_set_single(patch, taps, columns), y);
+        }
         y += lanes * p->block.c_out;
     }
 }

@@ -2,10 +2,11 @@
  *
  *  A column holds the activations that one output position reads, as 16-bit numbers: of every four
  *  bytes first the even ones, then the odd ones, so that one instruction widens two. Two columns
- *  are interleaved by pairs. */
+ *  are interleaved by pairs; a single one stays as it is, in bytes. */
 #ifndef TINYRT_COLUMNS_H
 #define TINYRT_COLUMNS_H
 
+#include "tinyrt_copy.h"
 #include "tinyrt_simd.h"
 
 /** Two taps of one column. */
@@ -17,64 +18,52 @@ typedef uint32_t tinyrt_taps_word;
 /** What the counts of tinyrt_widen must be multiples of. */
 #define TINYRT_WIDEN_MULTIPLE 4
 
-/** Writes count bytes, a multiple of four, to a column; lanes is the number of columns (1 or 2)
- *  that column is one of. Returns where the column goes on. */
-static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
+/** An activation of a single column. */
+typedef int8_t tinyrt_single;
+
+/** Bytes of a single column for each tap. */
+#define TINYRT_SINGLE_BYTES 1
+
+/** Writes count bytes, a multiple of four, to one of two columns. Returns where it goes on. */
+static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
                                              tinyrt_taps_word *column) {
     const int8_t *const end = x + count;
     while (x != end) {
         const uint32_t word = tinyrt_load_word(x);
         column[0] = tinyrt_even_bytes(word);
-        column[lanes] = tinyrt_odd_bytes(word);
-        column += 2 * lanes;
+        column[2] = tinyrt_odd_bytes(word);
+        column += 4;
         x += 4;
     }
     return column;
 }
 
 /** Nothing: columns made of whole words need no padding. */
-static inline void tinyrt_pad_column(int32_t taps, int32_t lanes, tinyrt_taps_word *column) {
+static inline void tinyrt_pad_column(int32_t taps, tinyrt_taps_word *column) {
     (void)taps;
-    (void)lanes;
     (void)column;
 }
 
 /** As tinyrt_widen for any count; the column is padded with zeros to a multiple of four taps. */
-static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
-                                    tinyrt_taps_word *column) {
+static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_word *column) {
     const int32_t whole = count & ~3;
-    column = tinyrt_widen(x, whole, lanes, column);
+    column = tinyrt_widen(x, whole, column);
     if (whole != count) {
         int8_t last[4] = {0};
         for (int32_t i = 0; i < count - whole; ++i) {
+            TINYRT_SHORT_LOOP;
             last[i] = x[whole + i];
         }
-        tinyrt_widen(last, 4, lanes, column);
+        tinyrt_widen(last, 4, column);
     }
 }
 
-/** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
- *  256 times those of channels 1 and 3 in acc[1] and acc[3].
- *  w holds for every two taps two words: pairs of 256 * w1 + w0, and of 256 * w3 + w2.
- *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
-static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_word *column,
-                                            int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = column + taps / 2;
-    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
-    while (column != end) {
-        for (int32_t i = 0; i < 2; ++i) {
-            const uint32_t x = *column++;
-            const uint32_t low = (uint32_t)w[0];
-            const uint32_t high = (uint32_t)w[1];
-            a1 = tinyrt_dot_pair(low, x, a1);
-            a0 = tinyrt_dot_pair(tinyrt_even_bytes(low), x, a0);
-            a3 = tinyrt_dot_pair(high, x, a3);
-            a2 = tinyrt_dot_pair(tinyrt_even_bytes(high), x, a2);
-            w += 2;
-        }
-    }
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
-    return w;
+/** Copies count bytes to a single column, and zeros up to a multiple of four. */
+static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t count,
+                                                     tinyrt_taps_word *columns) {
+    int8_t *const single = (int8_t *)columns;
+    tinyrt_fill(0, single + ((count + 3) & ~3), tinyrt_copy(x, single + count, single));
+    return single;
 }
 
 #if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__)
@@ -92,6 +81,48 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_
     "sxtb16 %[w1], %[w1]\n"                                                                        \
     "smlad %[a2], %[w1], %[x0], %[a2]\n"                                                           \
     "smlad %[b2], %[w1], %[x1], %[b2]\n"
+
+#define TINYRT_FOUR_CHANNELS(x)                                                                    \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a1], %[w0], %[" x "], %[a1]\n"                                                        \
+    "sxtb16 %[w0], %[w0]\n"                                                                        \
+    "smlad %[a0], %[w0], %[" x "], %[a0]\n"                                                        \
+    "smlad %[a3], %[w1], %[" x "], %[a3]\n"                                                        \
+    "sxtb16 %[w1], %[w1]\n"                                                                        \
+    "smlad %[a2], %[w1], %[" x "], %[a2]\n"
+#define TINYRT_FOUR_BYTES                                                                          \
+    "ldr %[x0], [%[x]], #4\n"                                                                      \
+    "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
+    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
+
+/** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
+ *  256 times those of channels 1 and 3 in acc[1] and acc[3].
+ *  w holds for every two taps two words: pairs of 256 * w1 + w0, and of 256 * w3 + w2.
+ *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *x, int32_t taps,
+                                            int32_t *acc) {
+    const tinyrt_single *const end = x + taps;
+    const tinyrt_single *const long_end = x + (taps & ~15);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    uint32_t x0, x1, w0, w1;
+    __asm("b 2f\n"
+          "1:\n" TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES "2:\n"
+          "cmp %[x], %[long_end]\n"
+          "bne 1b\n"
+          "b 4f\n"
+          "3:\n" TINYRT_FOUR_BYTES "4:\n"
+          "cmp %[x], %[end]\n"
+          "bne 3b\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
+          : [end] "r"(end), [long_end] "r"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    return w;
+}
+
+#undef TINYRT_FOUR_BYTES
+#undef TINYRT_FOUR_CHANNELS
 
 /** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7].
  *
@@ -131,20 +162,32 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
 
 #else
 
+/** Two taps of four channels. */
+static inline const int32_t *tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *acc) {
+    const uint32_t low = (uint32_t)w[0];
+    const uint32_t high = (uint32_t)w[1];
+    acc[1] = tinyrt_dot_pair(low, x, acc[1]);
+    acc[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, acc[0]);
+    acc[3] = tinyrt_dot_pair(high, x, acc[3]);
+    acc[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, acc[2]);
+    return w + 2;
+}
+
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *x, int32_t taps,
+                                            int32_t *acc) {
+    for (const tinyrt_single *const end = x + taps; x != end; x += 4) {
+        const uint32_t word = tinyrt_load_word(x);
+        w = tinyrt_dot_taps(w, tinyrt_even_bytes(word), acc);
+        w = tinyrt_dot_taps(w, tinyrt_odd_bytes(word), acc);
+    }
+    return w;
+}
+
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     for (int32_t i = 0; i < taps; i += 2) {
-        const uint32_t low = (uint32_t)w[0];
-        const uint32_t high = (uint32_t)w[1];
-        for (int32_t lane = 0; lane < 2; ++lane, acc += 4) {
-            const uint32_t x = *columns++;
-            acc[1] = tinyrt_dot_pair(low, x, acc[1]);
-            acc[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, acc[0]);
-            acc[3] = tinyrt_dot_pair(high, x, acc[3]);
-            acc[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, acc[2]);
-        }
-        acc -= 8;
-        w += 2;
+        tinyrt_dot_taps(w, *columns++, acc);
+        w = tinyrt_dot_taps(w, *columns++, acc + 4);
     }
     return w;
 }

@@ -49,6 +49,20 @@ static inline int32_t tinyrt_drop_last3(tinyrt_filter3 *f, int32_t factor) {
     return sum;
 }
 
+/** Both halves doubled; each fits into 15 bits. */
+static inline uint32_t tinyrt_double_pair(uint32_t pair) {
+    return (pair << 1) & UINT32_C(0xFFFEFFFF);
+}
+
+/** Doubles all weights. */
+static inline void tinyrt_double3(tinyrt_filter3 *f) {
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        f->upper[kx] = tinyrt_double_pair(f->upper[kx]);
+    }
+    f->lowest_01 = tinyrt_double_pair(f->lowest_01);
+    f->lowest_2 <<= 1;
+}
+
 static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t x2) {
     const tinyrt_column3 column = {tinyrt_low_halves((uint32_t)x0, (uint32_t)x1), (uint32_t)x2};
     return column;

@@ -13,40 +13,53 @@ typedef int32_t tinyrt_taps_word;
 /** What the counts of tinyrt_widen must be multiples of. */
 #define TINYRT_WIDEN_MULTIPLE 1
 
-/** Writes four bytes to a column. */
-static inline void tinyrt_widen_four(const int8_t *x, int32_t lanes, tinyrt_taps_word *column) {
+/** An activation of a single column. */
+typedef int32_t tinyrt_single;
+
+/** Bytes of a single column for each tap. */
+#define TINYRT_SINGLE_BYTES 4
+
+/** Writes four bytes to one of two columns. */
+static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
     column[0] = x[0];
-    column[lanes] = x[1];
-    column[2 * lanes] = x[2];
-    column[3 * lanes] = x[3];
+    column[2] = x[1];
+    column[4] = x[2];
+    column[6] = x[3];
 }
 
-/** Writes count bytes to a column; lanes is the number of columns (1 or 2) that column is one of.
- *  Returns where the column goes on. */
-static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count, int32_t lanes,
+/** Writes count bytes to one of two columns. Returns where it goes on. */
+static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
                                              tinyrt_taps_word *column) {
     const int8_t *const end = x + count;
-    for (const int8_t *const whole = x + (count & ~7); x != whole; x += 8, column += 8 * lanes) {
-        tinyrt_widen_four(x, lanes, column);
-        tinyrt_widen_four(x + 4, lanes, column + 4 * lanes);
+    for (const int8_t *const whole = x + (count & ~7); x != whole; x += 8, column += 16) {
+        tinyrt_widen_four(x, column);
+        tinyrt_widen_four(x + 4, column + 8);
     }
-    for (; x != end; ++x, column += lanes) {
+    for (; x != end; ++x, column += 2) {
         *column = *x;
     }
     return column;
 }
 
-/** Zeros behind a column of so many taps, up to a multiple of four. */
-static inline void tinyrt_pad_column(int32_t taps, int32_t lanes, tinyrt_taps_word *column) {
-    for (; taps % 4 != 0; ++taps, column += lanes) {
+/** Zeros behind one of two columns of so many taps, up to a multiple of four. */
+static inline void tinyrt_pad_column(int32_t taps, tinyrt_taps_word *column) {
+    for (; taps % 4 != 0; ++taps, column += 2) {
         *column = 0;
     }
 }
 
 /** As tinyrt_widen, with the zeros behind it. */
-static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lanes,
-                                    tinyrt_taps_word *column) {
-    tinyrt_pad_column(count, lanes, tinyrt_widen(x, count, lanes, column));
+static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_word *column) {
+    tinyrt_pad_column(count, tinyrt_widen(x, count, column));
+}
+
+/** Widens count bytes to a single column, with zeros up to a multiple of four. */
+static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t count,
+                                                     tinyrt_taps_word *columns) {
+    for (int32_t i = 0; i < ((count + 3) & ~3); ++i) {
+        columns[i] = i < count ? x[i] : 0;
+    }
+    return columns;
 }
 
 #if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
@@ -128,7 +141,7 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, int32_t lane
  *  256 times those of channels 1 and 3 in acc[1] and acc[3].
  *  w holds for every tap a word: 256 * w1 + w0 in the low half, 256 * w3 + w2 in the high one.
  *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
-static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_word *column,
+static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *column,
                                             int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = column + taps;
     const tinyrt_taps_word *const long_end = column + (taps & -TINYRT_MANY_TAPS);

@@ -38,6 +38,13 @@ static inline int32_t tinyrt_drop_last3(tinyrt_filter3 *f, int32_t factor) {
     return tinyrt_drop_row3(f, 2, factor);
 }
 
+/** Doubles all weights. */
+static inline void tinyrt_double3(tinyrt_filter3 *f) {
+    for (int32_t i = 0; i < 9; ++i) {
+        f->w[i] *= 2;
+    }
+}
+
 static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t x2) {
     const tinyrt_column3 column = {{x0, x1, x2}};
     return column;

@@ -1,0 +1,28 @@
+/** Dense layers of one row over packed weights. */
+#ifndef TINYRT_DENSE_ROW_H
+#define TINYRT_DENSE_ROW_H
+
+#include "tinyrt_block_s8.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Scalar cores take eight channels at a time: w holds for every tap two words, those of two
+ *  blocks of four channels, of which there is an even number; taps are not padded. */
+typedef struct {
+    int32_t c_in;
+    tinyrt_block_s8_params block;
+} tinyrt_dense_row_s8_params;
+
+/** y (c_out) = requant(bias + sum((x - x_zp) * w)) + y_zp; x and y must not overlap.
+ *  column has room for one single column where activations are read four at a time and c_in is
+ *  not a multiple of four; else it is not used. */
+void tinyrt_dense_row_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
+                         tinyrt_taps_word *column, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
