@@ -25,7 +25,12 @@ FALLBACKS = {
 }
 """Instruction set -> the sets whose code its cores can run, best first."""
 
-OWN_SOURCES = {"mve": ROOT / "src_mve", "avx2": ROOT / "src_x86", "avx512": ROOT / "src_x86"}
+OWN_SOURCES = {
+    "dsp": ROOT / "src_dsp",
+    "mve": ROOT / "src_mve",
+    "avx2": ROOT / "src_x86",
+    "avx512": ROOT / "src_x86",
+}
 """Instruction set -> the folder of kernels that are written for it."""
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
