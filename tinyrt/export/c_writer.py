@@ -10,7 +10,6 @@ from tinyrt.errors import VerifyError
 from tinyrt.export import c_text
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
-from tinyrt.memory.lifetimes import view_roots
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Array, InstructionSet, Quant
 
@@ -39,7 +38,6 @@ class ModelWriter:
         self.kernels: list[str] = []
         self._graph = graph
         self._plan = plan
-        self._roots = view_roots(graph)
         self._constants: dict[str, str] = {}
         self._node: BoundNode | None = None
 
@@ -60,8 +58,8 @@ class ModelWriter:
         )
 
     def is_view(self, node: BoundNode) -> bool:
-        """Whether the node's output shares its input's memory, so that there is nothing to do."""
-        return node.output.name in self._roots
+        """Whether the node's output shares its inputs' memory, so that there is nothing to do."""
+        return node.index in self._plan.idle
 
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
@@ -133,11 +131,12 @@ class ModelWriter:
 
     def _port(self, value: Value) -> str | None:
         """The variable of the model output or input that the value is, or is a view of."""
-        root = self._roots.get(value.name, value.name)
+        root, start = self._plan.views.get(value.name, (value.name, 0))
+        step = f" + {start // value.dtype.itemsize}" if start else ""
         if root in self._graph.outputs:
-            return f"output_{self._graph.outputs.index(root)}"
+            return f"output_{self._graph.outputs.index(root)}{step}"
         if root in self._graph.inputs:
-            return f"input_{self._graph.inputs.index(root)}"
+            return f"input_{self._graph.inputs.index(root)}{step}"
         return None
 
     def _place(self, value: Value) -> str:

@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
-from tinyrt.errors import BudgetError
+from tinyrt.errors import BudgetError, VerifyError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
-from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
+from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name, view_roots
 from tinyrt.memory.overlap import leads
-from tinyrt.memory.place import Problem, place
+from tinyrt.memory.place import ALIGNMENT, Problem
+from tinyrt.memory.regions import ARENA, Assignment, Region, assign, traffic_of
+from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
+
+MOST_DROPPED = 8
+"""Ops in place of which each is planned both ways; where there are more, all are or none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """What the user says about memory.
+
+    Attributes:
+        regions: the memories, the cheapest to use first; one of any size by default.
+        outside: model inputs and outputs that have memory of their own and none in the arena.
+        alignment: what offsets are multiples of, in bytes; a word at least.
+
+    """
+
+    regions: tuple[Region, ...] = (Region(ARENA),)
+    outside: frozenset[str] = frozenset()
+    alignment: int = ALIGNMENT
+
+    def __post_init__(self) -> None:
+        names = [region.name for region in self.regions]
+        if not names or len(set(names)) != len(names):
+            raise BudgetError(
+                f"memory regions are named {', '.join(names) or 'not at all'}",
+                expected="at least one, each with a name of its own",
+            )
+        if self.alignment < ALIGNMENT or self.alignment & (self.alignment - 1):
+            raise BudgetError(
+                f"tensors cannot be aligned to {self.alignment}",
+                expected=f"a power of two of at least {ALIGNMENT}",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +54,16 @@ class ArenaPlan:
     """Where every activation lies.
 
     Attributes:
-        offsets: value name (or scratch name) -> byte offset in the arena.
-        arena_bytes: size of the arena.
-        lower_bound: bytes that no placement of these buffers can do without.
+        offsets: value name (or scratch name) -> byte offset in its region.
+        arena_bytes: size of the arena; of all regions together.
+        lower_bound: bytes that no placement of these buffers can do without, as far as is known.
         buffers: what was placed.
+        optimal: whether it is known that no placement of these buffers takes less.
+        regions: name and size of each region, in the order of their cost.
+        region_of: value or scratch name -> its region's place in that order, where not the first.
+        views: value -> the one whose bytes it is a part of, and the first of them.
+        idle: nodes that have nothing to do, as their output's bytes are in place already.
+        outside: values that have no place here.
 
     """
 
@@ -30,16 +71,31 @@ class ArenaPlan:
     arena_bytes: int
     lower_bound: int
     buffers: tuple[Buffer, ...]
+    optimal: bool = False
+    regions: tuple[Region, ...] = (Region(ARENA),)
+    region_of: dict[str, int] = field(default_factory=dict)
+    views: dict[str, tuple[str, int]] = field(default_factory=dict)
+    idle: frozenset[int] = frozenset()
+    outside: frozenset[str] = frozenset()
 
     def scratch_offset(self, index: int) -> int:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
         return self.offsets.get(scratch_name(index), 0)
 
+    def region_bytes(self, region: int) -> int:
+        """Bytes that are taken of a region."""
+        return self.regions[region].nbytes or 0
+
+    def start_of(self, name: str) -> int:
+        """Where a value lies if all regions are laid one behind the other."""
+        region = self.region_of.get(name, 0)
+        return sum(self.region_bytes(r) for r in range(region)) + self.offsets[name]
+
     def alive_bytes(self, step: int) -> int:
-        """Bytes of the arena in use while node ``step`` runs; shared ones count once."""
+        """Bytes in use while node ``step`` runs; shared ones count once."""
         total = end = 0
         for start, stop in sorted(
-            (self.offsets[b.names[0]], self.offsets[b.names[0]] + b.nbytes)
+            (self.start_of(b.names[0]), self.start_of(b.names[0]) + b.nbytes)
             for b in self.buffers
             if b.first <= step <= b.last
         ):
@@ -50,7 +106,9 @@ class ArenaPlan:
     def fullest_step(self) -> int:
         """The step at which most of the arena is in use: it stands in the way of a smaller one."""
         return max(
-            {b.first for b in self.buffers}, key=lambda step: (self.alive_bytes(step), -step)
+            {b.first for b in self.buffers},
+            key=lambda step: (self.alive_bytes(step), -step),
+            default=0,
         )
 
     def alive_at(self, step: int) -> list[Buffer]:
@@ -80,7 +138,12 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
 
 
 def plan_memory(
-    graph: Graph, isa: InstructionSet = InstructionSet.SCALAR, *, overlap: bool = True
+    graph: Graph,
+    isa: InstructionSet = InstructionSet.SCALAR,
+    *,
+    overlap: bool = True,
+    options: MemoryOptions | None = None,
+    enough: int = 0,
 ) -> ArenaPlan:
     """Place every activation of the graph; deterministic and checked.
 
@@ -88,18 +151,114 @@ def plan_memory(
         graph: a verified graph.
         isa: whose kernels' scratch memory the arena must hold.
         overlap: whether an op's output may overlap an input that it is the last to read, as far
-            as its kernel's order of reads and writes allows.
+            as its kernel's order of reads and writes allows, and parts may share their whole's
+            bytes.
+        options: regions, ports outside the arena, alignment.
+        enough: bytes that are few enough: the search for fewer ends there.
 
     Raises:
+        BudgetError: the regions are too small.
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
-    found = buffers(graph, isa)
-    problem = Problem(found, leads(graph, found, isa) if overlap else {})
-    at = place(problem)
-    offsets = {name: offset for b, offset in zip(found, at, strict=True) for name in b.names}
-    size = problem.size(dict(enumerate(at)))
-    plan = ArenaPlan(offsets, size, problem.lower_bound(), tuple(found))
-    verify(graph, Stage.PLANNED, placed=offsets)
-    check_plan(graph, offsets, plan.arena_bytes, isa)
+    options = options or MemoryOptions()
+    plans = _Plans(graph, isa, overlap, options, enough)
+    plan = plans.best()
+    placed = {*plan.offsets, *plan.outside}
+    verify(graph, Stage.PLANNED, placed=placed)
+    linear = {name: plan.start_of(name) for name in plan.offsets}
+    _check_regions(graph, plan)
+    check_plan(graph, linear, plan.arena_bytes, isa, idle=plan.idle, outside=plan.outside)
     return plan
+
+
+class _Plans:
+    """The plans of one graph that differ in which slices and concatenations are in place."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        isa: InstructionSet,
+        overlap: bool,
+        options: MemoryOptions,
+        enough: int,
+    ) -> None:
+        self.graph = graph
+        self.options = options
+        self.enough = enough
+        roots = view_roots(graph)
+        self.outside = frozenset(
+            name
+            for name, value in graph.values.items()
+            if not value.is_constant and roots.get(name, name) in options.outside
+        )
+        self.found = buffers(graph, isa, options.outside)
+        self.leads = leads(graph, self.found, isa) if overlap else {}
+        self.ties = ties_of(graph, self.found, options.alignment) if overlap else {}
+        self.traffic = traffic_of(graph, self.found)
+
+    def best(self) -> ArenaPlan:
+        """All slices and concatenations in place, but those that take more memory so."""
+        chosen = set(self.ties)
+        best = self._plan(chosen)
+        trials = [set[int]()] if chosen else []
+        if len(chosen) <= MOST_DROPPED:
+            trials += [chosen - {index} for index in sorted(chosen)]
+        for trial in trials:
+            plan = self._plan(trial)
+            if plan.arena_bytes < best.arena_bytes:
+                best = plan
+        return best
+
+    def _plan(self, idle: Collection[int]) -> ArenaPlan:
+        ties = {b: tie for index in sorted(idle) for b, tie in self.ties[index].items()}
+        problem = Problem(self.found, self.leads, ties, self.options.alignment)
+        assigned = assign(problem, self.options.regions, self.traffic, self.enough)
+        return self._as_plan(problem, assigned, frozenset(idle))
+
+    def _as_plan(self, problem: Problem, assigned: Assignment, idle: frozenset[int]) -> ArenaPlan:
+        names = [(i, name) for i, b in enumerate(self.found) for name in b.names]
+        views = self._views(idle)
+        nodes = enumerate(self.graph.nodes)
+        sizes = [placement.nbytes for placement in assigned.placements]
+        alone = assigned.placements[0] if len(sizes) == 1 else None
+        return ArenaPlan(
+            offsets={name: assigned.offsets[i] for i, name in names},
+            arena_bytes=sum(sizes),
+            lower_bound=alone.lower_bound if alone else problem.lower_bound(),
+            buffers=tuple(self.found),
+            optimal=alone is not None and alone.optimal,
+            regions=tuple(
+                Region(region.name, size)
+                for region, size in zip(self.options.regions, sizes, strict=True)
+            ),
+            region_of={name: assigned.region[i] for i, name in names if assigned.region[i]},
+            views=views,
+            idle=idle | {i for i, node in nodes if node.outputs[0] in views},
+            outside=self.outside,
+        )
+
+    def _views(self, idle: Collection[int]) -> dict[str, tuple[str, int]]:
+        """Reshapes, and slices in place, each with the value that it is a part of."""
+        views: dict[str, tuple[str, int]] = {}
+        aliases = view_roots(self.graph)
+        for node in self.graph.bound():
+            offset = slice_offset(node) if node.index in idle else None
+            if node.output.name in aliases:
+                offset = 0
+            if offset is not None:
+                root, start = views.get(node.input(0).name, (node.input(0).name, 0))
+                views[node.output.name] = (root, start + offset)
+        return views
+
+
+def _check_regions(graph: Graph, plan: ArenaPlan) -> None:
+    """Raise unless every buffer ends within its own region."""
+    for buffer in plan.buffers:
+        for name in buffer.names:
+            region = plan.region_of.get(name, 0)
+            if plan.offsets[name] + buffer.nbytes > plan.region_bytes(region):
+                raise VerifyError(
+                    f"'{name}' ends outside of region '{plan.regions[region].name}'",
+                    file=graph.name,
+                )

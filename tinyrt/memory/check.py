@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
@@ -21,8 +22,11 @@ def check_plan(
     offsets: Mapping[str, int],
     arena_bytes: int,
     isa: InstructionSet = InstructionSet.SCALAR,
+    *,
+    idle: Collection[int] = (),
+    outside: Collection[str] = (),
 ) -> None:
-    """Replay the graph's writes and reads on an arena that records who wrote each byte.
+    """Replay the graph's writes and reads on an arena that records what each byte holds.
 
     It shares no reasoning with the planner: no lifetimes and no distances, only what each step of
     each op touches.
@@ -32,23 +36,24 @@ def check_plan(
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
         isa: whose scratch memory counts.
+        idle: nodes that the program leaves out, as their output's bytes are there already.
+        outside: values that are not in the arena.
 
     Raises:
         VerifyError: a tensor lies outside the arena, or was overwritten before its last reader.
 
     """
-    replay = _Replay(offsets, arena_bytes)
+    replay = _Replay(offsets, arena_bytes, outside)
     for value in graph.input_values:
         replay.where = "model input"
         replay.define(value)
         replay.write(value, (0, value.nbytes))
     for node in graph.bound():
         replay.where = node.describe()
-        if _is_view(node, offsets):
-            replay.share(node.input(0), node.output)
+        if node.index in idle or _is_view(node, offsets):
+            replay.leave_out(node)
         else:
-            steps = _steps(node, isa)
-            replay.run(node, steps, scratch_bytes(node, isa))
+            replay.run(node, _steps(node, isa), scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
             replay.where = "model output"
@@ -56,31 +61,44 @@ def check_plan(
 
 
 class _Replay:
-    """The arena, with the number of the tensor that wrote each byte last."""
+    """The arena, with a number for what was last written to each byte."""
 
-    def __init__(self, offsets: Mapping[str, int], arena_bytes: int) -> None:
+    def __init__(
+        self, offsets: Mapping[str, int], arena_bytes: int, outside: Collection[str]
+    ) -> None:
         self.where = ""
         self._offsets = offsets
-        self._writer = np.full(arena_bytes, _NOBODY, np.int32)
-        self._number: dict[str, int] = {}
+        self._outside = outside
+        self._found = np.full(arena_bytes, _NOBODY, np.int64)
+        self._wanted: dict[str, NDArray[np.int64]] = {}
+        self._next = 0
 
     def define(self, value: Value) -> None:
-        """Give a tensor that is about to be written a number of its own."""
-        self._number[value.name] = len(self._number)
-        self._span(value.name, 0, value.nbytes)
+        """Give the bytes of a tensor that is about to be written numbers of their own."""
+        self._wanted[value.name] = np.arange(self._next, self._next + value.nbytes)
+        self._next += value.nbytes
+        if value.name not in self._outside:
+            self._span(value.name, 0, value.nbytes)
 
-    def share(self, source: Value, view: Value) -> None:
-        """Make ``view`` another name of ``source``'s bytes."""
-        self._number[view.name] = self._number[source.name]
+    def leave_out(self, node: BoundNode) -> None:
+        """An op that moves bytes to where they lie already: they keep their numbers."""
+        parts = [value for value in node.inputs if value is not None]
+        for value in parts:
+            self.read(value, (0, value.nbytes))
+        self._wanted[node.output.name] = _moved(node, [self._wanted[v.name] for v in parts])
+        self.read(node.output, (0, node.output.nbytes))
 
     def write(self, value: Value, span: tuple[int, int]) -> None:
         """Write some bytes of a tensor."""
-        self._writer[self._span(value.name, *span)] = self._number[value.name]
+        if value.name not in self._outside:
+            self._found[self._span(value.name, *span)] = self._wanted[value.name][slice(*span)]
 
     def read(self, value: Value, span: tuple[int, int]) -> None:
         """Read some bytes of a tensor, which must still be its own."""
-        found = self._writer[self._span(value.name, *span)]
-        if not (found == self._number[value.name]).all():
+        if value.name in self._outside:
+            return
+        found = self._found[self._span(value.name, *span)]
+        if not np.array_equal(found, self._wanted[value.name][slice(*span)]):
             raise VerifyError(
                 "the tensor was overwritten before this step reads it",
                 op=self.where,
@@ -92,7 +110,7 @@ class _Replay:
         scratch = slice(0, 0)
         if nbytes:
             scratch = self._span(scratch_name(node.index), 0, nbytes)
-            self._writer[scratch] = _SCRATCH
+            self._found[scratch] = _SCRATCH
         self.define(node.output)
         self._check_planes(node, steps)
         for step in steps:
@@ -103,14 +121,17 @@ class _Replay:
                 # Reads and writes interleave: what is read must survive what is written.
                 self._reads(node, step)
         self.read(node.output, (0, node.output.nbytes))
-        if not (self._writer[scratch] == _SCRATCH).all():
+        if not (self._found[scratch] == _SCRATCH).all():
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
     def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
         """Planes that keep apart may as well be swept together: see that they do keep apart."""
-        y, y_at = node.output, self._offsets[node.output.name]
+        y = node.output
+        if y.name in self._outside:
+            return
+        y_at = self._offsets[y.name]
         for value in node.inputs:
-            if value is None or value.is_constant:
+            if value is None or value.is_constant or value.name in self._outside:
                 continue
             x_at = self._offsets[value.name]
             overlap = x_at < y_at + y.nbytes and y_at < x_at + value.nbytes
@@ -128,11 +149,23 @@ class _Replay:
 
     def _span(self, name: str, start: int, stop: int) -> slice:
         start, stop = self._offsets[name] + start, self._offsets[name] + stop
-        if start < 0 or stop > len(self._writer):
+        if start < 0 or stop > len(self._found):
             raise VerifyError(
-                f"'{name}' takes bytes {start} to {stop} of {len(self._writer)}", op=self.where
+                f"'{name}' takes bytes {start} to {stop} of {len(self._found)}", op=self.where
             )
         return slice(start, stop)
+
+
+def _moved(node: BoundNode, parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The numbers of the output's bytes, from the inputs': those that the reference would move."""
+    arrays = [
+        numbers.reshape(*value.shape, value.dtype.itemsize)[..., 0]
+        for value, numbers in zip(filter(None, node.inputs), parts, strict=True)
+    ]
+    move = OPS[node.op].ref_f32
+    assert move is not None, "ops that are left out move elements of any dtype"
+    first: NDArray[np.int64] = np.asarray(move(node.attrs, *arrays), np.int64)
+    return (first.reshape(-1, 1) + np.arange(node.output.dtype.itemsize)).reshape(-1)
 
 
 def _steps(node: BoundNode, isa: InstructionSet) -> tuple[Step, ...]:
@@ -147,9 +180,6 @@ def _steps(node: BoundNode, isa: InstructionSet) -> tuple[Step, ...]:
 
 
 def _is_view(node: BoundNode, offsets: Mapping[str, int]) -> bool:
-    source = node.input(0)
-    return (
-        node.op == "reshape"
-        and not source.is_constant
-        and offsets[source.name] == offsets[node.output.name]
-    )
+    if node.op != "reshape" or node.input(0).is_constant:
+        return False
+    return offsets.get(node.input(0).name) == offsets.get(node.output.name)

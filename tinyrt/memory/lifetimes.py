@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Graph
@@ -56,8 +57,19 @@ def view_roots(graph: Graph) -> dict[str, str]:
     return roots
 
 
-def buffers(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> list[Buffer]:
-    """Every buffer of the arena: activations, model inputs and outputs, and scratch memory."""
+def buffers(
+    graph: Graph,
+    isa: InstructionSet = InstructionSet.SCALAR,
+    outside: Collection[str] = (),
+) -> list[Buffer]:
+    """Every buffer of the arena: activations, model inputs and outputs, and scratch memory.
+
+    Args:
+        graph: the model.
+        isa: whose kernels' scratch memory counts.
+        outside: model inputs and outputs that have memory of their own.
+
+    """
     roots = view_roots(graph)
     end = len(graph.nodes)
     first = dict.fromkeys(graph.inputs, -1)
@@ -80,6 +92,7 @@ def buffers(graph: Graph, isa: InstructionSet = InstructionSet.SCALAR) -> list[B
     found = [
         Buffer(tuple(names), graph.value(root).nbytes, first[root], last[root])
         for root, names in members.items()
+        if root not in outside
     ]
     for bound in graph.bound():
         nbytes = scratch_bytes(bound, isa)

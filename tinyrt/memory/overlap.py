@@ -100,10 +100,12 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
             # An op that reads one tensor twice would have to satisfy both readings.
             if value is None or activations.count(value.name) != 1:
                 continue
-            source = home[value.name]
+            source, target = home.get(value.name), home.get(node.output.name)
+            if source is None or target is None:
+                continue
             if found[source].last != node.index or found[source].nbytes != value.nbytes:
                 continue
             lead = _lead(sweep, i, value.nbytes)
             if lead is not None:
-                allowed[home[node.output.name], source] = lead
+                allowed[target, source] = lead
     return allowed

@@ -1,11 +1,12 @@
-"""Offsets for buffers: greedy in a given order, then exact where that is not provably best."""
+"""Offsets for buffers: greedy in many orders, then exact where that is not provably best."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tinyrt.memory.exact import search
 from tinyrt.memory.lifetimes import Buffer
 from tinyrt.memory.overlap import Leads, Span
 
@@ -13,13 +14,17 @@ ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
 
 RESTARTS = 400
-"""Random orders that are tried before the exact search."""
+"""Orders that are tried after the fixed ones, each a small change of one of them."""
 
-SEARCH_STEPS = 20_000
-"""Placements that the exact search may try; a bound on work, not on time, for repeatability."""
+FEW = 12
+"""Groups up to which the search is soon done, with no need of a good placement to begin with."""
 
-MOST_SEARCHED = 200
-"""Buffers up to which more than the fixed orders is tried: each placement costs their square."""
+PLACING_WORK = 400_000
+"""Pairs of buffers that placing in further orders may look at; a bound on work, not on time, so
+that every machine finds the same plan."""
+
+Tie = tuple[int, int]
+"""(index of another buffer, bytes from its start): where a buffer lies that shares its bytes."""
 
 # Large and long-lived buffers are hard to place late; which matters more depends on the graph.
 _ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
@@ -31,149 +36,272 @@ _ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Buffers at fixed distances from each other: they share bytes.
+
+    Attributes:
+        members: buffer -> bytes from the group's own start.
+        nbytes: from its start to its end.
+
+    """
+
+    members: dict[int, int]
+    nbytes: int
+
+
 @dataclass(slots=True)
 class Problem:
-    """Buffers to place, and which of them may overlap.
+    """Buffers to place, which of them may overlap, and which of them must share bytes.
 
     Attributes:
         buffers: what to place.
         leads: pairs that may overlap, see ``overlap``.
-        clashes: for each buffer, the others that are alive with it.
+        ties: buffer -> the other one whose bytes it shares, and from which byte on.
+        alignment: what offsets are multiples of; distances in ``ties`` must be, too.
+        groups: what is placed as one: each buffer without a tie, with all those tied to it.
+        gaps: for each group and each other one that it must keep away from: the distances between
+            their offsets, as open intervals, that are too close.
 
     """
 
     buffers: Sequence[Buffer]
     leads: Leads
-    clashes: list[list[int]] = field(init=False)
+    ties: Mapping[int, Tie] = field(default_factory=dict)
+    alignment: int = ALIGNMENT
+    groups: list[Group] = field(init=False)
+    gaps: list[dict[int, list[Span]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        count = range(len(self.buffers))
-        self.clashes = [
-            [j for j in count if j != i and self.buffers[i].alive_with(self.buffers[j])]
-            for i in count
-        ]
+        self.groups = self._grouped()
+        home = {b: g for g, group in enumerate(self.groups) for b in group.members}
+        self.gaps = [{} for _ in self.groups]
+        by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
+        alive: list[int] = []
+        for i in by_first:
+            alive = [j for j in alive if self.buffers[j].last >= self.buffers[i].first]
+            for j in alive:
+                # Within a group, buffers that share bytes hold the same in them.
+                if home[i] != home[j]:
+                    self._keep_apart(i, home[i], j, home[j])
+            alive.append(i)
 
-    def forbidden(self, i: int, j: int, at_j: int) -> list[Span]:
-        """Offsets (exclusive) at which buffer ``i`` must not begin if ``j`` lies at ``at_j``."""
+    def _grouped(self) -> list[Group]:
+        members: dict[int, dict[int, int]] = {}
+        for i in range(len(self.buffers)):
+            root, offset = i, 0
+            while root in self.ties:
+                root, step = self.ties[root]
+                offset += step
+            members.setdefault(root, {})[i] = offset
+        groups = []
+        for offsets in members.values():
+            start = min(offsets.values())
+            relative = {b: at - start for b, at in offsets.items()}
+            end = max(at + self.buffers[b].nbytes for b, at in relative.items())
+            groups.append(Group(relative, end))
+        return groups
+
+    def _keep_apart(self, i: int, group_i: int, j: int, group_j: int) -> None:
+        shift = self.groups[group_j].members[j] - self.groups[group_i].members[i]
+        for low, high in self.too_near(i, j):
+            self.gaps[group_i].setdefault(group_j, []).append((low + shift, high + shift))
+            self.gaps[group_j].setdefault(group_i, []).append((-high - shift, -low - shift))
+
+    def align(self, nbytes: int) -> int:
+        """The next multiple of the alignment."""
+        return -(-nbytes // self.alignment) * self.alignment
+
+    def too_near(self, i: int, j: int) -> list[Span]:
+        """Distances (exclusive) from buffer ``j``'s start at which ``i`` must not begin."""
         i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
-            return self.leads[i, j].forbidden_output(i_bytes, at_j, j_bytes)
+            return self.leads[i, j].forbidden_output(i_bytes, 0, j_bytes)
         if (j, i) in self.leads:
-            return self.leads[j, i].forbidden_input(i_bytes, at_j, j_bytes)
-        return [(at_j - i_bytes, at_j + j_bytes)]
+            return self.leads[j, i].forbidden_input(i_bytes, 0, j_bytes)
+        return [(-i_bytes, j_bytes)]
 
-    def lowest(self, i: int, at: dict[int, int], least: int = 0) -> int:
-        """The lowest offset from ``least`` on at which buffer ``i`` fits beside those placed."""
-        placed = (j for j in self.clashes[i] if j in at)
-        gaps = sorted(gap for j in placed for gap in self.forbidden(i, j, at[j]))
-        offset = align(least)
-        moved = True
-        while moved:
-            moved = False
-            for low, high in gaps:
-                if low < offset < high:
-                    offset, moved = align(high), True
+    def lowest(self, group: int, at: Mapping[int, int], least: int = 0) -> int:
+        """The lowest offset from ``least`` on at which the group fits beside those placed."""
+        spans = [
+            (at[j] + low, at[j] + high)
+            for j, gaps in self.gaps[group].items()
+            if j in at
+            for low, high in gaps
+        ]
+        spans.sort()
+        offset = self.align(least)
+        for low, high in spans:
+            if low >= offset:
+                break
+            if high > offset:
+                offset = self.align(high)
         return offset
 
-    def size(self, at: dict[int, int]) -> int:
-        """Bytes from the start to the end of the last buffer, aligned."""
-        return align(max((at[i] + self.buffers[i].nbytes for i in at), default=0))
+    def size(self, at: Mapping[int, int]) -> int:
+        """Bytes from the start to the end of the last of these groups, aligned."""
+        return self.align(max((at[g] + self.groups[g].nbytes for g in at), default=0))
+
+    def offsets(self, at: Mapping[int, int]) -> list[int]:
+        """Each buffer's offset, from the groups'."""
+        found = [0] * len(self.buffers)
+        for g, group in enumerate(self.groups):
+            for member, distance in group.members.items():
+                found[member] = at[g] + distance
+        return found
+
+    def part(self, groups: Sequence[int]) -> tuple[Problem, list[int]]:
+        """The problem of placing these groups alone, and which buffers those are."""
+        chosen = sorted(b for g in groups for b in self.groups[g].members)
+        index = {b: i for i, b in enumerate(chosen)}
+        leads = {
+            (index[y], index[x]): lead
+            for (y, x), lead in self.leads.items()
+            if y in index and x in index
+        }
+        ties = {index[b]: (index[a], d) for b, (a, d) in self.ties.items() if b in index}
+        buffers = [self.buffers[b] for b in chosen]
+        return Problem(buffers, leads, ties, self.alignment), chosen
+
+    def steps(self) -> list[int]:
+        """Steps at which something begins to be kept: the arena is fullest at one of them."""
+        return sorted({b.first for b in self.buffers})
+
+    def saved(self, step: int) -> int:
+        """Bytes that buffers alive at a step can have in common, at most.
+
+        Outputs may lie on inputs by their leads, and those of one group on each other.
+        """
+        saved = 0
+        for group in self.groups:
+            if len(group.members) == 1:
+                continue
+            alive = [b for b in group.members if self.alive(b, step)]
+            saved += sum(self.align(self.buffers[b].nbytes) for b in alive)
+            spans = [
+                (d, d + self.buffers[b].nbytes) for b, d in group.members.items() if b in alive
+            ]
+            saved -= _covered(spans, self.align)
+        shared: dict[int, int] = {}
+        for y, x in self.leads:
+            if self.buffers[y].first == step:
+                shared[y] = shared.get(y, 0) + self._shared(y, x)
+        return saved + sum(min(n, self.align(self.buffers[y].nbytes)) for y, n in shared.items())
+
+    def alive(self, i: int, step: int) -> bool:
+        """Whether buffer ``i`` is kept at a step."""
+        return self.buffers[i].first <= step <= self.buffers[i].last
 
     def lower_bound(self) -> int:
         """Bytes that no placement can do without: those alive at the fullest step.
 
-        Where buffers may overlap, the step is credited with the most that one pair can share.
+        They are credited with the most that they can have in common.
         """
-        bound = 0
-        for step in {b.first for b in self.buffers}:
-            alive = [i for i, b in enumerate(self.buffers) if b.first <= step <= b.last]
-            total = sum(self.buffers[i].nbytes for i in alive)
-            shared = [self._shared(y, x) for (y, x) in self.leads if self.buffers[y].first == step]
-            bound = max(bound, total - max(shared, default=0))
-        return align(bound)
+        return max((self.bound_at(step) for step in self.steps()), default=0)
+
+    def bound_at(self, step: int) -> int:
+        """Bytes that no placement can do without at one step."""
+        alive = (b for i, b in enumerate(self.buffers) if self.alive(i, step))
+        return sum(self.align(b.nbytes) for b in alive) - self.saved(step)
 
     def _shared(self, y: int, x: int) -> int:
         """Bytes that output ``y`` and input ``x`` can have in common."""
         y_bytes, x_bytes = self.buffers[y].nbytes, self.buffers[x].nbytes
-        return y_bytes + x_bytes - max(y_bytes, min(self.leads[y, x].least, y_bytes) + x_bytes)
+        together = max(y_bytes, min(self.leads[y, x].least, y_bytes) + x_bytes)
+        return self.align(y_bytes) + self.align(x_bytes) - self.align(together)
 
 
-def place(problem: Problem) -> list[int]:
-    """Offsets of all buffers in as few bytes as found; deterministic."""
-    best: dict[int, int] = {}
-    best_size = 0
-    goal = problem.lower_bound()
-    for order in _orders(problem):
-        at = place_in_order(problem, order)
-        size = problem.size(at)
-        if not best or size < best_size:
-            best, best_size = at, size
-        if best_size <= goal:
+def _covered(spans: Iterable[Span], align: Callable[[int], int]) -> int:
+    """Bytes in any of these spans, each reaching to the next multiple of the alignment."""
+    total = end = 0
+    for start, stop in sorted((start, align(stop)) for start, stop in spans):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the buffers lie.
+
+    Attributes:
+        offsets: of each buffer.
+        nbytes: from the start to the end of the last one, aligned.
+        lower_bound: bytes that no placement can do without, as far as is known.
+        optimal: whether it is known that there is no smaller one.
+
+    """
+
+    offsets: list[int]
+    nbytes: int
+    lower_bound: int
+    optimal: bool
+
+
+def place(problem: Problem, enough: int = 0) -> Placement:
+    """All buffers in as few bytes as found; deterministic.
+
+    Args:
+        problem: what to place.
+        enough: bytes that are few enough: the search ends where it has reached them.
+
+    """
+    bound = problem.lower_bound()
+    goal = max(bound, enough)
+    fixed = _fixed_orders(problem)
+    best = place_in_order(problem, fixed[0])
+    for order in fixed[1:]:
+        if problem.size(best) <= goal:
             break
-    else:
-        if len(problem.buffers) <= MOST_SEARCHED:
-            best = _Search(problem, best, goal).run()
-    return [best[i] for i in range(len(problem.buffers))]
+        best = min(best, place_in_order(problem, order), key=problem.size)
+    if len(problem.groups) > FEW:
+        best = _shuffled(problem, fixed, best, goal)
+    exhausted = False
+    if problem.size(best) > goal:
+        best, exhausted = search(problem, best, goal)
+    size = problem.size(best)
+    optimal = exhausted or size <= bound
+    return Placement(problem.offsets(best), size, size if optimal else bound, optimal)
 
 
 def place_in_order(problem: Problem, order: Sequence[int]) -> dict[int, int]:
-    """Each buffer in turn at the lowest place that is free over its whole life."""
+    """Each group in turn at the lowest place that is free over its whole life."""
     at: dict[int, int] = {}
-    for i in order:
-        at[i] = problem.lowest(i, at)
+    for group in order:
+        at[group] = problem.lowest(group, at)
     return at
 
 
-def _orders(problem: Problem) -> list[list[int]]:
-    found = problem.buffers
-    indices = list(range(len(found)))
-    orders = [sorted(indices, key=lambda i: (key(found[i]), i)) for key in _ORDERS]
-    if problem.leads and len(found) <= MOST_SEARCHED:
-        shuffle = random.Random(0)
-        for _ in range(RESTARTS):
-            order = list(orders[shuffle.randrange(len(_ORDERS))])
-            for _ in range(1 + shuffle.randrange(4)):
-                i, j = shuffle.randrange(len(order)), shuffle.randrange(len(order))
-                order[i], order[j] = order[j], order[i]
-            orders.append(order)
-    return orders
+def greedy_size(problem: Problem) -> int:
+    """Bytes that the largest group first, each as low as it goes, comes to."""
+    return problem.size(place_in_order(problem, _fixed_orders(problem)[0]))
 
 
-class _Search:
-    """Branch and bound over placements from the bottom up.
-
-    Some best placement has every buffer resting on the bottom or on a constraint with a lower one;
-    placing buffers in the order of their offsets, each as low as it goes, finds it.
-    """
-
-    def __init__(self, problem: Problem, best: dict[int, int], goal: int) -> None:
-        self.problem = problem
-        self.best = best
-        self.size = problem.size(best)
-        self.goal = goal
-        self.steps = 0
-
-    def run(self) -> dict[int, int]:
-        self._extend({}, 0)
-        return self.best
-
-    def _extend(self, at: dict[int, int], least: int) -> None:
-        rest = [i for i in range(len(self.problem.buffers)) if i not in at]
-        if not rest:
-            size = self.problem.size(at)
-            if size < self.size:
-                self.best, self.size = dict(at), size
-            return
-        options = sorted((self.problem.lowest(i, at, least), i) for i in rest)
-        if max(o + self.problem.buffers[i].nbytes for o, i in options) >= self.size:
-            return
-        for offset, i in options:
-            self.steps += 1
-            if self.steps > SEARCH_STEPS or self.size <= self.goal:
-                return
-            self._extend({**at, i: offset}, offset)
+def _fixed_orders(problem: Problem) -> list[list[int]]:
+    groups = [_as_buffer(problem, group) for group in problem.groups]
+    indices = range(len(groups))
+    return [sorted(indices, key=lambda i: (key(groups[i]), i)) for key in _ORDERS]
 
 
-def align(nbytes: int) -> int:
-    """The next multiple of ``ALIGNMENT``."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+def _shuffled(
+    problem: Problem, fixed: Sequence[Sequence[int]], best: dict[int, int], goal: int
+) -> dict[int, int]:
+    """The best of ``best`` and of placing in orders that differ a little from the fixed ones."""
+    shuffle = random.Random(0)
+    work = PLACING_WORK
+    for _ in range(RESTARTS):
+        work -= sum(len(gaps) for gaps in problem.gaps) + len(problem.groups)
+        if problem.size(best) <= goal or work < 0:
+            break
+        order = list(fixed[shuffle.randrange(len(fixed))])
+        for _ in range(1 + shuffle.randrange(4)):
+            i, j = shuffle.randrange(len(order)), shuffle.randrange(len(order))
+            order[i], order[j] = order[j], order[i]
+        best = min(best, place_in_order(problem, order), key=problem.size)
+    return best
+
+
+def _as_buffer(problem: Problem, group: Group) -> Buffer:
+    members = [problem.buffers[b] for b in group.members]
+    first, last = min(b.first for b in members), max(b.last for b in members)
+    return Buffer(members[0].names, group.nbytes, first, last)

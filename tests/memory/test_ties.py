@@ -1,0 +1,111 @@
+"""Slices and concatenations that move nothing: their bytes are in place already."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.c.host import build_program, run_program
+from tests.graphs import Builder
+from tinyrt.errors import VerifyError
+from tinyrt.export import export_graph
+from tinyrt.interpreter import Interpreter
+from tinyrt.ir import DType, QParams
+from tinyrt.memory import check_plan, plan_memory
+from tinyrt.memory.ties import slice_offset
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.slice import SliceAttrs
+
+JOIN = ConcatenationAttrs(axis=1)
+
+
+def _int8(graph):
+    q = QParams((1 / 256,), -128)  # that of logistic
+    return replace(
+        graph, values={n: replace(v, dtype=DType.INT8, q=q) for n, v in graph.values.items()}
+    )
+
+
+def _rows(b, x, first, count):
+    shape = b.values[x].shape
+    return b.op("slice", (x,), SliceAttrs((0, first, 0), (1, count, shape[2]), (1, 1, 1)))
+
+
+def split_and_joined():
+    """Two halves of the input go their own ways and come together again."""
+    b = Builder((1, 16, 8))
+    top, bottom = (_rows(b, "x", first, 8) for first in (0, 8))
+    joined = b.op("concatenation", (b.op("logistic", (bottom,)), b.op("relu", (top,))), JOIN)
+    return _int8(b.graph(b.op("relu", (joined,))))
+
+
+def test_parts_share_the_bytes_of_their_whole():
+    graph = split_and_joined()
+    plan = plan_memory(graph)
+    ops = [graph.nodes[i].op for i in sorted(plan.idle)]
+    assert ops == ["slice", "slice", "concatenation"]
+    assert plan.offsets["slice_1"] == plan.offsets["x"] + 64
+    assert plan.offsets["relu_3"] == plan.offsets["concatenation_4"] + 64
+    assert plan.arena_bytes < plan_memory(graph, overlap=False).arena_bytes
+
+
+@pytest.mark.parametrize("mode", ["beside", "arena"])
+def test_c_code_leaves_them_out_and_answers_the_same(tmp_path, mode):
+    graph = split_and_joined()
+    x = np.arange(-64, 64, dtype=np.int8).reshape(1, 16, 8)
+    project = export_graph(graph, tmp_path / "out")
+    assert project.kernels == ("tinyrt_lut_s8",)
+    found = run_program(build_program(project, tmp_path), project, {"x": x}, mode)
+    for name, expected in evaluate(graph, {"x": x}).items():
+        np.testing.assert_array_equal(found[name], expected)
+
+
+@pytest.mark.parametrize("backend", ["reference", "numba"])
+def test_the_host_answers_the_same(backend):
+    graph = split_and_joined()
+    x = np.arange(-64, 64, dtype=np.int8).reshape(1, 16, 8)
+    interpreter = Interpreter.from_graph(graph, backend=backend)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(found, evaluate(graph, {"x": x})[graph.outputs[0]])
+
+
+def test_a_join_in_place_that_costs_memory_is_a_copy():
+    """The first part would have to wait within a large whole while something larger runs."""
+    b = Builder((1, 4, 8))
+    early = b.op("logistic", ("x",))
+    wide = b.op("concatenation", ("x",) * 24, ConcatenationAttrs(axis=2))
+    narrow = _rows(b, b.op("logistic", (wide,)), 0, 1)
+    late = b.op("slice", (narrow,), SliceAttrs((0, 0, 0), (1, 1, 8), (1, 1, 1)))
+    joined = b.op("concatenation", (early, *[b.op("relu", (late,)) for _ in range(3)]), JOIN)
+    graph = _int8(b.graph(b.op("relu", (joined,))))
+    plan = plan_memory(graph)
+    assert plan.arena_bytes <= plan_memory(graph, overlap=False).arena_bytes
+
+
+def test_the_checker_finds_a_part_that_lies_elsewhere():
+    graph = split_and_joined()
+    plan = plan_memory(graph)
+    moved = plan.offsets | {"slice_1": plan.offsets["slice_1"] - 8}
+    with pytest.raises(VerifyError, match="overwritten"):
+        check_plan(graph, moved, plan.arena_bytes, idle=plan.idle)
+
+
+@pytest.mark.parametrize(
+    ("begin", "size", "strides", "offset"),
+    [
+        ((0, 2, 0), (1, 3, 8), (1, 1, 1), 64),
+        ((0, 2, 4), (1, 1, 4), (1, 1, 1), 80),
+        ((0, 0, 0), (1, 8, 4), (1, 1, 1), None),
+        ((0, 0, 0), (1, 4, 8), (1, 2, 1), None),
+        ((0, 7, 0), (1, 8, 8), (1, -1, 1), None),
+        ((1, 0, 0), (1, 8, 8), (1, 1, 1), 256),
+    ],
+)
+def test_which_slices_are_in_one_piece(begin, size, strides, offset):
+    b = Builder((2, 8, 8))
+    (node,) = b.graph(b.op("slice", ("x",), SliceAttrs(begin, size, strides))).bound()
+    assert slice_offset(node) == offset

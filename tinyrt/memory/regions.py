@@ -1,0 +1,167 @@
+"""Several memories: which buffers go where, and how much of each is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tinyrt.errors import BudgetError
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.memory.lifetimes import Buffer, scratch_name, view_roots
+from tinyrt.memory.place import Placement, Problem, place, place_in_order
+from tinyrt.ops import OPS
+
+ARENA = "arena"
+"""Name of the only region where none are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A memory that buffers may lie in.
+
+    Attributes:
+        name: as the generated C calls it.
+        nbytes: how much of it may be taken; None for any number.
+
+    """
+
+    name: str
+    nbytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Where every buffer lies.
+
+    Attributes:
+        region: of each buffer, its region's place in the order of cost.
+        offsets: of each buffer, from its region's start.
+        placements: what each region came to.
+
+    """
+
+    region: list[int]
+    offsets: list[int]
+    placements: list[Placement]
+
+
+def assign(
+    problem: Problem, regions: Sequence[Region], traffic: Sequence[float], enough: int = 0
+) -> Assignment:
+    """Buffers in regions, the first of which are the fastest: what is used most goes first.
+
+    Args:
+        problem: what to place.
+        regions: in the order of their cost, the cheapest to use first.
+        traffic: for each buffer, bytes read and written per inference.
+        enough: as for ``place``.
+
+    Raises:
+        BudgetError: the buffers do not fit.
+
+    """
+    if len(regions) == 1 and regions[0].nbytes is None:
+        found = place(problem, enough)
+        return Assignment([0] * len(problem.buffers), found.offsets, [found])
+    overflow: list[BudgetError] = []
+    for order in _orders(problem, traffic):
+        try:
+            return _fill(problem, regions, order)
+        except BudgetError as error:
+            overflow.append(error)
+    raise overflow[0]
+
+
+def _orders(problem: Problem, traffic: Sequence[float]) -> list[list[int]]:
+    """Groups that want to be in the first region, most urgent first: by use, then for the fit."""
+
+    def use(g: int) -> float:
+        group = problem.groups[g]
+        return -sum(traffic[b] for b in group.members) / max(group.nbytes, 1)
+
+    def size(g: int) -> float:
+        return -problem.groups[g].nbytes
+
+    def span(g: int) -> float:
+        members = [problem.buffers[b] for b in problem.groups[g].members]
+        return -sum(b.nbytes * (b.last - b.first + 1) for b in members)
+
+    keys: list[Callable[[int], float]] = [use, size, span]
+    return [sorted(range(len(problem.groups)), key=lambda g: (key(g), g)) for key in keys]
+
+
+def _fill(problem: Problem, regions: Sequence[Region], order: list[int]) -> Assignment:
+    left = order
+    region = [0] * len(problem.buffers)
+    offsets = [0] * len(problem.buffers)
+    placements = []
+    for r, memory in enumerate(regions):
+        last = r == len(regions) - 1
+        chosen = left if last else _that_fit(problem, memory, left)
+        left = [g for g in left if g not in chosen]
+        part, members = problem.part(chosen)
+        found = place(part, memory.nbytes or 0)
+        placements.append(found)
+        if memory.nbytes is not None and found.nbytes > memory.nbytes:
+            raise _too_small(part, memory, found)
+        for b, offset in zip(members, found.offsets, strict=True):
+            region[b], offsets[b] = r, offset
+    return Assignment(region, offsets, placements)
+
+
+def _that_fit(problem: Problem, memory: Region, order: list[int]) -> list[int]:
+    """As many of these groups, in this order, as a quick placement gets into the region."""
+    if memory.nbytes is None:
+        return order
+    chosen: list[int] = []
+    for g in order:
+        if problem.groups[g].nbytes > memory.nbytes:
+            continue
+        part, _ = problem.part([*chosen, g])
+        largest_first = sorted(range(len(part.groups)), key=lambda i: (-part.groups[i].nbytes, i))
+        if part.size(place_in_order(part, largest_first)) <= memory.nbytes:
+            chosen.append(g)
+    return chosen
+
+
+def _too_small(part: Problem, memory: Region, found: Placement) -> BudgetError:
+    def alive(step: int) -> list[Buffer]:
+        return [b for b in part.buffers if b.first <= step <= b.last]
+
+    step = max(part.steps(), key=lambda s: sum(b.nbytes for b in alive(s)))
+    names = ", ".join(
+        f"'{b.names[0]}' {b.nbytes:,}" for b in sorted(alive(step), key=lambda b: -b.nbytes)
+    )
+    return BudgetError(
+        f"region '{memory.name}' would need {found.nbytes:,} bytes",
+        tensor=f"kept in it at step {max(step, 0)}, in bytes: {names}",
+        expected=f"at most {memory.nbytes:,}",
+        hint="make a region larger, or add one: --region name=size",
+    )
+
+
+def traffic_of(graph: Graph, found: Sequence[Buffer]) -> list[float]:
+    """Bytes that kernels read from and write to each buffer, roughly: for an order, not a sum.
+
+    A kernel reads an input byte once for each multiplication that it does not share with other
+    output channels.
+    """
+    roots = view_roots(graph)
+    used: dict[str, float] = {name: graph.value(name).nbytes for name in graph.inputs}
+    for node in graph.bound():
+        reads = _reads(node)
+        used[scratch_name(node.index)] = reads
+        out = roots.get(node.output.name, node.output.name)
+        if out == node.output.name:
+            used[out] = used.get(out, 0) + node.output.nbytes
+        for value in node.inputs:
+            if value is not None and not value.is_constant:
+                name = roots.get(value.name, value.name)
+                used[name] = used.get(name, 0) + max(value.nbytes, reads)
+    return [used.get(buffer.names[0], buffer.nbytes) for buffer in found]
+
+
+def _reads(node: BoundNode) -> float:
+    spec = OPS[node.op]
+    shared = node.output.shape[-1] if spec.weight_axis == 0 and node.output.shape else 1
+    return spec.macs(node) / max(shared, 1)

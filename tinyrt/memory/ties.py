@@ -1,0 +1,108 @@
+"""Tensors that share bytes, so that an op has nothing to do: slices, and joins in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.memory.lifetimes import Buffer, view_roots
+from tinyrt.memory.place import Tie
+
+Ties = dict[int, Tie]
+
+
+def slice_offset(node: BoundNode) -> int | None:
+    """Where in its input a slice's output lies as it is, in bytes; None where it must be copied.
+
+    Along the innermost dimension that it does not take whole it may take any part; of those
+    outside of that, one element each.
+    """
+    if node.op != "slice" or node.input(0).is_constant:
+        return None
+    x, attrs = node.input(0), node.attrs
+    axes = range(len(x.shape))
+    innermost = max((i for i in axes if attrs.size[i] != x.shape[i]), default=0)
+    in_one_piece = math.prod(attrs.size[:innermost]) == 1
+    forward = all(s == 1 or n == 1 for s, n in zip(attrs.strides, attrs.size, strict=True))
+    if not in_one_piece or not forward:
+        return None
+    rows = [math.prod(x.shape[i + 1 :]) for i in axes]
+    begin = sum(first * row for first, row in zip(attrs.begin, rows, strict=True))
+    return int(begin * x.dtype.itemsize)
+
+
+def ties_of(graph: Graph, found: list[Buffer], alignment: int) -> dict[int, Ties]:
+    """Node's index -> the ties that leave it nothing to do, for all that can have some.
+
+    Args:
+        graph: the model.
+        found: its buffers.
+        alignment: what distances between tied buffers must be multiples of.
+
+    """
+    slices = _slice_ties(graph, found, alignment)
+    tied = {b for ties in slices.values() for b in ties}
+    return slices | _join_ties(graph, found, alignment, tied)
+
+
+def _slice_ties(graph: Graph, found: list[Buffer], alignment: int) -> dict[int, Ties]:
+    """Slice's index -> the tie of its output to its input, for those that need not be copied."""
+    home = _homes(graph, found)
+    ties: dict[int, Ties] = {}
+    for node in graph.bound():
+        offset = slice_offset(node)
+        if offset is None or offset % alignment or node.output.name in graph.outputs:
+            continue
+        x, y = home.get(node.input(0).name), home.get(node.output.name)
+        if x is not None and y is not None:
+            ties[node.index] = {y: (x, offset)}
+    return ties
+
+
+def _join_ties(
+    graph: Graph, found: list[Buffer], alignment: int, taken: Collection[int]
+) -> dict[int, Ties]:
+    """Concatenation's index -> the ties of its inputs to its output, for those in one piece.
+
+    Inputs are then written where the output has them. Model inputs and outputs stay apart: they
+    may lie outside the arena. So do those that are ``taken``: tied to something else already.
+    """
+    home = _homes(graph, found)
+    ports = {*graph.inputs, *graph.outputs}
+    tied = set(taken)
+    joins: dict[int, Ties] = {}
+    for node in graph.bound():
+        ties = dict(_parts(node, home)) if node.op == "concatenation" else {}
+        if not ties or len(ties) != len(node.inputs):
+            continue
+        names = {name for b in (*ties, home[node.output.name]) for name in found[b].names}
+        if names & ports or tied & ties.keys() or any(d % alignment for _, d in ties.values()):
+            continue
+        tied |= ties.keys()
+        joins[node.index] = ties
+    return joins
+
+
+def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]]:
+    axis = node.attrs.axis % len(node.output.shape)
+    whole = home.get(node.output.name)
+    if whole is None or math.prod(node.output.shape[:axis]) != 1:
+        return
+    offset = 0
+    for i in range(len(node.inputs)):
+        value = node.input(i)
+        if value.name in home:
+            yield home[value.name], (whole, offset)
+        offset += value.nbytes
+
+
+def _homes(graph: Graph, found: list[Buffer]) -> dict[str, int]:
+    """Value -> its buffer, where it is the one that the buffer was made for or a reshape of it."""
+    roots = view_roots(graph)
+    return {
+        name: i
+        for i, buffer in enumerate(found)
+        for name in buffer.names
+        if roots.get(name, name) == buffer.names[0]
+    }
