@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tests.ops.build import Case, Rng, build_s8
+from tests.ops.build import Built, Case, Rng, build_f32, build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt.ir import Graph, Node
 from tinyrt.ops import OPS, verify
@@ -14,13 +14,23 @@ from tinyrt.ops import OPS, verify
 C_OPS = sorted(name for name, spec in OPS.items() if spec.emit_c is not None)
 
 
+F32_OPS = sorted(name for name, spec in OPS.items() if spec.emit_f32 is not None)
+
+
 def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases; see ``graph_of``."""
     return graph_of({op: CASES[op] for op in C_OPS}, seeds)
 
 
+def all_float_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+    """Every op's own cases, in float; see ``graph_of``."""
+    return graph_of({op: CASES[op] for op in F32_OPS}, seeds, build_f32)
+
+
 def graph_of(
-    cases: Mapping[str, Callable[[Rng], Case]], seeds: range
+    cases: Mapping[str, Callable[[Rng], Case]],
+    seeds: range,
+    build: Callable[[Case, Rng], Built] = build_s8,
 ) -> tuple[Graph, dict[str, np.ndarray]]:
     """A graph whose outputs are ``<case>/<seed>/out``, and data for its inputs."""
     values, nodes, feeds = {}, [], {}
@@ -28,7 +38,7 @@ def graph_of(
     for op, case in cases.items():
         for seed in seeds:
             rng = rng_of(op, seed)
-            built = build_s8(case(rng), rng)
+            built = build(case(rng), rng)
             new = {name: f"{op}/{seed}/{name}" for name in built.graph.values}
             values |= {new[n]: _renamed(v, new[n]) for n, v in built.graph.values.items()}
             (node,) = built.graph.nodes

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.c.conformance import C_OPS, all_ops
+from tests.c.conformance import C_OPS, F32_OPS, all_float_ops, all_ops
+from tests.c.floats import assert_close
 from tests.c.host import build_program, run_program
 from tinyrt import kernels_c
 from tinyrt.export import export_graph
@@ -31,6 +32,24 @@ def test_kernel_equals_reference(answers, op):
         name = f"{op}/{seed}/out"
         np.testing.assert_array_equal(beside[name], expected[name], err_msg=name, strict=True)
         np.testing.assert_array_equal(inside[name], expected[name], err_msg=name, strict=True)
+
+
+@pytest.fixture(scope="module")
+def float_answers(tmp_path_factory):
+    """Expected float outputs, and those of the C program."""
+    folder = tmp_path_factory.mktemp("floats")
+    graph, feeds = all_float_ops(SEEDS)
+    project = export_graph(graph, folder / "project")
+    program = build_program(project, folder)
+    return evaluate(graph, feeds), run_program(program, project, feeds, "arena")
+
+
+@pytest.mark.parametrize("op", F32_OPS)
+def test_float_kernel_is_near_reference(float_answers, op):
+    expected, found = float_answers
+    for seed in SEEDS:
+        name = f"{op}/{seed}/out"
+        assert_close(op, found[name], expected[name])
 
 
 def test_every_integer_op_has_a_kernel():

@@ -14,14 +14,15 @@ from tinyrt.export import export_c, export_graph
 from tinyrt.ir import QParams, Value
 
 
-def test_float_model(tmp_path):
+def test_float_op_without_a_kernel(tmp_path, monkeypatch):
     save_tflite(small_cnn(), tmp_path / "float.tflite")
-    with pytest.raises(UnsupportedError, match="conv2d works on float32") as caught:
+    monkeypatch.setitem(ops.OPS, "conv2d", replace(ops.OPS["conv2d"], emit_f32=None))
+    with pytest.raises(UnsupportedError, match="conv2d has no C kernel for float") as caught:
         export_c(tmp_path / "float.tflite", tmp_path / "out")
     message = str(caught.value)
     assert "#0 conv2d" in message
     assert "float.tflite" in message
-    assert "tinyrt quantize" in message
+    assert "tinyrt run" in message
     assert not (tmp_path / "out").exists()
 
 

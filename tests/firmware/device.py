@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinyrt.emulate import Image, build_image, run_image, toolchain
+from tinyrt.emulate import Image, Run, build_image, run_image, toolchain
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.export import Core, export_graph, find_core
 from tinyrt.ir import Graph
@@ -50,6 +50,24 @@ def check_on_device(
     graph: Graph, feeds: dict[str, np.ndarray], folder: Path, core: str, cflags: str = ""
 ) -> None:
     """Every output: integers bit for bit, floats to 1e-5 of the reference's."""
+    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags)
+    check_image(image, find_core(core))
+    if image.stack_bound is not None:
+        ports = len(graph.inputs) + len(graph.outputs)
+        most = MOST_STACK + BYTES_PER_PORT * ports
+        assert found.stack_bytes <= image.stack_bound <= most
+    for name, expected in evaluate(graph, feeds).items():
+        answer = outputs[name].reshape(expected.shape)
+        if np.issubdtype(expected.dtype, np.floating):
+            np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(answer, expected, err_msg=name, strict=True)
+
+
+def run_on_device(
+    graph: Graph, feeds: dict[str, np.ndarray], folder: Path, core: str, cflags: str = ""
+) -> tuple[Image, Run, dict[str, np.ndarray]]:
+    """Build for a core and run once; the outputs by name."""
     require_core(core)
     project = export_graph(graph, folder / "project", core=core)
     if cflags:
@@ -58,16 +76,5 @@ def check_on_device(
         makefile.write_text(text)
     data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
     image = build_image(project, folder)
-    check_image(image, project.core)
     found = run_image(image, data, folder)
-    if image.stack_bound is not None:
-        ports = len(project.inputs) + len(project.outputs)
-        most = MOST_STACK + BYTES_PER_PORT * ports
-        assert found.stack_bytes <= image.stack_bound <= most
-    outputs = unpack_outputs(project.outputs, found.outputs, 1)
-    for name, expected in evaluate(graph, feeds).items():
-        answer = outputs[name].reshape(expected.shape)
-        if np.issubdtype(expected.dtype, np.floating):
-            np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-6, err_msg=name)
-        else:
-            np.testing.assert_array_equal(answer, expected, err_msg=name, strict=True)
+    return image, found, unpack_outputs(project.outputs, found.outputs, 1)

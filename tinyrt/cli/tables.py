@@ -91,6 +91,7 @@ def emulation(found: EmulationReport) -> RenderableType:
         "core": f"{found.core} ({found.board or 'this machine'})",
         "samples": found.samples,
         "bit-exact with the host": found.bit_exact,
+        **({} if found.float_error is None else {"greatest float error": found.float_error}),
         "instructions per inference": found.instructions,
         "instructions per MAC": found.instructions_per_mac,
         **({"  of TFLM + CMSIS-NN": percent((found.instructions or 0) / peer)} if peer else {}),

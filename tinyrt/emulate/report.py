@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.sizes import Sizes
 
+FLOAT_TOLERANCE = 1e-4
+"""Part of a float output's largest element by which the device may be off."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ram:
@@ -44,6 +47,8 @@ class EmulationReport:
         flash: bytes by part.
         ram: bytes.
         bit_exact: whether all outputs equal the expected ones; None if none were given.
+        float_error: greatest difference of float outputs, as a part of the output's largest
+            element; None where there are none, or nothing was expected.
         outputs: output name -> the device's answers, samples first.
         baseline: instructions per inference of TFLM with CMSIS-NN, where they are known.
         ops: what every op costs; None unless it was asked for.
@@ -61,6 +66,16 @@ class EmulationReport:
     outputs: Mapping[str, NDArray[Any]]
     baseline: int | None = None
     ops: tuple[OpCost, ...] | None = None
+    float_error: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the device answered what was expected: floats nearly, all others exactly.
+
+        The order of float sums and the last bits of exp and its kin are not the host's.
+        """
+        near = self.float_error is not None and self.float_error <= FLOAT_TOLERANCE
+        return bool(self.bit_exact) or near
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
@@ -85,6 +100,7 @@ class EmulationReport:
             },
             "ram": asdict(self.ram),
             "bit_exact": self.bit_exact,
+            "float_error": self.float_error,
         }
         if self.ops is not None:
             found["ops"] = [op.as_dict() for op in self.ops]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.errors import DataError, OutputError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Port, export_graph, find_core
-from tinyrt.ir import Shape
+from tinyrt.ir import DType, Shape
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -39,8 +40,8 @@ def run_emulated(
     """Run a model's C code in the emulator.
 
     Args:
-        model_path: an int8 .tflite file.
-        inputs: input name -> int8 array, samples first.
+        model_path: a .tflite file, int8 or float.
+        inputs: input name -> array of the input's dtype, samples first.
         build_dir: folder for the exported project, the image and the files they exchange.
         core: a name in ``tinyrt.export.CORES``; ``host`` runs the C code on this machine.
         board: a name in ``BOARDS``; the core's own board by default.
@@ -100,6 +101,7 @@ def run_emulated(
         outputs=outputs,
         baseline=peer.total(target.name, graph),
         ops=ops,
+        float_error=None if expected is None else _float_error(project, outputs, expected),
     )
 
 
@@ -158,6 +160,25 @@ def unpack_outputs(ports: Sequence[Port], data: bytes, samples: int) -> dict[str
 def sample_shape(port: Port) -> Shape:
     """The shape of one sample: a leading batch dimension of 1 is left out."""
     return port.shape[1:] if port.shape[:1] == (1,) else port.shape
+
+
+def _float_error(project: ExportedProject, outputs: Arrays, expected: Arrays) -> float | None:
+    """Greatest difference relative to a float output's largest element.
+
+    None where no output is float; infinite where an integer output or a NaN differs.
+    """
+    errors = []
+    for port in project.outputs:
+        found, wanted = outputs[port.name], expected[port.name]
+        if port.dtype is not DType.FLOAT32:
+            if not np.array_equal(found, wanted):
+                return math.inf
+            continue
+        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+        largest = max((float(np.abs(v)) for v in wanted[np.isfinite(wanted)]), default=1.0)
+        apart = np.abs(np.where(same, 0, found.astype(np.float64) - wanted))
+        errors.append(float(np.nan_to_num(apart, nan=math.inf).max()) / (largest or 1.0))
+    return max(errors, default=None)
 
 
 def _equal(project: ExportedProject, outputs: Arrays, expected: Arrays) -> bool:

@@ -54,7 +54,7 @@ def export_c(
     core: str = "cortex-m4",
     max_arena: int | None = None,
 ) -> ExportedProject:
-    """Write the C project of an int8 .tflite model.
+    """Write the C project of a .tflite model.
 
     All files are written to a temporary folder and moved into place when they are complete. In a
     folder that exists, files of the same names are replaced and others stay.
@@ -68,7 +68,7 @@ def export_c(
     Raises:
         ModelFormatError: the file is not a model.
         BudgetError: the arena takes more than ``max_arena``; nothing is written.
-        UnsupportedError: an op has no C kernel or works on floats, or there is no such core.
+        UnsupportedError: an op has no C kernel, or there is no such core.
         OutputError: the folder cannot be written.
 
     """
@@ -79,7 +79,7 @@ def export_c(
 def export_graph(
     graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4", max_arena: int | None = None
 ) -> ExportedProject:
-    """Write the C project of a quantised graph, named after the graph; see ``export_c``."""
+    """Write the C project of a graph, named after the graph; see ``export_c``."""
     target = find_core(core)
     prefix = c_text.identifier(graph.name)
     plan = plan_memory(graph, target.isa)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def write_ops(prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -
     """Have every op write its call.
 
     Raises:
-        UnsupportedError: an op has no C kernel, works on floats, or could overflow.
+        UnsupportedError: an op has no C kernel, or could overflow.
 
     """
     _check_ports(graph)
@@ -99,24 +100,34 @@ def _write_op(writer: ModelWriter, node: BoundNode) -> None:
     writer.begin(node)
     if writer.is_view(node):
         return
-    spec = OPS[node.op]
-    if not is_integer(node):
-        raise UnsupportedError(
-            f"{node.op} works on {node.output.dtype.value} here; the C kernels are int8",
-            tensor=node.output.describe(),
-            hint="quantise the model first: tinyrt quantize MODEL -c CALIB.npz -o OUT.tflite",
-        )
-    wanted, form = form_of(node), spec.form(node)
-    if form.emit_c is None:
-        having = (n for n, s in OPS.items() if wanted in s.forms and s.forms[wanted].emit_c)
-        raise UnsupportedError(
-            f"{node.op} has no C kernel for {wanted}",
-            expected=", ".join(sorted(having)) or None,
-            hint="replace the op in the model, or run the model on the host: tinyrt run",
-        )
+    emit = _emitter(node)
     writer.statements.append(f"    TINYRT_PROFILE_BEGIN({node.index});")
-    form.emit_c(node, form.prepare(node), writer)
+    emit(writer)
     writer.statements.append(f"    TINYRT_PROFILE_END({node.index});")
+
+
+def _emitter(node: BoundNode) -> Callable[[ModelWriter], None]:
+    """What writes the node's call.
+
+    Raises:
+        UnsupportedError: there is no kernel for the node's tensors.
+
+    """
+    spec, wanted = OPS[node.op], "float"
+    having = [n for n, s in OPS.items() if s.emit_f32]
+    if is_integer(node):
+        wanted, form = form_of(node), spec.form(node)
+        if form.emit_c is not None:
+            return partial(form.emit_c, node, form.prepare(node))
+        having = [n for n, s in OPS.items() if wanted in s.forms and s.forms[wanted].emit_c]
+    elif spec.emit_f32 is not None:
+        return partial(spec.emit_f32, node)
+    raise UnsupportedError(
+        f"{node.op} has no C kernel for {wanted} tensors",
+        tensor=node.output.describe(),
+        expected=", ".join(sorted(having)) or None,
+        hint="replace the op in the model, or run the model on the host: tinyrt run",
+    )
 
 
 def _check_ports(graph: Graph) -> None:
@@ -146,6 +157,7 @@ def model_files(
         "outputs": [port_of(v, plan) for v in graph.output_values],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "sources": [s.name for s in needed if s.suffix == ".c"],
+        "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),
         "definitions": writer.definitions,
         "statements": writer.statements,
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -95,7 +96,9 @@ def literal(value: object) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A float literal that reads back as the same float32."""
+    """A float literal that reads back as the same float32; infinities are those of <math.h>."""
+    if not math.isfinite(value):
+        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
     text = f"{np.float32(value):.9g}"
     return f"{text}F" if any(c in text for c in ".en") else f"{text}.0F"
 

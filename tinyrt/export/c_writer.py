@@ -96,6 +96,10 @@ class ModelWriter:
             return at_offset
         return f"({c_text.c_type(value.dtype)} *)(void *)({at_offset})"
 
+    def number(self, value: float) -> str:
+        """A float literal for an argument."""
+        return c_text.float_literal(value)
+
     def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
         """The C expression for an array of pointers to tensors."""
         pointers = ", ".join(self.pointer(v) for v in values)

@@ -48,7 +48,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     """Export, build where the cache has nothing, load.
 
     Raises:
-        UnsupportedError: an op has no C kernel, or works on floats.
+        UnsupportedError: an op has no C kernel.
         ToolError: there is no C compiler, or it failed.
 
     """

@@ -50,7 +50,8 @@ def _numba(spec: OpSpec) -> str:
 
 def _c(spec: OpSpec) -> str:
     having = (form for form, record in spec.forms.items() if record.emit_c is not None)
-    return " ".join(name for form in having for name in _names(spec, form)) or "-"
+    floats = ["f32"] if spec.emit_f32 is not None else []
+    return " ".join(floats + [name for form in having for name in _names(spec, form)]) or "-"
 
 
 def _names(spec: OpSpec, form: Form) -> list[str]:

@@ -38,7 +38,7 @@ def scratch_name(index: int) -> str:
 
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Working memory of the node's C kernel; none for float ops, which have no C kernel."""
+    """Working memory of the node's C kernel; none for float ops."""
     return OPS[node.op].form(node).scratch_bytes(node, isa) if is_integer(node) else 0
 
 

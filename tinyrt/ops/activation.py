@@ -36,13 +36,14 @@ def bounds(activation: str) -> tuple[float, float]:
     return BOUNDS[activation]
 
 
-def _clamp(activation: str) -> tuple[float, float]:
+def clamp_of(activation: str) -> tuple[float, float]:
+    """Bounds of an activation, fused or an op of its own."""
     return ALONE.get(activation) or bounds(activation)
 
 
 def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     """Clamp float values, any shape."""
-    low, high = _clamp(activation)
+    low, high = clamp_of(activation)
     return x if activation == "NONE" else np.clip(x, low, high, dtype=x.dtype)
 
 
@@ -50,7 +51,7 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     """The gradient that passes the clamp: where the output lies strictly inside its bounds."""
     if activation == "NONE":
         return grad
-    low, high = _clamp(activation)
+    low, high = clamp_of(activation)
     y = constant(output)
     passes = y > low
     return grad * (passes if high == np.inf else passes & (y < high))
@@ -62,7 +63,7 @@ def act_range(activation: str, output: Value) -> tuple[int, int]:
     Bounds are divided by the scale in float32, as TFLite does.
     """
     scale, zp = qparams(output)
-    low, high = _clamp(activation)
+    low, high = clamp_of(activation)
     lowest, highest = limits_of(output.dtype)
     least = lowest if low == -np.inf else zp + _steps(low, scale)
     most = highest if high == np.inf else zp + _steps(high, scale)

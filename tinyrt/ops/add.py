@@ -13,6 +13,7 @@ from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.blocks import emit_clamp
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
@@ -221,6 +222,7 @@ ADD = OpSpec(
     ref_s8=add_ref,
     emit_c=partial(_emit_c, "tinyrt_add_s8"),
     int16x8=IntegerForm(prepare, add_ref, sweep=elementwise),
+    emit_f32=zip_of("tinyrt_addf"),
 )
 
 SUB = OpSpec(
@@ -236,4 +238,5 @@ SUB = OpSpec(
     ref_s8=sub_ref,
     emit_c=partial(_emit_c, "tinyrt_sub_s8"),
     int16x8=IntegerForm(prepare, sub_ref, sweep=elementwise),
+    emit_f32=zip_of("tinyrt_subf"),
 )

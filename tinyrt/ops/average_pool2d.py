@@ -10,7 +10,16 @@ import numpy as np
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare, sweep, window_of
+from tinyrt.ops.pool import (
+    Pool2dAttrs,
+    Pool2dS8,
+    emit_average_f32,
+    emit_c,
+    infer,
+    prepare,
+    sweep,
+    window_of,
+)
 from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -82,4 +91,5 @@ AVERAGE_POOL2D = OpSpec(
     int16x8=IntegerForm(prepare, ref_integer, sweep=sweep),
     sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
+    emit_f32=emit_average_f32,
 )

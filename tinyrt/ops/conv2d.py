@@ -21,6 +21,7 @@ from tinyrt.ops.blocks import (
 )
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -175,9 +176,19 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_conv2d_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_conv2d_f32``."""
+    x, w, y = node.input(0), node.input(1), node.output
+    window = window_fields(window_of(node.attrs, x.shape, w.shape))
+    fields: Fields = {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window}
+    emit_conv_f32(node, fields, x.shape[3] // w.shape[3], c)
+
+
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Pixels or rows from the front; with vectors, column by column."""
-    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
+    if not is_integer(node):
+        return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
+    if isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
@@ -202,4 +213,5 @@ CONV2D = OpSpec(
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16),
     int4_weights=True,
+    emit_f32=emit_f32,
 )

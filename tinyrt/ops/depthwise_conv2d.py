@@ -19,6 +19,7 @@ from tinyrt.ops.depthwise_blocks import (
     emit_depthwise,
 )
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -225,9 +226,24 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_depthwise_conv2d_s8", node, p, c, fields, channel_axis=3)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_depthwise_conv2d_f32``."""
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
+    fields: Fields = {
+        "x": nhwc(x.shape),
+        "y": nhwc(y.shape),
+        "window": window_fields(window_of(node.attrs, x.shape, w.shape)),
+        **act_fields(node.attrs.activation),
+    }
+    params = c.params("tinyrt_depthwise_conv2d_f32_params", fields)
+    c.call("tinyrt_depthwise_conv2d_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
+
+
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """As the packed kernels go, else rows from the front; with vectors, by channels."""
-    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
+    if not is_integer(node):
+        return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
+    if isa is InstructionSet.MVE or isa in X86:
         return None
     p = prepare_s8(node)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
@@ -251,4 +267,5 @@ DEPTHWISE_CONV2D = OpSpec(
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16),
     int4_weights=True,
+    emit_f32=emit_f32,
 )

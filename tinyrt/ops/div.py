@@ -18,6 +18,7 @@ from tinyrt.fixedpoint import (
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
@@ -143,4 +144,5 @@ DIV = OpSpec(
     ref_s8=ref_s8,
     sweep=elementwise,
     emit_c=emit_c,
+    emit_f32=zip_of("tinyrt_divf"),
 )

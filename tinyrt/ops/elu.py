@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
@@ -51,4 +52,5 @@ ELU = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("tinyrt_eluf"),
 )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
 from tinyrt.ops.sweep import elementwise
@@ -70,6 +71,7 @@ EXP = OpSpec(
     prepare_s8=prepare_exp,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("expf"),
 )
 
 LOG = OpSpec(
@@ -84,4 +86,5 @@ LOG = OpSpec(
     prepare_s8=prepare_log,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("logf"),
 )

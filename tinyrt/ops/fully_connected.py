@@ -13,7 +13,8 @@ from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense
-from tinyrt.ops.emit import Fields, emit_weighted
+from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -29,6 +30,7 @@ from tinyrt.ops.spec import (
     qparams,
 )
 from tinyrt.ops.sweep import Sweep
+from tinyrt.ops.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,18 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_conv2d_f32``, with rows as pixels."""
+    c_out, c_in = node.input(1).shape
+    rows = node.input(0).size // c_in
+    fields: Fields = {
+        "x": nhwc((1, 1, rows, c_in)),
+        "y": nhwc((1, 1, rows, c_out)),
+        "window": window_fields(Window.of((1, rows), (1, 1), (1, 1), "VALID")),
+    }
+    emit_conv_f32(node, fields, 1, c)
+
+
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Samples from the front, where the packed kernels copy them first."""
     if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
@@ -197,4 +211,5 @@ FULLY_CONNECTED = OpSpec(
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16),
     int4_weights=True,
+    emit_f32=emit_f32,
 )

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.lut import LutS8, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
 from tinyrt.ops.sweep import elementwise
 from tinyrt.ops.tanh import ref_f32 as tanh
 from tinyrt.ops.tanh import vjp as tanh_vjp
@@ -91,6 +92,11 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return float_table(node, function)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_map_f32``."""
+    map_of("tinyrt_gelu_tanhf" if node.attrs.approximate else "tinyrt_geluf")(node, c)
+
+
 GELU = OpSpec(
     name="gelu",
     attrs=GeluAttrs,
@@ -103,4 +109,5 @@ GELU = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=emit_f32,
 )

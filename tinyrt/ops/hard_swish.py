@@ -11,6 +11,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import INT32_MAX, quantize_multiplier, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
@@ -119,4 +120,5 @@ HARD_SWISH = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("tinyrt_hard_swishf"),
 )

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import TensorType
+from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_float
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
 
 _EXP = Function("exp", exp_ref, exp_vjp)
 
@@ -39,6 +39,13 @@ def vjp(
     return (grad - _EXP(attrs, output) * grad.sum(axis=-1, keepdims=True),)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_log_softmax_f32``."""
+    x, y = node.input(0), node.output
+    rows, length = x.size // x.shape[-1], x.shape[-1]
+    c.call("tinyrt_log_softmax_f32", str(rows), str(length), c.pointer(x), c.pointer(y))
+
+
 LOG_SOFTMAX = OpSpec(
     name="log_softmax",
     attrs=NoAttrs,
@@ -47,4 +54,5 @@ LOG_SOFTMAX = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
+    emit_f32=emit_f32,
 )

@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, logistic, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, IntegerForm, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 from tinyrt.ops.sweep import elementwise
@@ -74,4 +75,5 @@ LOGISTIC = OpSpec(
     ref_s8=lut_s8,
     emit_c=emit_lut,
     int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, sweep=elementwise),
+    emit_f32=map_of("tinyrt_logisticf"),
 )

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from tinyrt.ir import Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, emit_c, infer, prepare, sweep, window_of
+from tinyrt.ops.pool import (
+    Pool2dAttrs,
+    Pool2dS8,
+    emit_c,
+    emit_max_f32,
+    infer,
+    prepare,
+    sweep,
+    window_of,
+)
 from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -103,4 +112,5 @@ MAX_POOL2D = OpSpec(
     int16x8=IntegerForm(prepare, ref_integer, sweep=sweep),
     sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
+    emit_f32=emit_max_f32,
 )

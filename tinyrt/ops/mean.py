@@ -10,6 +10,7 @@ import numpy as np
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
 from tinyrt.ops.emit import reduction_fields
+from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import REPEAT, axis_of, check_computable, operand, size_of
 from tinyrt.ops.spec import (
@@ -131,6 +132,13 @@ def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
     c.call("tinyrt_mean_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_fold_f32``."""
+    x = node.input(0)
+    axes = axes_of(node.attrs, x.shape)
+    emit_fold("tinyrt_addf", 0.0, size_of(tuple(x.shape[i] for i in axes)), axes, node, c)
+
+
 MEAN = OpSpec(
     name="mean",
     attrs=MeanAttrs,
@@ -143,4 +151,5 @@ MEAN = OpSpec(
     ref_s8=ref_integer,
     int16x8=IntegerForm(prepare, ref_integer),
     emit_c=emit_c,
+    emit_f32=emit_f32,
 )

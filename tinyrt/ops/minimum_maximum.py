@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import (
@@ -80,6 +81,7 @@ MINIMUM = OpSpec(
     ref_s8=min_ref,
     emit_c=partial(_emit_c, "tinyrt_minimum_s8"),
     int16x8=IntegerForm(prepare, min_ref, sweep=elementwise),
+    emit_f32=zip_of("tinyrt_minf"),
 )
 
 MAXIMUM = OpSpec(
@@ -95,4 +97,5 @@ MAXIMUM = OpSpec(
     ref_s8=max_ref,
     emit_c=partial(_emit_c, "tinyrt_maximum_s8"),
     int16x8=IntegerForm(prepare, max_ref, sweep=elementwise),
+    emit_f32=zip_of("tinyrt_maxf"),
 )

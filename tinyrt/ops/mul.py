@@ -11,6 +11,7 @@ from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
@@ -124,4 +125,5 @@ MUL = OpSpec(
     ref_s8=ref_integer,
     emit_c=emit_c,
     int16x8=IntegerForm(prepare, ref_integer, sweep=elementwise),
+    emit_f32=zip_of("tinyrt_mulf"),
 )

@@ -12,6 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, infer_binary, operand, sum_to
@@ -117,4 +118,5 @@ PRELU = OpSpec(
     ref_s8=ref_s8,
     sweep=elementwise,
     emit_c=emit_c,
+    emit_f32=zip_of("tinyrt_preluf"),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
 from tinyrt.ops.emit import reduction_fields
+from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
 from tinyrt.ops.mean import emit_c as emit_mean
@@ -97,6 +98,11 @@ def _emit_extremum(kernel: str, node: BoundNode, p: ReduceAttrs, c: CWriter) -> 
     c.call(kernel, c.params("tinyrt_reduction", fields), c.pointer(x), c.pointer(node.output))
 
 
+def _emit_f32(function: str, start: float, node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_fold_f32``."""
+    emit_fold(function, start, 1, axes_of(node.attrs, node.input(0).shape), node, c)
+
+
 def _extremum(function: Any, p: ReduceAttrs, x: Array) -> Array:
     return _ref_f32(function, p, x)
 
@@ -125,6 +131,7 @@ SUM = OpSpec(
     ref_s8=mean_integer,
     emit_c=emit_mean,
     int16x8=IntegerForm(prepare_sum, mean_integer),
+    emit_f32=partial(_emit_f32, "tinyrt_addf", 0.0),
 )
 
 REDUCE_PROD = OpSpec(
@@ -135,6 +142,7 @@ REDUCE_PROD = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=partial(_ref_f32, np.prod),
     vjp=prod_vjp,
+    emit_f32=partial(_emit_f32, "tinyrt_mulf", 1.0),
 )
 
 REDUCE_MAX, REDUCE_MIN = (
@@ -150,6 +158,10 @@ REDUCE_MAX, REDUCE_MIN = (
         ref_s8=partial(_extremum, function),
         emit_c=partial(_emit_extremum, f"tinyrt_{name}_s8"),
         int16x8=IntegerForm(prepare_extremum, partial(_extremum, function)),
+        emit_f32=partial(_emit_f32, *fold),
     )
-    for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
+    for name, function, fold in (
+        ("reduce_max", np.max, ("tinyrt_maxf", -np.inf)),
+        ("reduce_min", np.min, ("tinyrt_minf", np.inf)),
+    )
 )

@@ -11,6 +11,7 @@ import numpy as np
 from tinyrt.ir import BoundNode
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import clamp_to
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import (
@@ -108,6 +109,7 @@ RELU = OpSpec(
     ref_s8=lut_s8,
     emit_c=emit_lut,
     int16x8=IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16, sweep=elementwise),
+    emit_f32=clamp_to("RELU"),
 )
 
 RELU6 = OpSpec(
@@ -123,6 +125,7 @@ RELU6 = OpSpec(
     ref_s8=lut_s8,
     emit_c=emit_lut,
     int16x8=IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16, sweep=elementwise),
+    emit_f32=clamp_to("RELU6"),
 )
 
 RELU_N1_TO_1 = OpSpec(
@@ -137,6 +140,7 @@ RELU_N1_TO_1 = OpSpec(
     prepare_s8=partial(_prepare_own_range, "RELU_N1_TO_1"),
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=clamp_to("RELU_N1_TO_1"),
 )
 
 RELU_0_TO_1 = OpSpec(
@@ -151,4 +155,5 @@ RELU_0_TO_1 = OpSpec(
     prepare_s8=partial(_prepare_own_range, "RELU_0_TO_1"),
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=clamp_to("RELU_0_TO_1"),
 )

@@ -226,6 +226,17 @@ def _between_fields(node: BoundNode, rows: Places, columns: Places, c: CWriter) 
     return fields
 
 
+def bilinear_emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_resize_bilinear_f32``."""
+    x, attrs = node.input(0), node.attrs
+    rows, columns = (_shares(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True))
+    fields = _between_fields(node, rows[:2], columns[:2], c)
+    for name, axis in (("row", rows), ("column", columns)):
+        fields[f"{name}_share"] = c.array("float", f"{name}_share", axis[2])
+    params = c.params("tinyrt_resize_bilinear_f32_params", fields)
+    c.call("tinyrt_resize_bilinear_f32", params, c.pointer(x), c.pointer(node.output))
+
+
 RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest, _picks)
 
 RESIZE_BILINEAR = OpSpec(
@@ -239,4 +250,5 @@ RESIZE_BILINEAR = OpSpec(
     prepare_s8=bilinear_prepare_s8,
     ref_s8=bilinear_s8,
     emit_c=bilinear_emit_c,
+    emit_f32=bilinear_emit_f32,
 )

@@ -15,6 +15,7 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
@@ -114,8 +115,10 @@ SQRT = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=sqrt_ref,
     vjp=sqrt_vjp,
+    emit_f32=map_of("sqrtf"),
 )
 
 RSQRT = OpSpec(
@@ -130,6 +133,7 @@ RSQRT = OpSpec(
     prepare_s8=prepare_rsqrt,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("tinyrt_rsqrtf"),
 )
 
 SQUARE = OpSpec(
@@ -138,6 +142,8 @@ SQUARE = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=square_ref,
     vjp=square_vjp,
+    emit_f32=map_of("tinyrt_squaref"),
 )

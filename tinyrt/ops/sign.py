@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
@@ -80,6 +81,7 @@ ABS = OpSpec(
     prepare_s8=prepare_abs,
     ref_s8=lut_s8,
     emit_c=emit_lut,
+    emit_f32=map_of("fabsf"),
 )
 
 NEG = OpSpec(
@@ -88,8 +90,10 @@ NEG = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=neg_ref,
     vjp=neg_vjp,
+    emit_f32=map_of("tinyrt_negf"),
 )
 
 SIGN = OpSpec(
@@ -98,6 +102,8 @@ SIGN = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=sign_ref,
     vjp=no_vjp,
+    emit_f32=map_of("tinyrt_signf"),
 )

@@ -191,6 +191,14 @@ def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
     c.call("tinyrt_softmax_s8", params, c.pointer(x), c.pointer(y))
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_softmax_f32``."""
+    x, y = node.input(0), node.output
+    rows, length = x.size // x.shape[-1], x.shape[-1]
+    sizes = (str(rows), str(length), c.number(node.attrs.beta))
+    c.call("tinyrt_softmax_f32", *sizes, c.pointer(x), c.pointer(y))
+
+
 SOFTMAX = OpSpec(
     name="softmax",
     attrs=SoftmaxAttrs,
@@ -204,4 +212,5 @@ SOFTMAX = OpSpec(
     ref_s8=ref_s8,
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
+    emit_f32=emit_f32,
 )

@@ -77,6 +77,10 @@ class CWriter(Protocol):
         """
         ...
 
+    def number(self, value: float) -> str:
+        """A float literal for an argument."""
+        ...
+
     def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
         """The C expression for an array of pointers to tensors of one element type."""
         ...

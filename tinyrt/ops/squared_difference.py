@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
@@ -113,4 +114,5 @@ SQUARED_DIFFERENCE = OpSpec(
     ref_s8=ref_s8,
     sweep=elementwise,
     emit_c=emit_c,
+    emit_f32=zip_of("tinyrt_squared_differencef"),
 )

@@ -13,6 +13,7 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
+from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -148,6 +149,19 @@ def emit_c(node: BoundNode, p: TransposeConvS8, c: CWriter) -> None:
     emit_weighted("tinyrt_transpose_conv_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_transpose_conv_f32``."""
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
+    fields: Fields = {
+        "x": nhwc(x.shape),
+        "y": nhwc(y.shape),
+        "window": window_fields(_window(node.attrs, w.shape)),
+        **act_fields(node.attrs.activation),
+    }
+    params = c.params("tinyrt_transpose_conv_f32_params", fields)
+    c.call("tinyrt_transpose_conv_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
+
+
 TRANSPOSE_CONV = OpSpec(
     name="transpose_conv",
     attrs=TransposeConvAttrs,
@@ -161,4 +175,5 @@ TRANSPOSE_CONV = OpSpec(
     macs=macs,
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16),
+    emit_f32=emit_f32,
 )

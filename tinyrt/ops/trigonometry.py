@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.sweep import elementwise
 
 
 def sin_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -48,8 +50,10 @@ SIN = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=sin_ref,
     vjp=sin_vjp,
+    emit_f32=map_of("sinf"),
 )
 
 COS = OpSpec(
@@ -58,6 +62,8 @@ COS = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.FLOAT_ONLY,
+    sweep=elementwise,
     ref_f32=cos_ref,
     vjp=cos_vjp,
+    emit_f32=map_of("cosf"),
 )

@@ -23,6 +23,21 @@ typedef struct {
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
                                 const int8_t *w, const int32_t *bias, int8_t *y);
 
+/** Requires: x.c divides y.c. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    float act_min;
+    float act_max;
+} tinyrt_depthwise_conv2d_f32_params;
+
+/** y = clamp(bias + sum(x * w)), every output channel from one channel of x.
+ *  w is (kernel_h, kernel_w, c_out); bias may be NULL; y may overlap x only where every row is
+ *  written behind the rows still read. */
+void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                 const float *w, const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,21 @@ typedef struct {
 void tinyrt_resize_bilinear_s8(const tinyrt_resize_bilinear_s8_params *p, const int8_t *x,
                                int8_t *TINYRT_RESTRICT y);
 
+/** As for int8, with shares as floats. */
+typedef struct {
+    int32_t n;
+    int32_t x_size;
+    int32_t c;
+    tinyrt_between rows;
+    tinyrt_between columns;
+    const float *row_share;
+    const float *column_share;
+} tinyrt_resize_bilinear_f32_params;
+
+/** y = sum(x * row share * column share). y overlaps nothing. */
+void tinyrt_resize_bilinear_f32(const tinyrt_resize_bilinear_f32_params *p, const float *x,
+                                float *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

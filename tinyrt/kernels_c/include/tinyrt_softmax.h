@@ -1,4 +1,4 @@
-/** softmax over the last axis, in fixed point. */
+/** softmax over the last axis, in fixed point and in float. */
 #ifndef TINYRT_SOFTMAX_H
 #define TINYRT_SOFTMAX_H
 
@@ -20,6 +20,12 @@ typedef struct {
 
 /** y = exp(x - max) / sum(exp(x - max)) at scale 1/256 and zero point -128. y may be x. */
 void tinyrt_softmax_s8(const tinyrt_softmax_s8_params *p, const int8_t *x, int8_t *y);
+
+/** y = exp(beta * x) / sum(exp(beta * x)) of each of the rows of c elements. y may be x. */
+void tinyrt_softmax_f32(int32_t rows, int32_t c, float beta, const float *x, float *y);
+
+/** y = x - log(sum(exp(x))) of each of the rows of c elements. y may be x. */
+void tinyrt_log_softmax_f32(int32_t rows, int32_t c, const float *x, float *y);
 
 #ifdef __cplusplus
 }

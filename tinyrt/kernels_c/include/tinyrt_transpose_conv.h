@@ -23,6 +23,19 @@ typedef struct {
 void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const int8_t *x,
                               const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
 
+/** As for int8; dilation 1. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    float act_min;
+    float act_max;
+} tinyrt_transpose_conv_f32_params;
+
+/** y = clamp(bias + sum(x * w)), as for int8. y overlaps nothing. */
+void tinyrt_transpose_conv_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
+                               const float *w, const float *bias, float *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

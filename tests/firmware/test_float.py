@@ -1,0 +1,26 @@
+"""Float kernels on emulated cores, with and without a floating-point unit."""
+
+import pytest
+
+from tests.c.conformance import all_float_ops
+from tests.c.floats import assert_close
+from tests.firmware.device import run_on_device
+from tinyrt import api
+from tinyrt.ops.evaluate import evaluate
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_ops_are_near_the_references(tmp_path, core):
+    graph, feeds = all_float_ops(range(5))
+    _, _, outputs = run_on_device(graph, feeds, tmp_path, core)
+    for name, expected in evaluate(graph, feeds).items():
+        assert_close(name.split("/")[0], outputs[name].reshape(expected.shape), expected)
+
+
+def test_device_answers_nearly_what_the_host_answers(zoo, tmp_path):
+    model = zoo / "models" / "dscnn_kws_float.tflite"
+    report = api.run_emulated(model, samples=2, build_dir=tmp_path)
+    assert report.float_error is not None
+    assert report.float_error < 1e-5
+    assert report.agrees
+    assert report.instructions_per_mac < 6

@@ -1,0 +1,89 @@
+#include "tinyrt_conv2d.h"
+
+#include "tinyrt_float.h"
+#include "tinyrt_footprint.h"
+
+/** Output channels whose weights lie side by side. */
+#define BLOCK 4
+
+static void run_of_block(const float *x, const float *w, int32_t length, float sum[BLOCK]) {
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; length > 0; --length, w += BLOCK) {
+        const float value = *x++;
+        s0 = tinyrt_mlaf(s0, value, w[0]);
+        s1 = tinyrt_mlaf(s1, value, w[1]);
+        s2 = tinyrt_mlaf(s2, value, w[2]);
+        s3 = tinyrt_mlaf(s3, value, w[3]);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
+static void run_of_one(const float *x, const float *w, int32_t length, float sum[1]) {
+    float s = sum[0];
+    for (; length > 0; --length) {
+        s = tinyrt_mlaf(s, *x++, *w++);
+    }
+    sum[0] = s;
+}
+
+/** Adds the products of channels whose weights lie side by side: BLOCK of them, or one. */
+static void accumulate(const tinyrt_footprint *f, const float *x, const float *w, int32_t channels,
+                       float sum[BLOCK]) {
+    x += f->x_start;
+    w += channels * f->w_start;
+    for (int32_t row = 0; row < f->rows; ++row) {
+        for (int32_t run = 0; run < f->runs; ++run) {
+            const float *from = x + run * f->x_run_step;
+            const float *weights = w + channels * run * f->w_run_step;
+            if (channels == BLOCK) {
+                run_of_block(from, weights, f->run_length, sum);
+            } else {
+                run_of_one(from, weights, f->run_length, sum);
+            }
+        }
+        x += f->x_row_step;
+        w += channels * f->w_row_step;
+    }
+}
+
+static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                         const float *x, const float *w, const float *bias, float *y) {
+    const int32_t c_in = p->x.c / p->groups;
+    const int32_t c_out = p->y.c / p->groups;
+    const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;
+    int32_t oc = 0;
+    for (int32_t group = 0; group < p->groups; ++group) {
+        for (int32_t left = c_out; left > 0;) {
+            const int32_t channels = left >= BLOCK ? BLOCK : 1;
+            float sum[BLOCK] = {0.0F};
+            for (int32_t i = 0; i < channels && bias != NULL; ++i) {
+                sum[i] = bias[oc + i];
+            }
+            accumulate(f, x, w, channels, sum);
+            for (int32_t i = 0; i < channels; ++i) {
+                y[oc++] = tinyrt_clampf(sum[i], p->act_min, p->act_max);
+            }
+            w += channels * filter_size;
+            left -= channels;
+        }
+        x += c_in;
+    }
+}
+
+void tinyrt_conv2d_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
+                       const float *bias, float *y) {
+    for (int32_t n = 0; n < p->y.n; ++n) {
+        for (int32_t oy = 0; oy < p->y.h; ++oy) {
+            for (int32_t ox = 0; ox < p->y.w; ++ox) {
+                const tinyrt_footprint f =
+                    tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
+                all_channels(p, &f, x, w, bias, y);
+                y += p->y.c;
+            }
+        }
+        x += p->x.h * p->x.w * p->x.c;
+    }
+}

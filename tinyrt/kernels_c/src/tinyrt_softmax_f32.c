@@ -1,0 +1,23 @@
+#include "tinyrt_softmax.h"
+
+#include "tinyrt_float.h"
+
+void tinyrt_softmax_f32(int32_t rows, int32_t c, float beta, const float *x, float *y) {
+    for (int32_t row = 0; row < rows; ++row) {
+        float most = x[0];
+        for (int32_t i = 1; i < c; ++i) {
+            most = tinyrt_maxf(x[i], most);
+        }
+        float sum = 0.0F;
+        for (int32_t i = 0; i < c; ++i) {
+            y[i] = expf((x[i] - most) * beta);
+            sum += y[i];
+        }
+        const float share = 1.0F / sum;
+        for (int32_t i = 0; i < c; ++i) {
+            y[i] *= share;
+        }
+        x += c;
+        y += c;
+    }
+}
