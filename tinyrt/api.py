@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_reader import map_file, parse_tflite
 from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
@@ -89,6 +90,7 @@ def convert_model(
     *,
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
+    stream: Stream | None = None,
 ) -> Graph:
     """Convert a model to an optimised .tflite file of the same precision.
 
@@ -97,6 +99,7 @@ def convert_model(
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
         keep_layout: keep NCHW inputs and outputs instead of NHWC.
+        stream: have the model take its window's newest rows only, and keep the rest as state.
 
     Returns:
         The graph that was written.
@@ -106,10 +109,28 @@ def convert_model(
 
     """
     graph = open_model(model, shapes=shapes, keep_layout=keep_layout)
-    graph = schedule(graph)
     with error_context(file=str(model)):
+        if stream is not None:
+            graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
+        graph = schedule(graph)
         save_tflite(graph, output)
     return graph
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How a model is streamed over time; see ``tinyrt.convert.streaming``.
+
+    Attributes:
+        axis: the input's dimension that is time.
+        hop: new rows per inference.
+        input: which input moves in time, where the model has several.
+
+    """
+
+    axis: int
+    hop: int = 1
+    input: str | None = None
 
 
 def quantize_model(
@@ -148,6 +169,12 @@ def quantize_model(
         if is_quantised(graph):
             raise UnsupportedError(
                 "the model is quantised already", hint="pass the float model it was made from"
+            )
+        if graph.states:
+            raise UnsupportedError(
+                "the model keeps state from sample to sample",
+                hint="quantise the model of the whole window, then stream the result: "
+                "tinyrt convert INT8.tflite --stream AXIS",
             )
     with error_context(file=_file_of(calibration)):
         batches = (_layout_as(graph, _require_float(b)) for b in read_batches(calibration))
@@ -378,7 +405,7 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]
     """Seeded random inputs over the whole range of each input's dtype, samples first."""
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
-    for value in graph.input_values:
+    for value in map(graph.value, graph.fed):
         shape = (samples, *value.shape[1:])
         if value.dtype is DType.INT8:
             feeds[value.name] = rng.integers(-128, 128, shape, np.int8)
@@ -416,8 +443,8 @@ def _require_float(inputs: dict[str, Array]) -> dict[str, Array]:
 
 def _layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Inputs as the converted model takes them: NCHW arrays become NHWC where only that fits."""
-    if len(inputs) == 1 and len(graph.inputs) == 1:
-        inputs = {graph.inputs[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
+    if len(inputs) == 1 and len(graph.fed) == 1:
+        inputs = {graph.fed[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
     return {
         name: _to_nhwc(array, graph.values[name].shape) if name in graph.inputs else array
         for name, array in inputs.items()
@@ -437,6 +464,7 @@ __all__ = [
     "Evaluation",
     "Inspection",
     "OpCost",
+    "Stream",
     "convert_model",
     "debug_model",
     "evaluate",

@@ -126,8 +126,8 @@ def _answers(
     graph: Graph, inputs: Mapping[str, Array], backend: str, progress: Progress | None
 ) -> _Answers:
     output, logits = graph.outputs[0], logits_name(graph)
-    names = (output,) if output == logits else (output, logits)
-    model = Model(replace(graph, outputs=names), backend=backend)
+    names = dict.fromkeys((output, logits, *(after for _, after in graph.states)))
+    model = Model(replace(graph, outputs=tuple(names)), backend=backend)
     feeds = model.check_inputs(inputs)
     model.allocate(len(next(iter(feeds.values()))))
     start = time.perf_counter()
@@ -143,9 +143,9 @@ def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[
     feeds = model.check_inputs(inputs)
     real = (
         feeds[name] if feeds[name].dtype.kind == "f" else model.real(name, feeds[name])
-        for name in graph.inputs
+        for name in graph.fed
     )
-    return dict(zip(other.inputs, real, strict=False))
+    return dict(zip(other.fed, real, strict=False))
 
 
 def _classes(outputs: Array) -> NDArray[np.int64]:

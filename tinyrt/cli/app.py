@@ -11,6 +11,7 @@ import typer
 from rich.console import Group
 
 from tinyrt import __version__
+from tinyrt.api import Stream
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
@@ -88,6 +89,15 @@ def convert(
     keep_layout: Annotated[
         bool, typer.Option("--keep-layout", help="Keep NCHW inputs and outputs.")
     ] = False,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            "--stream",
+            metavar="[INPUT=]AXIS",
+            help="Take only the newest rows along this axis; keep the others as state.",
+        ),
+    ] = None,
+    hop: Annotated[int, typer.Option("--hop", help="With --stream: new rows per run.")] = 1,
     json: Json = False,
 ) -> None:
     """Convert a model to an optimised .tflite file."""
@@ -95,14 +105,19 @@ def convert(
 
     with reporting(json) as report:
         shapes = parse_shapes(shape)
-        graph = api.convert_model(model, output, shapes=shapes, keep_layout=keep_layout)
+        time = None if stream is None else parse_stream(stream, hop)
+        graph = api.convert_model(
+            model, output, shapes=shapes, keep_layout=keep_layout, stream=time
+        )
         data = {
             "output": str(output),
             "bytes": output.stat().st_size,
             "ops": len(graph.nodes),
-            "inputs": {v.name: list(v.shape) for v in graph.input_values},
-            "outputs": {v.name: list(v.shape) for v in graph.output_values},
+            "inputs": {name: list(graph.value(name).shape) for name in graph.fed},
+            "outputs": {name: list(graph.value(name).shape) for name in graph.answers},
         }
+        if graph.states:
+            data["state_bytes"] = sum(graph.value(name).nbytes for name, _ in graph.states)
         report(data, tables.facts(data))
 
 
@@ -418,6 +433,23 @@ def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
             )
         shapes[name] = shape
     return shapes
+
+
+def parse_stream(option: str, hop: int) -> Stream:
+    """``x=1`` or ``1`` -> which input's which axis moves in time.
+
+    Raises:
+        TinyrtError: the option is not of that form.
+
+    """
+    name, _, axis = option.rpartition("=")
+    if not axis.lstrip("-").isdecimal():
+        raise TinyrtError(
+            f"--stream {option}: not an axis",
+            expected="a number, with the input's name before it where there are several",
+            hint="--stream 1, or --stream x=1",
+        )
+    return Stream(int(axis), hop, name or None)
 
 
 def parse_bytes(option: str) -> int:

@@ -17,6 +17,7 @@ from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_ops import DECODERS
+from tinyrt.convert.tflite_states import read_states
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Node, QParams, Value, unpack_int4
 from tinyrt.ops import verify
@@ -130,7 +131,8 @@ class _Reader:
         used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
         used.update(inputs, outputs)
         kept = {v.name: v for v in values if v is not None and v.name in used}
-        return Graph(self.name, inputs, outputs, kept, tuple(nodes))
+        states = read_states(self.model, inputs, outputs)
+        return Graph(self.name, inputs, outputs, kept, tuple(nodes), states)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_codec import Encoded
 from tinyrt.convert.tflite_ops import codec_for
+from tinyrt.convert.tflite_states import STATES
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
 from tinyrt.ops import verify
@@ -44,7 +46,8 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
         UnsupportedError: an op has no form in the .tflite format.
 
     """
-    return _Writer(verify(lower(verify(graph)))).write(metadata or {})
+    own = {STATES: json.dumps(graph.states).encode()} if graph.states else {}
+    return _Writer(verify(lower(verify(graph)))).write({**own, **(metadata or {})})
 
 
 class _Writer:

@@ -17,6 +17,8 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             mix: an op moves, joins or reduces it.
 
     """
+    if graph.states and batch != batch_of(graph):
+        raise _mixes("the model keeps state from sample to sample", graph.input_values[0])
     values = dict(graph.values)
     old = batch_of(graph)
     for value in graph.input_values:

@@ -202,6 +202,7 @@ class Interpreter:
         self.backend = backend
         self._tensors = tensors
         self._plan = plan
+        self.reset_all_variables()
 
     def _useful_threads(self) -> int:
         """Threads that share the batch, if it is one."""
@@ -221,10 +222,12 @@ class Interpreter:
             raise NotAllocatedError
         if self._on_op is None:
             self._program.run()
-            return
-        for node in self.graph.bound():
-            self.run_op(node.index)
-            self._on_op(node, self._tensors[node.output.name])
+        else:
+            for node in self.graph.bound():
+                self.run_op(node.index)
+                self._on_op(node, self._tensors[node.output.name])
+        for before, after in self.graph.states:
+            np.copyto(self._tensors[before], self._tensors[after])
 
     def run_op(self, index: int) -> None:
         """Run one op on what the tensors hold.
@@ -303,15 +306,18 @@ class Interpreter:
         return lambda: self._tensor(self._value(tensor_index))
 
     def reset_all_variables(self) -> None:
-        """Clear the state that ops keep between invocations: tinyrt has no op that keeps any."""
+        """Set the state that the model keeps between invocations to zeros, as it was at first."""
+        for before, _ in self.graph.states:
+            q = self.graph.value(before).q
+            self._tensors[before].fill(q.zero_point if q else 0)
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of each input."""
-        return [self._details(self._index[name]) for name in self.graph.inputs]
+        return [self._details(self._index[name]) for name in self.graph.fed]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of each output."""
-        return [self._details(self._index[name]) for name in self.graph.outputs]
+        return [self._details(self._index[name]) for name in self.graph.answers]
 
     def get_tensor_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of every tensor, by index."""

@@ -54,7 +54,8 @@ class Model:
 
     Float inputs of a quantised model are quantised with its own parameters and its outputs
     come back as real values; int8 inputs are taken as raw values, and raw outputs come back.
-    The first axis is the batch.
+    The first axis is the batch. A model that keeps state takes the samples one after the other,
+    in their order, and goes on in the next call where it was; ``reset`` begins anew.
 
     Args:
         graph: the model.
@@ -108,7 +109,7 @@ class Model:
         feeds = self.check_inputs(x)
         raw = any(
             v.q is not None and feeds[v.name].dtype == v.dtype.numpy
-            for v in self.graph.input_values
+            for v in map(self.graph.value, self.graph.fed)
         )
         outputs = self.run_raw(feeds, progress)
         return outputs if raw else {n: self.real(n, y) for n, y in outputs.items()}
@@ -119,7 +120,7 @@ class Model:
         """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
         count = len(next(iter(feeds.values())))
         size = self._batch_size(count)
-        results: dict[str, list[Array]] = {name: [] for name in self.graph.outputs}
+        results: dict[str, list[Array]] = {name: [] for name in self.graph.answers}
         for start in range(0, count, size):
             stop = min(start + size, count)
             # Whoever watches ops must not see the rows that fill up the last batch.
@@ -131,13 +132,20 @@ class Model:
                 progress(stop, count)
         return {name: np.concatenate(parts) for name, parts in results.items()}
 
+    def reset(self) -> None:
+        """Forget what the model keeps from sample to sample, if it keeps anything."""
+        for ready in self._prepared.values():
+            ready.interpreter.reset_all_variables()
+
     def allocate(self, count: int) -> None:
         """Prepare for calls with that many samples: start threads, touch memory.
 
         The first such call does it otherwise, and takes longer for it.
         """
         if self._on_op is None:
-            self._ready(self._batch_size(count)).interpreter.invoke()
+            interpreter = self._ready(self._batch_size(count)).interpreter
+            interpreter.invoke()
+            interpreter.reset_all_variables()
 
     def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name, each of shape (batch, ...), checked against the model.
@@ -147,7 +155,7 @@ class Model:
                 the dtype is neither float nor the model's own.
 
         """
-        values = self.graph.input_values
+        values = [self.graph.value(name) for name in self.graph.fed]
         with error_context(file=self.file):
             if not isinstance(x, Mapping):
                 x = {values[0].name: x}

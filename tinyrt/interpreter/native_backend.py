@@ -14,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     from tinyrt.export import export_graph
 
     compiler = find_compiler()
+    graph = replace(graph, states=())  # to the C code they are ports, which the interpreter feeds
     try:
         sample = rebatch(graph, 1)
     except ShapeError:

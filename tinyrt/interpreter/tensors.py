@@ -32,6 +32,9 @@ def place_tensors(
     plan = plan_memory(graph, overlap=overlap)
     arena = np.zeros(plan.arena_bytes, np.uint8)
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
+    for name in plan.outside:
+        value = graph.value(name)
+        tensors[name] = np.zeros(value.shape, value.dtype.numpy)
     for name, offset in plan.offsets.items():
         if name in graph.values:
             value = graph.value(name)

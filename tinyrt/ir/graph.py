@@ -131,6 +131,8 @@ class Graph:
         outputs: names of the output values, in the model's order.
         values: every value that a node, input or output refers to.
         nodes: in an order in which each input is defined before it is used.
+        states: pairs of an input and an output of the same type: what the output holds after one
+            run, the input holds in the next one. At first it holds zeros.
 
     """
 
@@ -139,6 +141,19 @@ class Graph:
     outputs: tuple[str, ...]
     values: dict[str, Value] = field(repr=False)
     nodes: tuple[Node, ...] = field(repr=False)
+    states: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fed(self) -> tuple[str, ...]:
+        """The inputs that a caller feeds: those that are no state."""
+        kept = {name for name, _ in self.states}
+        return tuple(name for name in self.inputs if name not in kept)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The outputs that a caller reads: those that are no state."""
+        kept = {name for _, name in self.states}
+        return tuple(name for name in self.outputs if name not in kept)
 
     def value(self, name: str) -> Value:
         """The value of that name."""

@@ -88,9 +88,23 @@ def verify(
     for name in graph.outputs:
         if name not in defined:
             raise VerifyError(f"output '{name}' is never computed")
+    _check_states(graph)
     if stage is Stage.PLANNED:
         _check_placed(graph, placed)
     return graph
+
+
+def _check_states(graph: Graph) -> None:
+    for before, after in graph.states:
+        if before not in graph.inputs or after not in graph.outputs:
+            raise VerifyError(
+                f"state '{before}' -> '{after}'", expected="an input and an output of the model"
+            )
+        old, new = graph.value(before), graph.value(after)
+        if old.type != new.type or old.q != new.q:
+            raise VerifyError(
+                f"state {old.describe()} becomes {new.describe()}", expected="the same type"
+            )
 
 
 def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> None:

@@ -26,7 +26,7 @@ class MemoryOptions:
 
     Attributes:
         regions: the memories, the cheapest to use first; one of any size by default.
-        outside: model inputs and outputs that have memory of their own and none in the arena.
+        outside: values that have memory of their own and none in the arena, beside the states.
         alignment: what offsets are multiples of, in bytes; a word at least.
 
     """
@@ -187,12 +187,13 @@ class _Plans:
         self.options = options
         self.enough = enough
         roots = view_roots(graph)
+        outside = options.outside.union(*graph.states)
         self.outside = frozenset(
             name
             for name, value in graph.values.items()
-            if not value.is_constant and roots.get(name, name) in options.outside
+            if not value.is_constant and roots.get(name, name) in outside
         )
-        self.found = buffers(graph, isa, options.outside)
+        self.found = buffers(graph, isa, outside)
         self.leads = leads(graph, self.found, isa) if overlap else {}
         self.ties = ties_of(graph, self.found, options.alignment) if overlap else {}
         self.traffic = traffic_of(graph, self.found)
