@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.export import export_c
 from tinyrt.interpreter import load
-from tinyrt.train.recipes.digits import train_digits
+from tinyrt.train.recipes.digits import SMALL_DIGITS
+from tinyrt.train.recipes.recipe import Training
+from tinyrt.train.recipes.stages import train_float
 
 EXAMPLE = Path(__file__).parents[2] / "firmware_examples" / "hello_digits"
 
@@ -22,9 +25,9 @@ EXAMPLE = Path(__file__).parents[2] / "firmware_examples" / "hello_digits"
 def model(tmp_path_factory):
     """The demo's model after a glance at the data: enough for answers that differ."""
     folder = tmp_path_factory.mktemp("digits")
-    digits = train_digits(epochs=1)
+    digits = train_float(replace(SMALL_DIGITS, training=Training(1, 1e-2)))
     save_tflite(optimise(digits.graph()), folder / "float.tflite")
-    api.quantize_model(folder / "float.tflite", digits.x_train[:50], folder / "digits.tflite")
+    api.quantize_model(folder / "float.tflite", digits.data.x_train[:50], folder / "digits.tflite")
     return folder / "digits.tflite"
 
 

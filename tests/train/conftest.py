@@ -2,7 +2,9 @@
 
 import pytest
 
-from tinyrt.train.recipes.digits import one_thread, train_digits
+from tinyrt.train.recipes.digits import SMALL_DIGITS
+from tinyrt.train.recipes.recipe import one_thread
+from tinyrt.train.recipes.stages import train_float
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,4 +16,4 @@ def quiet_blas():
 
 @pytest.fixture(scope="session")
 def digits():
-    return train_digits(seed=0)
+    return train_float(SMALL_DIGITS)

@@ -1,6 +1,7 @@
 """The digits recipe: accurate, small, and the same on every run."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,25 +10,28 @@ from tinyrt.errors import ToolError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
-from tinyrt.train.recipes.digits import load_digits, train_digits
+from tinyrt.train.recipes.digits import SMALL_DIGITS, load_digits
+from tinyrt.train.recipes.recipe import held_out
+from tinyrt.train.recipes.stages import train_float
 
 MACS = 100_000
 PARAMETERS = 8_000
 
 
 def test_digits_are_learned(digits):
-    assert len(digits.x_test) == pytest.approx(0.25 * 1797, abs=10)
-    assert len(digits.x_train) + len(digits.x_test) == 1797
-    assert digits.test_accuracy >= 0.98
+    assert len(digits.data.x_test) == pytest.approx(0.25 * 1797, abs=10)
+    assert len(digits.data.x_train) + len(digits.data.x_test) == 1797
+    assert digits.score()["top1"] >= 0.98
     assert digits.history[-1].loss < digits.history[0].loss
 
 
 def test_the_graph_classifies_as_the_module_does(digits):
     graph = digits.graph()
-    answers = [evaluate(graph, {"input": x[np.newaxis]})["softmax"][0] for x in digits.x_test]
+    x_test = digits.data.x_test
+    answers = [evaluate(graph, {"input": x[np.newaxis]})["softmax"][0] for x in x_test]
     assert np.sum(answers, axis=1) == pytest.approx(np.ones(len(answers)), abs=1e-5)
-    correct = np.mean(np.argmax(answers, axis=1) == digits.y_test)
-    assert correct == pytest.approx(digits.test_accuracy, abs=1e-9)
+    correct = np.mean(np.argmax(answers, axis=1) == digits.data.y_test)
+    assert correct == pytest.approx(digits.score()["top1"], abs=1e-9)
 
 
 def test_the_network_fits_a_microcontroller(digits):
@@ -39,14 +43,22 @@ def test_the_network_fits_a_microcontroller(digits):
 
 def test_the_same_seed_gives_the_same_bits():
     seen = []
-    first = train_digits(seed=3, epochs=1, on_epoch=seen.append)
-    again, other = (train_digits(seed=s, epochs=1) for s in (3, 4))
+    recipe = replace(SMALL_DIGITS, training=replace(SMALL_DIGITS.training, epochs=1))
+    first = train_float(recipe, seed=3, on_epoch=seen.append)
+    again, other = (train_float(recipe, seed=s) for s in (3, 4))
     assert tuple(seen) == first.history
     assert first.history == again.history
     assert first.history != other.history
     for name, data in first.module.state_dict().items():
         assert data.dtype == np.float32
         np.testing.assert_array_equal(data, again.module.state_dict()[name])
+
+
+def test_held_out_samples_come_from_the_training_part(digits):
+    part = held_out(digits.data, 0.25, seed=0)
+    assert len(part.x_train) + len(part.x_test) == len(digits.data.x_train)
+    whole = {x.tobytes() for x in digits.data.x_train}
+    assert {x.tobytes() for x in (*part.x_train, *part.x_test)} == whole
 
 
 def test_missing_scikit_learn_is_a_clear_error(monkeypatch):

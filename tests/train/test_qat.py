@@ -1,5 +1,7 @@
 """Quantisation-aware training: what it computes is what is deployed, and it learns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,8 @@ from tinyrt.train.nn import (
     Softmax,
 )
 from tinyrt.train.qat import QatConfig, QatModel, Scales
-from tinyrt.train.recipes.digits_int8 import train_digits_int8
+from tinyrt.train.recipes.recipe import Training
+from tinyrt.train.recipes.stages import answers_of, train_int8
 
 CONFIGS = {
     "ranges": QatConfig(),
@@ -214,11 +217,21 @@ def test_ranges_follow_what_is_seen_after_the_step():
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_digits_as_int8(digits, config):
-    result = train_digits_int8(digits, epochs=4, config=config)
-    probabilities = Model(result.graph)(digits.x_test)
-    deployed = np.mean(probabilities.argmax(1) == digits.y_test)
-    assert deployed >= digits.test_accuracy - 0.003
-    assert abs(deployed - result.history[-1].score) <= 0.002
+    model = train_int8(digits, config=config)
+    deployed = digits.recipe.score(Model(model.deployed()), digits.data)["top1"]
+    assert deployed >= digits.score()["top1"] - 0.003
+    trained = digits.recipe.score(answers_of(model), digits.data)["top1"]
+    assert abs(deployed - trained) <= 0.002
+
+
+def test_logits_of_the_digits_are_deployed_to_the_step(digits):
+    model = train_int8(digits, training=Training(1, 1e-4))
+    graph = model.deployed()
+    name = graph.nodes[-1].inputs[0]  # before the softmax
+    nodes = graph.nodes[:-1]
+    logits = Model(replace(graph, nodes=nodes, outputs=(name,)))(digits.data.x_test)
+    steps = np.abs(logits - answers_of(model)(digits.data.x_test)) / graph.value(name).q.scale
+    assert np.mean(steps.max(axis=1) <= 1.001) >= 0.995
 
 
 def test_several_inputs_are_refused():

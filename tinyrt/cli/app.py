@@ -15,6 +15,7 @@ from tinyrt.api import Stream
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.train import train
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import Shape
@@ -409,6 +410,7 @@ def demo(
 
 
 app.command()(bench)
+app.command()(train)
 
 
 def parse_shapes(options: list[str] | None) -> dict[str, Shape]:

@@ -24,7 +24,8 @@ from tinyrt.errors import OutputError
 from tinyrt.interpreter import load
 from tinyrt.metrics import Evaluation
 from tinyrt.train.data import Labels
-from tinyrt.train.recipes.digits import DigitsResult, train_digits
+from tinyrt.train.recipes.digits import SMALL_DIGITS
+from tinyrt.train.recipes.stages import Trained, train_float
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -121,14 +122,15 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     firmware = folder / "firmware"
 
     digits = _train(seed)
+    data = digits.data
     save_tflite(optimise(digits.graph()), float_path)
-    save_npz(calibration, {"x": digits.x_train[:CALIBRATION_IMAGES]})
-    save_npz(test, {"x": digits.x_test, "y": digits.y_test})
+    save_npz(calibration, {"x": data.x_train[:CALIBRATION_IMAGES]})
+    save_npz(test, {"x": data.x_test, "y": data.y_test})
 
     _say(2, f"quantising to int8 with {CALIBRATION_IMAGES} calibration images")
     api.quantize_model(float_path, calibration, int8_path)
 
-    _say(3, f"evaluating float and int8 on {len(digits.x_test)} test images")
+    _say(3, f"evaluating float and int8 on {len(data.x_test)} test images")
     float_host = api.evaluate(float_path, test)
     int8_host = api.evaluate(int8_path, test, against=float_path)
 
@@ -136,12 +138,12 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     with progress_bar("emulating") as progress:
         device = api.run_emulated(int8_path, inputs=test, build_dir=firmware, progress=progress)
     host = load(int8_path)
-    answers = host.run_raw(host.stored_inputs({"x": digits.x_test}))
+    answers = host.run_raw(host.stored_inputs({"x": data.x_test}))
     return Demo(
         float_host=float_host,
         int8_host=int8_host,
         device=device,
-        device_correct=_correct(device.outputs, digits.y_test),
+        device_correct=_correct(device.outputs, data.y_test),
         agreement=_agreement(device.outputs, answers),
         model_bytes=int8_path.stat().st_size,
         artifacts={
@@ -155,14 +157,14 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     )
 
 
-def _train(seed: int) -> DigitsResult:
+def _train(seed: int) -> Trained:
     _say(1, "training a small CNN on scikit-learn's handwritten digits")
     with progress_bar("training") as progress:
-        digits = train_digits(
-            seed=seed, on_epoch=lambda epoch: progress(epoch.number, epoch.epochs)
+        digits = train_float(
+            SMALL_DIGITS, seed=seed, on_epoch=lambda epoch: progress(epoch.number, epoch.epochs)
         )
-    last = digits.history[-1]
-    ERR.print(f"      {last.number} epochs, test accuracy {tables.percent(last.score)}")
+    accuracy = tables.percent(digits.score()["top1"])
+    ERR.print(f"      {len(digits.history)} epochs, test accuracy {accuracy}")
     return digits
 
 
