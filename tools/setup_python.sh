@@ -13,3 +13,5 @@ fi
 echo "setup: Python packages into $venv"
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+# Only its data files are used, and what it requires would hold back what tinyrt requires.
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps 'aeon>=1.0'

@@ -45,6 +45,8 @@ CONFIGS = {
     "ranges": QatConfig(),
     "LSQ": QatConfig(activation_scales=Scales.LSQ, weight_scales=Scales.LSQ),
     "PACT": QatConfig(activation_scales=Scales.PACT),
+    "int4": QatConfig(weight_bits=4),
+    "int4, LSQ": QatConfig(weight_bits=4, weight_scales=Scales.LSQ),
 }
 
 

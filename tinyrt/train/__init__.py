@@ -5,8 +5,9 @@ every order), ``function`` (the op table as such functions), ``tape`` (the backw
 ``tensor``, ``arithmetic``, ``normalise`` and ``losses`` (what the op table lacks), ``autograd``
 (derivatives as values), ``gradcheck``, ``module``, ``init``, ``nn`` and ``sequence`` (layers),
 ``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` and ``history`` (the loop), ``trace``
-(from a trained module to a graph), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for
-int8), ``recipes`` (all of it at work).
+(from a trained module to a graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and
+``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less of it),
+``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp

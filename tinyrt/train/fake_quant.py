@@ -93,6 +93,7 @@ def fake_quantize_weights(
     q: QParams,
     scales: Tensor | None = None,
     *,
+    greatest: int = WEIGHT_MAX,
     learns_from_rounding: bool = True,
 ) -> tuple[Tensor, Array]:
     """Weights as their integers keep them, and these.
@@ -102,11 +103,11 @@ def fake_quantize_weights(
         q: their parameters.
         scales: the scales that these have, as a tensor that is trained; None where they follow
             from the weights, so that nothing is clipped.
+        greatest: magnitude of the integers, 127 for int8.
         learns_from_rounding: what they are trained on, as in ``Steps``.
 
     """
-    steps = quantize_weights(weights.data, q)
-    greatest = WEIGHT_MAX
+    steps = np.clip(quantize_weights(weights.data, q), -greatest, greatest)
     bounds = None if scales is None else (-greatest, greatest)
     if scales is None:
         scales = Tensor(np.asarray(q.scales, weights.dtype))

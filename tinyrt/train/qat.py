@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from tinyrt.errors import DataError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
-from tinyrt.ops import OPS
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
+from tinyrt.ops import OPS, verify
 from tinyrt.ops.evaluate import reference_kernel
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.spec import Quant
@@ -59,13 +60,23 @@ class QatConfig:
     Attributes:
         activation_scales: where the activations' scales come from.
         weight_scales: where the weights' scales come from.
+        weight_bits: of the weights, 8 or 4. Layers with few weights (depthwise ones), and ops
+            without a kernel for int4, keep 8.
         per_channel_dense: one scale per output channel for fully connected layers too.
+
+    Raises:
+        DataError: other bits than 8 or 4.
 
     """
 
     activation_scales: Scales = Scales.RANGE
     weight_scales: Scales = Scales.RANGE
+    weight_bits: int = 8
     per_channel_dense: bool = False
+
+    def __post_init__(self) -> None:
+        if self.weight_bits not in (4, 8):
+            raise DataError(f"weights of {self.weight_bits} bits", expected="8 or 4")
 
 
 class QatModel(GraphModule):
@@ -122,7 +133,12 @@ class QatModel(GraphModule):
                 learned = config.weight_scales is not Scales.RANGE
                 from_rounding = config.weight_scales is Scales.LSQ
                 self.layers[node.name] = WeightedLayer(
-                    node, q, source, learned=learned, learns_from_rounding=from_rounding
+                    node,
+                    q,
+                    source,
+                    bits=config.weight_bits if _takes_int4(node) else 8,
+                    learned=learned,
+                    learns_from_rounding=from_rounding,
                 )
 
     def children(self) -> Iterator[tuple[str, Module]]:
@@ -148,20 +164,24 @@ class QatModel(GraphModule):
 
     def deployed(self) -> Graph:
         """The int8 graph with the weights and scales as trained."""
-        weights, constants = {}, []
+        weights, rounded, constants, narrow = {}, {}, [], []
         with no_grad():
             for node in self.graph.bound():
                 if node.name not in self.layers:
                     continue
                 layer = self.layers[node.name]
                 w, bias = layer.folded(node, None)
-                weights[node.output.name] = layer.weights_q(w, bias, self._scale(node))
+                q = layer.weights_q(w, bias, self._scale(node))
+                weights[node.output.name] = q
+                rounded[node.output.name] = layer.rounded(w, q)[1]
+                if layer.bits == 4:
+                    narrow.append(node.output.name)
                 for value, tensor in ((node.input(1), w), (node.optional(2), bias)):
                     if value is not None and tensor is not None:
                         constants.append(Value.constant(value.name, tensor.data))
         activations = {name: self.quantizers[root].q for name, root in self._group.items()}
         trained = self.graph.with_nodes(self.graph.nodes, constants)
-        return apply_plan(trained, QuantPlan(activations, weights))
+        return _with_int4(apply_plan(trained, QuantPlan(activations, weights, rounded)), narrow)
 
     def _quantizer(self, name: str) -> Quantizer:
         return self.quantizers[self._group[name]]
@@ -250,6 +270,20 @@ def _integer_kernel(
     )
     result = replace(node.output, dtype=DType.INT8, q=output)
     return reference_kernel(replace(node, inputs=values, outputs=(result,)))
+
+
+def _takes_int4(node: BoundNode) -> bool:
+    return OPS[node.op].int4_weights and node.op != "depthwise_conv2d"
+
+
+def _with_int4(graph: Graph, narrow: Sequence[str]) -> Graph:
+    """The graph where the weights of the nodes with these outputs are of type int4."""
+    values = []
+    for name in narrow:
+        producer = graph.producer(name)
+        assert producer is not None
+        values.append(replace(graph.value(producer.inputs[1]), dtype=DType.INT4))
+    return verify(graph.with_nodes(graph.nodes, values), Stage.INT8)
 
 
 def _quantizer(q: QParams, scales: Scales) -> Quantizer:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, Graph, QParams
 from tinyrt.ops import OPS
-from tinyrt.quantize.ranges import weight_params
+from tinyrt.quantize.ranges import WEIGHT_MAX, weight_params
 from tinyrt.train.fake_quant import fake_quantize_weights
 from tinyrt.train.function import Array
 from tinyrt.train.nn import Buffer, Module, Parameter
@@ -38,6 +38,7 @@ class WeightedLayer(Module):
         node: a convolution or dense layer of the optimised graph.
         q: the weights' parameters to start from; their number of scales stays.
         source: the graph before optimisation, to find the batch norm in.
+        bits: of the integers that stand for weights, 8 or 4.
         learned: whether the scales are trained, by their logarithms.
         learns_from_rounding: what they are trained on, as in ``fake_quant.Steps``.
 
@@ -49,14 +50,17 @@ class WeightedLayer(Module):
         q: QParams,
         source: Graph | None,
         *,
+        bits: int = 8,
         learned: bool = False,
         learns_from_rounding: bool = True,
     ) -> None:
         self._scale_axis, self._learns_from_rounding = q.axis, learns_from_rounding
-        self.log_scales = Parameter(np.log(np.asarray(q.scales, np.float32))) if learned else None
+        self.bits, self._greatest = bits, 2 ** (bits - 1) - 1
         self._channel_axis = OPS[node.op].weight_axis
         weight, bias = node.input(1).data, node.optional(2)
         assert weight is not None, "the plan refuses weights that are not constant"
+        start = _starting_scales(weight, q, self._greatest)
+        self.log_scales = Parameter(np.log(start)) if learned else None
         norm = None if source is None else _find_norm(source, node)
         self._has_norm = norm is not None
         self.weight = Parameter((weight if norm is None else norm.weight).copy())
@@ -72,14 +76,20 @@ class WeightedLayer(Module):
         if self.log_scales is not None:
             scales = np.exp(self.log_scales.data)
             return QParams(tuple(float(s) for s in scales), 0, self._scale_axis)
-        return weight_params(w.data, None if bias is None else bias.data, x_scale, self._scale_axis)
+        biases = None if bias is None else bias.data
+        q = weight_params(w.data, biases, x_scale, self._scale_axis)
+        coarser = WEIGHT_MAX / self._greatest
+        return replace(q, scales=tuple(s * coarser for s in q.scales))
 
     def rounded(self, w: Tensor, q: QParams) -> tuple[Tensor, Array]:
         """Folded weights as their integers keep them, and these."""
-        if self.log_scales is None:
-            return fake_quantize_weights(w, q)
-        learns = self._learns_from_rounding
-        return fake_quantize_weights(w, q, self.log_scales.exp(), learns_from_rounding=learns)
+        return fake_quantize_weights(
+            w,
+            q,
+            None if self.log_scales is None else self.log_scales.exp(),
+            greatest=self._greatest,
+            learns_from_rounding=self._learns_from_rounding,
+        )
 
     def folded(self, node: BoundNode, x: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Weights and bias with the batch norm in them.
@@ -109,6 +119,18 @@ class WeightedLayer(Module):
         for average, value in ((self.mean, mean), (self.variance, variance)):
             average.data = average.data + NORM_MOMENTUM * (value.data - average.data)
         return mean, variance
+
+
+def _starting_scales(weights: Array, q: QParams, greatest: int) -> Array:
+    """Where learned scales start: as LSQ does, ``2 * mean(|w|) / sqrt(greatest)``, or less.
+
+    Esser et al. 2020, section 2.1; less where no weight is as great as that scale could hold.
+    """
+    others = None if q.axis is None else tuple(i for i in range(weights.ndim) if i != q.axis)
+    mean = np.abs(weights).mean(axis=others, dtype=np.float64).reshape(-1)
+    whole = np.asarray(q.scales) * (WEIGHT_MAX / greatest)
+    usual = 2 * mean / np.sqrt(greatest)
+    return np.where(usual > 0, np.minimum(usual, whole), whole).astype(np.float32)
 
 
 def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tinyrt.errors import DataError
 from tinyrt.train.data import stratified_split
 from tinyrt.train.fit import Augment, Loss
 from tinyrt.train.function import Array
@@ -114,7 +115,15 @@ def held_out(data: Dataset, fraction: float, seed: int) -> Dataset:
         fraction: share of each class that is held out.
         seed: draws which.
 
+    Raises:
+        DataError: the training samples have no classes.
+
     """
+    if data.y_train.dtype.kind not in "iu" or data.y_train.ndim != 1:
+        raise DataError(
+            "the training samples have no classes to hold out a share of each",
+            hint="judge this recipe by its training loss",
+        )
     kept, tested = stratified_split(data.y_train, fraction, np.random.default_rng(seed))
     x, y = data.x_train, data.y_train
     return Dataset(x[kept], y[kept], x[tested], y[tested])

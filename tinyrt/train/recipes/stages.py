@@ -22,7 +22,7 @@ from tinyrt.train.history import Epoch
 from tinyrt.train.module import Module
 from tinyrt.train.nn import Sequential
 from tinyrt.train.optim import Adam
-from tinyrt.train.qat import QatConfig, QatModel
+from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training, one_thread
 from tinyrt.train.tensor import Tensor, no_grad
 from tinyrt.train.trace import trace
@@ -32,6 +32,8 @@ FROZEN = 1 / 3
 """Share of training as int8, at its end, in which ranges and batch norms hold still."""
 MULTIPLE = 4
 """Channels that pruning leaves come in fours, as the kernels for SIMD cores work on them."""
+
+INT4 = QatConfig(weight_bits=4, weight_scales=Scales.LSQ)
 
 OnEpoch = Callable[[Epoch], None]
 
@@ -194,6 +196,10 @@ def variants(trained: Trained, *, progress: bool | None = False) -> Iterator[Var
     teacher = teaching(trained)
     model = train_int8(trained, source=pruned, objective=teacher, progress=progress)
     yield Variant("pruned", model.deployed())
+    narrow = train_int8(
+        trained, training=trained.recipe.int4, config=INT4, objective=teacher, progress=progress
+    )
+    yield Variant("int4", narrow.deployed())
 
 
 def _fit(

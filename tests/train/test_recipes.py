@@ -1,0 +1,115 @@
+"""The recipes: real data in, a table of measured variants out; and what each must reach."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tinyrt.cli.app import app
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.errors import DataError, ModelFormatError, ToolError
+from tinyrt.interpreter.model import Model
+from tinyrt.train.channels import macs_of
+from tinyrt.train.qat import QatConfig
+from tinyrt.train.recipes import RECIPES
+from tinyrt.train.recipes.anomaly import ANOMALY, load_anomaly
+from tinyrt.train.recipes.digits import DIGITS
+from tinyrt.train.recipes.recipe import Training, held_out
+from tinyrt.train.recipes.series import aeon_file, load_series, padded, read_ts, varied
+from tinyrt.train.recipes.stages import INT4, prune, teaching, train_float, train_int8
+from tinyrt.train.recipes.vowels import VOWELS
+
+
+def deployed_top1(trained, model):
+    return trained.recipe.score(Model(model.deployed()), trained.data)["top1"]
+
+
+def test_motion_goes_all_the_way(tmp_path):
+    done = CliRunner().invoke(app, ["train", "motion", "-o", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    found = {v["name"]: v for v in json.loads(done.stdout)["variants"]}
+    assert list(found) == ["float", "ptq", "qat", "pruned", "int4"]
+    assert min(v["top1"] for v in found.values()) >= 0.95
+    assert [v["bit_exact"] for v in found.values()] == [None, True, True, True, True]
+    assert found["pruned"]["macs"] <= 0.5 * found["qat"]["macs"]
+    for key in ("bytes", "arena", "instructions"):
+        assert found["pruned"][key] < found["qat"][key]
+    assert found["int4"]["bytes"] < found["qat"]["bytes"] < found["float"]["bytes"]
+    written = {p.name for p in tmp_path.iterdir()}
+    assert {"motion_qat.tflite", "motion_qat_firmware", "history.csv", "history.svg"} <= written
+
+
+def test_vowels_stay_right_as_int8():
+    trained = train_float(VOWELS)
+    assert deployed_top1(trained, train_int8(trained)) >= 0.95
+
+
+def test_pruned_and_quantised_digits_are_8_times_smaller():
+    trained = train_float(DIGITS)
+    whole, top1 = trained.graph(), trained.score()["top1"]
+    assert top1 >= 0.985
+    pruned = prune(trained)
+    assert macs_of(pruned) <= 0.5 * macs_of(whole)
+    model = train_int8(trained, source=pruned, objective=teaching(trained))
+    assert deployed_top1(trained, model) >= top1 - 0.01
+    assert len(write_tflite(model.deployed())) * 8 <= len(write_tflite(whole))
+
+
+def test_digits_with_int4_weights(digits):
+    model = train_int8(digits, training=digits.recipe.int4, config=INT4)
+    assert deployed_top1(digits, model) >= digits.score()["top1"] - 0.01
+    with pytest.raises(DataError, match="3 bits"):
+        QatConfig(weight_bits=3)
+
+
+def test_the_anomaly_stands_out():
+    trained = train_float(replace(ANOMALY, training=Training(20, 1e-2)))
+    assert trained.score()["auc"] >= 0.9
+    data = load_anomaly(0)
+    assert data.y_test.sum() == pytest.approx((64 + 12) / 2, abs=2)
+    with pytest.raises(DataError, match="no classes"):
+        held_out(data, 0.25, 0)
+
+
+def test_recipes_are_listed_and_unknown_ones_refused():
+    listed = CliRunner().invoke(app, ["train", "--json"])
+    assert set(json.loads(listed.stdout)["recipes"]) == set(RECIPES)
+    refused = CliRunner().invoke(app, ["train", "dogs", "--json"])
+    assert refused.exit_code == 1
+    assert "gesture" in json.loads(refused.stdout)["error"]["expected"]
+
+
+def test_series_are_read_as_they_are_written(tmp_path):
+    path = tmp_path / "two.ts"
+    path.write_text("# note\n@problemName two\n@data\n1,2,3:4,5,6:b\n7.5:-8:a\n")
+    series, labels = read_ts(path)
+    assert [s.tolist() for s in series] == [[[1, 4], [2, 5], [3, 6]], [[7.5, -8]]]
+    assert labels == ["b", "a"]
+    assert padded(series, 2).tolist() == [[[[1, 4], [2, 5]]], [[[7.5, -8], [0, 0]]]]
+    path.write_text("1,2,3:b\n")
+    with pytest.raises(ModelFormatError, match="@data"):
+        read_ts(path)
+    with pytest.raises(ToolError, match="lacks a data file"):
+        aeon_file("Nowhere", "nothing.ts")
+
+
+def test_a_problem_is_scaled_by_its_training_part():
+    data = load_series("PickupGestureWiimoteZ", 361)
+    assert data.x_train.shape == data.x_test.shape == (50, 1, 361, 1)
+    assert sorted(np.unique(data.y_train)) == list(range(10))
+    there = data.x_train[data.x_train != 0]
+    assert (there.mean(), there.std()) == pytest.approx((0, 1), abs=0.05)
+
+
+def test_varied_series_are_moved_scaled_and_noisy():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 1, 12, 2)).astype(np.float32)
+    same = varied(x, rng, scale=0, noise=0, steps=0)
+    assert np.array_equal(same, x)
+    moved = varied(x, rng, scale=0, noise=0, steps=2)
+    middle = x[:, :, 4:8]
+    at = [np.abs(moved[:, :, 2 + k : 6 + k] - middle).max(axis=(1, 2, 3)) == 0 for k in range(5)]
+    assert np.sum(at, axis=0).tolist() == [1] * 40
+    assert all(found.any() for found in at)
