@@ -121,4 +121,4 @@ SMALL_DIGITS = replace(
     training=Training(epochs=40, peak_lr=1e-2, warmup=2),
     macs=0.5,
 )
-"""The same at a third of the width, for the smallest microcontrollers: what ``tinyrt demo`` trains."""
+"""A third as wide, for the smallest microcontrollers: what ``tinyrt demo`` trains."""
