@@ -88,7 +88,6 @@ def test_auto_takes_what_is_there(monkeypatch):
 
     assert chosen(_dense(1).graph) == "native"
     assert chosen(_dense(1).graph, on_op=print) == "numba"
-    assert chosen(small_cnn()) == "numba"
     monkeypatch.setenv("PATH", "")
     assert chosen(_dense(1).graph) == "numba"
 
