@@ -17,7 +17,7 @@ from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import LABELS, load_inputs, load_npz
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
-from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
+from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, Shape
@@ -251,6 +251,7 @@ def run_model(
     inputs: Data,
     *,
     backend: str = DEFAULT_BACKEND,
+    max_memory: int = MAX_MEMORY,
     progress: Progress | None = None,
 ) -> dict[str, Array]:
     """Outputs of a model by name: real values for float inputs, raw ones for int8 inputs.
@@ -259,15 +260,17 @@ def run_model(
         model: .tflite or .onnx.
         inputs: an .npz file, an array, or arrays by input name; samples first.
         backend: the interpreter's backend.
+        max_memory: bytes that activations may take.
         progress: called with the samples done and their total.
 
     Raises:
         DataError: the inputs do not fit the model.
+        BudgetError: the model asks for more memory.
 
     """
     graph = open_model(model)
     with error_context(file=_file_of(inputs)):
-        runner = Model(graph, backend=backend)
+        runner = Model(graph, backend=backend, max_memory=max_memory)
         return runner.run(_layout_as(graph, _as_inputs(inputs)), progress)
 
 

@@ -213,3 +213,12 @@ def test_the_short_form_checks_names_values_and_shapes():
         model(bad)
     with pytest.raises(DataError, match="int32"):
         model(good.astype(np.int32))
+
+
+def test_a_model_that_asks_for_too_much_memory_is_refused():
+    graph = small_cnn()
+    need = max(v.nbytes for v in graph.values.values() if not v.is_constant)
+    interpreter = Interpreter.from_graph(graph, max_memory=need)
+    with pytest.raises(BudgetError, match="--max-memory"):
+        interpreter.allocate_tensors()
+    assert not interpreter.allocated

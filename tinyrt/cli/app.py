@@ -17,7 +17,7 @@ from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.train import train
 from tinyrt.errors import TinyrtError
-from tinyrt.interpreter import DEFAULT_BACKEND
+from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.ir import Shape
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset
 
@@ -216,6 +216,9 @@ def run(
         Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
     ],
     backend: Backend = DEFAULT_BACKEND,
+    max_memory: Annotated[
+        int, typer.Option("--max-memory", help="Bytes that activations may take.")
+    ] = MAX_MEMORY,
     profile: Annotated[bool, typer.Option("--profile", help="Time every op, too.")] = False,
     json: Json = False,
 ) -> None:
@@ -225,7 +228,9 @@ def run(
 
     with reporting(json) as report:
         with progress_bar("running") as progress:
-            outputs = api.run_model(model, inputs, backend=backend, progress=progress)
+            outputs = api.run_model(
+                model, inputs, backend=backend, max_memory=max_memory, progress=progress
+            )
         save_npz(output, outputs)
         shapes = {name: list(array.shape) for name, array in outputs.items()}
         data = {"output": str(output), "outputs": shapes}

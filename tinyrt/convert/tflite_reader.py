@@ -19,12 +19,20 @@ from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.convert.tflite_states import read_states
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
-from tinyrt.ir import DType, Graph, Node, QParams, Value, unpack_int4
+from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value, unpack_int4
 from tinyrt.ops import verify
 
 Buffer = bytes | mmap.mmap
 
 # What the flatbuffers bindings raise on bytes that are not what they claim to be.
+ZERO_POINTS = {
+    DType.INT4: range(-8, 8),
+    DType.INT8: range(-128, 128),
+    DType.UINT8: range(256),
+    DType.INT16: range(-(2**15), 2**15),
+}
+"""Zero points that a dtype can hold."""
+
 _CORRUPT = (struct.error, IndexError, ValueError, TypeError, OverflowError, UnicodeDecodeError)
 
 
@@ -193,7 +201,9 @@ class _Reader:
                 tensor=what,
                 expected=", ".join(d.value for d in schema.DTYPE.values()),
             )
-        value = Value(name, dtype, shape, self._quantization(tensor.Quantization(), what))
+        value = Value(
+            name, dtype, shape, self._quantization(tensor.Quantization(), dtype, shape, what)
+        )
         data = self._buffer(tensor.Buffer())
         if data is None:
             return value
@@ -205,7 +215,7 @@ class _Reader:
             return Value(name, dtype, shape, value.q, unpack_int4(data, value.size).reshape(shape))
         return Value(name, dtype, shape, value.q, data.view(dtype.numpy).reshape(shape))
 
-    def _quantization(self, q: Any, what: str) -> QParams | None:
+    def _quantization(self, q: Any, dtype: DType, shape: Shape, what: str) -> QParams | None:
         if q is None or q.ScaleLength() == 0:
             return None
         scales = tuple(float(s) for s in q.ScaleAsNumpy())
@@ -216,9 +226,11 @@ class _Reader:
             )
         axis = q.QuantizedDimension() if len(scales) > 1 else None
         try:
-            return QParams(scales, zero_points.pop(), axis)
+            found = QParams(scales, zero_points.pop(), axis)
         except ValueError as error:
             raise ModelFormatError(str(error), tensor=what) from error
+        _check_quantization(found, dtype, shape, what)
+        return found
 
     def _buffer(self, index: int) -> NDArray[np.uint8] | None:
         """The bytes of a buffer as a view into the file; None where it is empty."""
@@ -253,6 +265,22 @@ class _Reader:
 
     def _names(self, indices: Any, values: Sequence[Value]) -> tuple[str, ...]:
         return tuple(_tensor(values, int(i)).name for i in np.atleast_1d(indices))
+
+
+def _check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> None:
+    """Raise ``ModelFormatError`` unless the parameters fit the tensor."""
+    if q.axis is not None and not (0 <= q.axis < len(shape) and shape[q.axis] == len(q.scales)):
+        raise ModelFormatError(
+            f"quantization has {len(q.scales)} scales along dimension {q.axis}",
+            tensor=what,
+            expected="one scale, or one for each slice along quantized_dimension",
+        )
+    if dtype in ZERO_POINTS and q.zero_point not in ZERO_POINTS[dtype]:
+        raise ModelFormatError(
+            f"quantization has zero_point {q.zero_point}",
+            tensor=what,
+            expected=f"{ZERO_POINTS[dtype].start} to {ZERO_POINTS[dtype].stop - 1}",
+        )
 
 
 def _tensor(values: Sequence[Value], index: int) -> Value:

@@ -2,5 +2,6 @@
 
 from tinyrt.interpreter.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model, load
+from tinyrt.interpreter.tensors import MAX_MEMORY
 
-__all__ = ["AUTO", "BACKENDS", "DEFAULT_BACKEND", "Interpreter", "Model", "load"]
+__all__ = ["AUTO", "BACKENDS", "DEFAULT_BACKEND", "MAX_MEMORY", "Interpreter", "Model", "load"]

@@ -24,7 +24,7 @@ from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.program import Prepare, Program
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
-from tinyrt.interpreter.tensors import place_tensors
+from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 
@@ -68,6 +68,8 @@ class Interpreter:
             kernel for every op, else ``numba``. ``allocate_tensors`` chooses; the attribute
             ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
+        max_memory: bytes that activations may take; ``allocate_tensors`` refuses a model that asks
+            for more.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -86,7 +88,9 @@ class Interpreter:
         experimental_preserve_all_tensors: bool = False,
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
+        max_memory: int = MAX_MEMORY,
     ) -> None:
+        self._max_memory = max_memory
         if (model_path is None) == (model_content is None):
             raise DataError("pass either model_path or model_content")
         if experimental_delegates:
@@ -106,9 +110,11 @@ class Interpreter:
         num_threads: int | None = None,
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
+        max_memory: int = MAX_MEMORY,
     ) -> Interpreter:
         """An interpreter of a graph in memory, e.g. one that is not quantised yet."""
         interpreter = cls.__new__(cls)
+        interpreter._max_memory = max_memory
         interpreter._start(graph, Directory.of(graph), backend, on_op, num_threads, False)
         return interpreter
 
@@ -171,6 +177,7 @@ class Interpreter:
         Raises:
             UnsupportedError: the backend lacks an op.
             ToolError: the backend needs a tool that is not there.
+            BudgetError: activations would take more than ``max_memory``.
 
         """
         *others, last = self._candidates()
@@ -191,7 +198,9 @@ class Interpreter:
 
     def _allocate(self, backend: str) -> None:
         overlap = backend in READING_FIRST
-        plan, tensors = place_tensors(self.graph, overlap=overlap, apart=self._preserve)
+        plan, tensors = place_tensors(
+            self.graph, overlap=overlap, apart=self._preserve, max_memory=self._max_memory
+        )
         prepare = BACKENDS[backend]
         threads = self._useful_threads()
         if threads > 1:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.errors import DataError, ShapeError, error_context
+from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
+from tinyrt.interpreter.tensors import MAX_MEMORY
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 
@@ -37,7 +38,11 @@ def _views(interpreter: Interpreter, details: list[dict[str, Any]]) -> dict[str,
 
 
 def load(
-    path: str | Path, *, backend: str = DEFAULT_BACKEND, num_threads: int | None = None
+    path: str | Path,
+    *,
+    backend: str = DEFAULT_BACKEND,
+    num_threads: int | None = None,
+    max_memory: int = MAX_MEMORY,
 ) -> Model:
     """Open a .tflite model for calling; see ``Model`` for the arguments.
 
@@ -46,7 +51,13 @@ def load(
         UnsupportedError: an op or the backend is not there.
 
     """
-    return Model(read_tflite(path), backend=backend, num_threads=num_threads, file=str(path))
+    return Model(
+        read_tflite(path),
+        backend=backend,
+        num_threads=num_threads,
+        file=str(path),
+        max_memory=max_memory,
+    )
 
 
 class Model:
@@ -63,6 +74,7 @@ class Model:
         num_threads: threads that share a batch; all cores by default.
         file: where the model comes from, for messages.
         on_op: as for the interpreter.
+        max_memory: bytes that activations may take.
 
     """
 
@@ -74,8 +86,10 @@ class Model:
         num_threads: int | None = None,
         file: str | None = None,
         on_op: OnOp | None = None,
+        max_memory: int = MAX_MEMORY,
     ) -> None:
         self.graph = graph
+        self._max_memory = max_memory
         self.file = file
         self._backend = backend
         self._num_threads = num_threads or cores()
@@ -189,10 +203,15 @@ class Model:
         size = min(self._most, count)
         if self._on_op is None:
             size = min(self._most, 1 << (count - 1).bit_length())
-        try:
-            self._ready(size)
-        except ShapeError:
-            return 1
+        while size > 1:
+            try:
+                self._ready(size)
+            except ShapeError:
+                return 1
+            except BudgetError:
+                size //= 2
+            else:
+                break
         return size
 
     def _ready(self, batch: int) -> _Ready:
@@ -203,6 +222,7 @@ class Model:
                 num_threads=self._num_threads,
                 backend=self._backend,
                 on_op=self._on_op,
+                max_memory=self._max_memory,
             )
             if batch != 1:
                 (first, *_) = interpreter.get_input_details()

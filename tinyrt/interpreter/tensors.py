@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, plan_memory
 
+MAX_MEMORY = 1 << 30
+"""Bytes that a model's activations may take where nobody says otherwise: a file that asks for more
+is more likely to be broken than in need of it."""
+
 
 def place_tensors(
-    graph: Graph, *, overlap: bool = False, apart: bool = False
+    graph: Graph, *, overlap: bool = False, apart: bool = False, max_memory: int = MAX_MEMORY
 ) -> tuple[ArenaPlan, dict[str, NDArray[Any]]]:
     """Plan an arena and allocate it.
 
@@ -24,12 +29,21 @@ def place_tensors(
         graph: a verified graph.
         overlap: let outputs lie on inputs as on a device, for ops that read before they write.
         apart: give every activation memory of its own instead, so that none is overwritten.
+        max_memory: bytes that the activations may take.
 
     Returns:
         The plan, and every value of the graph by name; constants are as the graph has them.
 
+    Raises:
+        BudgetError: they take more; nothing was allocated.
+
     """
+    activations = [v for v in graph.values.values() if not v.is_constant]
+    for value in activations:
+        _require(value.nbytes, max_memory, value.describe())
     plan = plan_memory(graph, overlap=overlap)
+    kept = sum(v.nbytes for v in activations if apart or v.name in graph.inputs)
+    _require(plan.arena_bytes + kept, max_memory, "inputs and arena")
     arena = np.zeros(plan.arena_bytes, np.uint8)
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
     for name in plan.outside:
@@ -42,3 +56,13 @@ def place_tensors(
             home = np.zeros(value.nbytes, np.uint8) if outside else arena[offset:]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
     return plan, tensors
+
+
+def _require(nbytes: int, max_memory: int, what: str) -> None:
+    if nbytes > max_memory:
+        raise BudgetError(
+            f"the model asks for {nbytes:,} bytes",
+            tensor=what,
+            expected=f"at most {max_memory:,}",
+            hint="raise --max-memory if you trust the file, or run smaller batches",
+        )

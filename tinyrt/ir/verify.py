@@ -147,10 +147,10 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
                 raise _wrong(value, "float32 activations before quantisation")
     elif stage is Stage.INT8 and spec.float_only:
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
+    for value in activations:
+        if value.dtype in QUANTISED and value.q is None:
+            raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
     if any(v.q for v in activations):
-        for value in activations:
-            if value.dtype in QUANTISED and value.q is None:
-                raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
         spec.check_quant(node)
 
 

@@ -42,9 +42,11 @@ def clamp_of(activation: str) -> tuple[float, float]:
 
 
 def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
-    """Clamp float values, any shape."""
-    low, high = clamp_of(activation)
-    return x if activation == "NONE" else np.clip(x, low, high, dtype=x.dtype)
+    """Clamp values that are not quantised, any shape."""
+    if activation == "NONE":
+        return x
+    low, high = (None if np.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
+    return np.clip(x, low, high, dtype=x.dtype)
 
 
 def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:

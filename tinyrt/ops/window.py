@@ -14,6 +14,9 @@ from tinyrt.ir import Shape
 
 Pair = tuple[int, int]
 
+MOST_EXTENT = 1 << 16
+"""Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -43,8 +46,8 @@ class Window:
         """The window for an input of that height and width, padded as TFLite does.
 
         Raises:
-            ShapeError: padding is neither SAME nor VALID, a step is not positive, or no output
-                is left.
+            ShapeError: padding is neither SAME nor VALID, a step is not positive, the window is
+                absurdly large, or no output is left.
 
         """
         if padding not in ("SAME", "VALID"):
@@ -55,6 +58,11 @@ class Window:
         before, after, out = [], [], []
         for size, k, s, d in zip(in_hw, kernel, stride, dilation, strict=True):
             extent = (k - 1) * d + 1
+            if extent > MOST_EXTENT:
+                raise ShapeError(
+                    f"a window of {k} taps with dilation {d} reaches over {extent:,} elements",
+                    expected=f"at most {MOST_EXTENT:,}",
+                )
             n = -(-size // s) if padding == "SAME" else -(-(size - extent + 1) // s)
             if n < 1:
                 raise ShapeError(

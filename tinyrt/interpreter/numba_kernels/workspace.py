@@ -14,6 +14,8 @@ from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.packing_lanes import SLACK
 
 ALIGNMENT = 64
+MOST_SCRATCH = 1 << 30
+"""Bytes: offsets into scratch memory are int32."""
 
 
 class Workspace:
@@ -60,7 +62,18 @@ class Workspace:
         return None if value is None else _constant(node, value)
 
     def need_scratch(self, nbytes: int) -> None:
-        """Ask for that much scratch memory; all ops share it."""
+        """Ask for that much scratch memory; all ops share it.
+
+        Raises:
+            UnsupportedError: it is more than offsets can reach.
+
+        """
+        if nbytes > MOST_SCRATCH:
+            raise UnsupportedError(
+                f"an op needs {nbytes:,} bytes of scratch memory",
+                expected=f"at most {MOST_SCRATCH:,}",
+                hint="choose backend 'reference'",
+            )
         self._scratch_bytes = max(self._scratch_bytes, nbytes + SLACK)
 
     def scratch(self) -> int:
