@@ -46,7 +46,7 @@ def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     if activation == "NONE":
         return x
     low, high = (None if np.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
-    return np.clip(x, low, high, dtype=x.dtype)
+    return np.asarray(np.clip(x, low, high), x.dtype)
 
 
 def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
