@@ -357,6 +357,7 @@ def run_emulated(
     model: str | Path,
     *,
     core: str = "cortex-m4",
+    optimize: str = "balanced",
     board: str | None = None,
     inputs: Data | None = None,
     samples: int = 4,
@@ -369,6 +370,7 @@ def run_emulated(
     Args:
         model: a quantised .tflite file.
         core: the processor core; ``host`` runs the C code on this machine.
+        optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         board: the emulated board; the core's own one by default.
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
@@ -395,6 +397,7 @@ def run_emulated(
         return run(
             model,
             core=core,
+            optimize=optimize,
             board=board,
             inputs=feeds,
             expected=expected,

@@ -39,6 +39,16 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("optimize", "flag"), [("speed", "-O3"), ("balanced", "-O2"), ("size", "-Os")]
+)
+def test_what_the_code_is_made_for_is_an_option_of_the_compiler(tmp_path, optimize, flag):
+    project = export_graph(dense(), tmp_path / "out", optimize=optimize)
+    assert project.optimize.value == optimize
+    assert f"CFLAGS ?= {flag}\n" in (tmp_path / "out" / "Makefile").read_text()
+    assert f"PRIVATE {flag} " in (tmp_path / "out" / "CMakeLists.txt").read_text()
+
+
 def test_header_declares_the_plan(tmp_path):
     plan = plan_memory(dense(), InstructionSet.DSP)
     project = export_graph(dense(), tmp_path / "out")

@@ -62,6 +62,13 @@ def test_file_that_is_no_model(tmp_path):
         export_c(tmp_path / "noise.tflite", tmp_path / "out")
 
 
+def test_code_can_be_made_for_three_things_only(tmp_path):
+    with pytest.raises(UnsupportedError, match="cannot optimise for 'fun'") as error:
+        export_graph(dense(), tmp_path / "out", optimize="fun")
+    assert "speed, balanced, size" in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("place", ["file/out", "file"])
 def test_folder_that_cannot_be_written(tmp_path, place):
     (tmp_path / "file").write_text("in the way")

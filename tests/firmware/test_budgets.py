@@ -29,6 +29,9 @@ LIMITS = {
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack."""
 
+SMALL_CODE = {"dscnn_kws": 5_888, "mobilenet_vww": 9_472, "autoencoder_ad": 1_152}
+"""model -> most bytes of code on a Cortex-M4 when it is made for size."""
+
 WEIGHTS_OVER_MODEL = 1.1
 """Weights in flash over the model's own weights, biases included."""
 
@@ -45,3 +48,10 @@ def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     assert report.ram.arena == plan_memory(graph, find_core(core).isa).arena_bytes
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
     assert report.flash.weights <= WEIGHTS_OVER_MODEL * constants
+
+
+@pytest.mark.parametrize("name", SMALL_CODE)
+def test_code_made_for_size_is_small(zoo, tmp_path, name):
+    report, _ = emulate(zoo, name, tmp_path, samples=1, optimize="size")
+    assert report.bit_exact
+    assert report.flash.code <= SMALL_CODE[name]

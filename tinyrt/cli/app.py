@@ -59,6 +59,10 @@ Core = Annotated[
         help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, or host.",
     ),
 ]
+MadeFor = Annotated[
+    str,
+    typer.Option("--optimize", help="What the code is made for: speed, balanced or size."),
+]
 Backend = Annotated[
     str,
     typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
@@ -328,6 +332,7 @@ def export(
         Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
     ],
     core: Core = "cortex-m4",
+    optimize: MadeFor = "balanced",
     max_arena: Annotated[
         str | None,
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
@@ -339,11 +344,12 @@ def export(
 
     with reporting(json) as report:
         budget = None if max_arena is None else parse_bytes(max_arena)
-        project = export_c(model, output, core=core, max_arena=budget)
+        project = export_c(model, output, core=core, optimize=optimize, max_arena=budget)
         data = {
             "output": str(project.directory),
             "name": project.name,
             "core": project.core.name,
+            "optimize": project.optimize.value,
             "arena_bytes": project.arena_bytes,
             "kernels": list(project.kernels),
         }
@@ -354,6 +360,7 @@ def export(
 def emulate(
     model: Int8Model,
     core: Core = "cortex-m4",
+    optimize: MadeFor = "balanced",
     inputs: Annotated[
         Path | None,
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
@@ -376,6 +383,7 @@ def emulate(
             found = api.run_emulated(
                 model,
                 core=core,
+                optimize=optimize,
                 board=board,
                 inputs=inputs,
                 samples=samples,

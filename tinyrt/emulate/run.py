@@ -30,6 +30,7 @@ def run_emulated(
     inputs: Arrays,
     build_dir: str | Path,
     core: str = "cortex-m4",
+    optimize: str = "balanced",
     board: str | None = None,
     expected: Arrays | None = None,
     macs: int | None = None,
@@ -44,6 +45,7 @@ def run_emulated(
         inputs: input name -> array of the input's dtype, samples first.
         build_dir: folder for the exported project, the image and the files they exchange.
         core: a name in ``tinyrt.export.CORES``; ``host`` runs the C code on this machine.
+        optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         board: a name in ``BOARDS``; the core's own board by default.
         expected: output name -> what the host answers, samples first.
         macs: multiply-accumulates per inference; counted if not given.
@@ -69,7 +71,7 @@ def run_emulated(
     build = _folder(Path(build_dir))
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
-        project = export_graph(graph, build / "model", core=target.name)
+        project = export_graph(graph, build / "model", core=target.name, optimize=optimize)
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)
     output_bytes = sum(port.nbytes for port in project.outputs)

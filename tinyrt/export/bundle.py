@@ -13,7 +13,7 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import OutputError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import Port, model_files, port_of, write_ops
-from tinyrt.export.target import Core, find_core
+from tinyrt.export.target import Core, Optimize, find_core, find_optimize
 from tinyrt.ir import Graph
 from tinyrt.memory import plan_memory, require_budget
 from tinyrt.ops import OPS
@@ -34,6 +34,7 @@ class ExportedProject:
         outputs: in the model's order.
         kernels: names of the C functions it calls.
         macs: multiply-accumulates of one inference.
+        optimize: what its code is made for.
 
     """
 
@@ -45,6 +46,7 @@ class ExportedProject:
     outputs: tuple[Port, ...]
     kernels: tuple[str, ...]
     macs: int
+    optimize: Optimize = Optimize.BALANCED
 
 
 def export_c(
@@ -52,6 +54,7 @@ def export_c(
     out_dir: str | Path,
     *,
     core: str = "cortex-m4",
+    optimize: str = "balanced",
     max_arena: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
@@ -63,30 +66,37 @@ def export_c(
         model_path: a .tflite file.
         out_dir: the folder to write.
         core: a name in ``tinyrt.export.target.CORES``.
+        optimize: ``speed``, ``balanced`` or ``size``, of the code.
         max_arena: bytes that the arena may take; None for any number.
 
     Raises:
         ModelFormatError: the file is not a model.
         BudgetError: the arena takes more than ``max_arena``; nothing is written.
-        UnsupportedError: an op has no C kernel, or there is no such core.
+        UnsupportedError: an op has no C kernel, or there is no such core or optimisation.
         OutputError: the folder cannot be written.
 
     """
     with error_context(file=str(model_path)):
-        return export_graph(read_tflite(model_path), out_dir, core=core, max_arena=max_arena)
+        graph = read_tflite(model_path)
+        return export_graph(graph, out_dir, core=core, optimize=optimize, max_arena=max_arena)
 
 
 def export_graph(
-    graph: Graph, out_dir: str | Path, *, core: str = "cortex-m4", max_arena: int | None = None
+    graph: Graph,
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    max_arena: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
-    target = find_core(core)
+    target, made_for = find_core(core), find_optimize(optimize)
     prefix = c_text.identifier(graph.name)
     plan = plan_memory(graph, target.isa)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
     writer = write_ops(prefix, graph, plan, target.isa)
-    files = dict(model_files(prefix, graph, plan, target, writer))
+    files = dict(model_files(prefix, graph, plan, target, made_for, writer))
     for path in kernels_c.closure(writer.kernels, target.isa.value):
         files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
     directory = Path(out_dir)
@@ -95,6 +105,7 @@ def export_graph(
         name=prefix,
         directory=directory,
         core=target,
+        optimize=made_for,
         arena_bytes=plan.arena_bytes,
         inputs=tuple(port_of(v, plan) for v in graph.input_values),
         outputs=tuple(port_of(v, plan) for v in graph.output_values),

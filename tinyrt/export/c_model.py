@@ -13,7 +13,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_writer import ModelWriter
 from tinyrt.export.rendering import TEMPLATES, render
-from tinyrt.export.target import Core
+from tinyrt.export.target import Core, Optimize
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
@@ -141,7 +141,12 @@ def _check_ports(graph: Graph) -> None:
 
 
 def model_files(
-    prefix: str, graph: Graph, plan: ArenaPlan, core: Core, writer: ModelWriter
+    prefix: str,
+    graph: Graph,
+    plan: ArenaPlan,
+    core: Core,
+    optimize: Optimize,
+    writer: ModelWriter,
 ) -> Mapping[str, str]:
     """File name -> text, for all files but the kernels."""
     sources = [kernels_c.source(k, core.isa.value) for k in writer.kernels]
@@ -151,6 +156,7 @@ def model_files(
         "MODEL": prefix.upper(),
         "title": c_text.comment(graph.name),
         "core": core,
+        "optimize": optimize,
         "plan": plan,
         "alignment": ARENA_ALIGNMENT,
         "inputs": [port_of(v, plan) for v in graph.input_values],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ops.spec import InstructionSet
@@ -39,6 +40,23 @@ class Core:
         return f"{self.prefix}ar"
 
 
+class Optimize(Enum):
+    """What an exported project's code is made for, as the ``--optimize`` option spells it.
+
+    The choice goes into the project's build files as a compiler option. Kernels see it there: made
+    for size, their inner loops are not unrolled (``TINYRT_UNROLLED``).
+    """
+
+    SPEED = "speed"
+    BALANCED = "balanced"
+    SIZE = "size"
+
+    @property
+    def flag(self) -> str:
+        """The compiler's option."""
+        return {"speed": "-O3", "balanced": "-O2", "size": "-Os"}[self.value]
+
+
 def _cortex_m(suffix: str, isa: InstructionSet, *fpu: str) -> Core:
     name = f"cortex-m{suffix}"
     return Core(name, isa, (f"-mcpu={name}", "-mthumb", *fpu))
@@ -72,6 +90,20 @@ CORES: dict[str, Core] = {
         ),
     )
 }
+
+
+def find_optimize(name: str) -> Optimize:
+    """The optimisation of that name.
+
+    Raises:
+        UnsupportedError: there is none; the message lists those there are.
+
+    """
+    try:
+        return Optimize(name)
+    except ValueError:
+        known = ", ".join(o.value for o in Optimize)
+        raise UnsupportedError(f"cannot optimise for '{name}'", expected=known) from None
 
 
 def find_core(name: str) -> Core:

@@ -25,6 +25,21 @@
 #define TINYRT_SHORT_LOOP ((void)0)
 #endif
 
+/** What stands unrolled in a loop: nothing where the compiler is told to make code small. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_UNROLLED(loop)
+#else
+#define TINYRT_UNROLLED(loop) loop
+#endif
+
+/** Set where loops may be assembly of Thumb. Made for size, compilers for cores without Thumb-2
+ * keep off the upper registers, and do not save them either. */
+#if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
+#if __ARM_ARCH_ISA_THUMB == 2 || !defined(__OPTIMIZE_SIZE__)
+#define TINYRT_THUMB_ASSEMBLY
+#endif
+#endif
+
 /** Axes that the kernels for any rank can walk over. */
 #define TINYRT_MAX_RANK 6
 

@@ -105,14 +105,14 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_singl
     const tinyrt_single *const long_end = x + (taps & ~15);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     uint32_t x0, x1, w0, w1;
-    __asm("b 2f\n"
-          "1:\n" TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES "2:\n"
-          "cmp %[x], %[long_end]\n"
-          "bne 1b\n"
-          "b 4f\n"
-          "3:\n" TINYRT_FOUR_BYTES "4:\n"
-          "cmp %[x], %[end]\n"
-          "bne 3b\n"
+    __asm(TINYRT_UNROLLED(
+              "b 2f\n"
+              "1:\n" TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES "2:\n"
+              "cmp %[x], %[long_end]\n"
+              "bne 1b\n") "b 4f\n"
+                          "3:\n" TINYRT_FOUR_BYTES "4:\n"
+                          "cmp %[x], %[end]\n"
+                          "bne 3b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
           : [end] "r"(end), [long_end] "r"(long_end)
@@ -135,19 +135,19 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     uint32_t x0, x1, w0, w1;
-    __asm("ldr %[w0], %[long_end]\n"
-          "b 2f\n"
-          "1:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
-              TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[long_end]\n"
-          "2:\n"
-          "cmp %[x], %[w0]\n"
-          "bne 1b\n"
-          "ldr %[w0], %[end]\n"
-          "b 4f\n"
-          "3:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[end]\n"
-          "4:\n"
-          "cmp %[x], %[w0]\n"
-          "bne 3b\n"
+    __asm(TINYRT_UNROLLED("ldr %[w0], %[long_end]\n"
+                          "b 2f\n"
+                          "1:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
+                              TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
+                          "ldr %[w0], %[long_end]\n"
+                          "2:\n"
+                          "cmp %[x], %[w0]\n"
+                          "bne 1b\n") "ldr %[w0], %[end]\n"
+                                      "b 4f\n"
+                                      "3:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[end]\n"
+                                      "4:\n"
+                                      "cmp %[x], %[w0]\n"
+                                      "bne 3b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)

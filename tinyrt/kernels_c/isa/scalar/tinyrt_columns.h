@@ -62,7 +62,7 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
     return columns;
 }
 
-#if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
+#ifdef TINYRT_THUMB_ASSEMBLY
 
 #define TINYRT_FOUR_TAPS_ONE TINYRT_TWO_TAPS_ONE TINYRT_TWO_TAPS_ONE
 #define TINYRT_FOUR_TAPS_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO
@@ -147,7 +147,7 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_singl
     const tinyrt_taps_word *const long_end = column + (taps & -TINYRT_MANY_TAPS);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     TINYRT_DECLARE_TEMPORARIES;
-    __asm(TINYRT_LOOP("0", "long_end", TINYRT_MANY_TAPS_ONE)
+    __asm(TINYRT_UNROLLED(TINYRT_LOOP("0", "long_end", TINYRT_MANY_TAPS_ONE))
               TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_ONE)
           : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
             [w] "+l"(w), [x] "+l"(column), TINYRT_TEMPORARIES
@@ -170,9 +170,9 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     TINYRT_DECLARE_TEMPORARIES;
-    __asm(TINYRT_LOOP(
-              "0", "long_end",
-              TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO)
+    __asm(TINYRT_UNROLLED(TINYRT_LOOP(
+        "0", "long_end",
+        TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO))
               TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_TWO)
           : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
             [b0] TINYRT_SUM(b0), [b1] TINYRT_SUM(b1), [b2] TINYRT_SUM(b2), [b3] TINYRT_SUM(b3),

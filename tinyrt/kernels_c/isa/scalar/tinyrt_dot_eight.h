@@ -4,7 +4,7 @@
 
 #include "tinyrt_types.h"
 
-#if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__)
+#ifdef TINYRT_THUMB_ASSEMBLY
 
 #if __ARM_ARCH_ISA_THUMB == 2
 
@@ -29,18 +29,16 @@ static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x,
     int32_t a4 = acc[4], a5 = acc[5], a6 = acc[6], a7 = acc[7];
     int32_t t, v;
     __asm(
-        ".syntax unified\n"
-        "b 2f\n"
-        "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP
-            TINYRT_TAP TINYRT_TAP "2:\n"
-        "ldr %[t], %[long_end]\n"
-        "cmp %[x], %[t]\n"
-        "bne 1b\n"
-        "b 4f\n"
-        "3:\n" TINYRT_TAP "4:\n"
-        "ldr %[t], %[end]\n"
-        "cmp %[x], %[t]\n"
-        "bne 3b\n"
+        ".syntax unified\n" TINYRT_UNROLLED("b 2f\n"
+                                            "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP
+                                                TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP "2:\n"
+                                            "ldr %[t], %[long_end]\n"
+                                            "cmp %[x], %[t]\n"
+                                            "bne 1b\n") "b 4f\n"
+                                                        "3:\n" TINYRT_TAP "4:\n"
+                                                        "ldr %[t], %[end]\n"
+                                                        "cmp %[x], %[t]\n"
+                                                        "bne 3b\n"
         : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [a4] "+r"(a4), [a5] "+r"(a5),
           [a6] "+r"(a6), [a7] "+r"(a7), [w] "+r"(w), [x] "+r"(x), [t] "=&r"(t), [v] "=&r"(v)
         : [end] "m"(end), [long_end] "m"(long_end)
@@ -85,18 +83,17 @@ static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x,
     int32_t a6 = acc[6], a7 = acc[7];
     int32_t t, v, x0;
     __asm(".syntax unified\n"
-          "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(
-              TINYRT_LOAD) "b 2f\n"
-                           "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP "2:\n"
-                           "ldr %[t], %[long_end]\n"
-                           "cmp %[x], %[t]\n"
-                           "bne 1b\n"
-                           "b 4f\n"
-                           "3:\n" TINYRT_TAP "4:\n"
-                           "ldr %[t], %[end]\n"
-                           "cmp %[x], %[t]\n"
-                           "bne 3b\n"
-                           "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(TINYRT_STORE)
+          "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(TINYRT_LOAD)
+              TINYRT_UNROLLED("b 2f\n"
+                              "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP "2:\n"
+                              "ldr %[t], %[long_end]\n"
+                              "cmp %[x], %[t]\n"
+                              "bne 1b\n") "b 4f\n"
+                                          "3:\n" TINYRT_TAP "4:\n"
+                                          "ldr %[t], %[end]\n"
+                                          "cmp %[x], %[t]\n"
+                                          "bne 3b\n"
+                                          "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(TINYRT_STORE)
           : [a6] "+l"(a6), [a7] "+l"(a7), [w] "+l"(w), [x] "+l"(x), [t] "=&l"(t), [v] "=&l"(v),
             [x0] "=&l"(x0)
           : [zero] "l"(0), [end] "m"(end), [long_end] "m"(long_end), [acc] "m"(acc)
