@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
-from tests.ops.build import Built, Case, Rng, build_f32, build_s8
+from tests.ops.build import Built, Case, Rng, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
-from tinyrt.ir import Graph, Node
+from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS, verify
 
 C_OPS = sorted(name for name, spec in OPS.items() if spec.emit_c is not None)
 
-
+INT16_OPS = sorted(name for name, spec in OPS.items() if spec.int16x8 is not None)
+INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 F32_OPS = sorted(name for name, spec in OPS.items() if spec.emit_f32 is not None)
 
 
 def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases; see ``graph_of``."""
     return graph_of({op: CASES[op] for op in C_OPS}, seeds)
+
+
+def all_int16_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+    """Every op's own cases, on int16 activations; see ``graph_of``."""
+    return graph_of({op: CASES[op] for op in INT16_OPS}, seeds, build_s16)
+
+
+def all_int4_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+    """The cases of every op that takes int4 weights, with these; see ``graph_of``."""
+    build = partial(build_s8, weights=DType.INT4)
+    return graph_of({op: CASES[op] for op in INT4_OPS}, seeds, build)
 
 
 def all_float_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:

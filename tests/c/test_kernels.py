@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.c.conformance import C_OPS, F32_OPS, all_float_ops, all_ops
+from tests.c.conformance import (
+    C_OPS,
+    F32_OPS,
+    all_float_ops,
+    all_int4_ops,
+    all_int16_ops,
+    all_ops,
+)
 from tests.c.floats import assert_close
 from tests.c.host import build_program, run_program
 from tinyrt import kernels_c
@@ -32,6 +39,16 @@ def test_kernel_equals_reference(answers, op):
         name = f"{op}/{seed}/out"
         np.testing.assert_array_equal(beside[name], expected[name], err_msg=name, strict=True)
         np.testing.assert_array_equal(inside[name], expected[name], err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("cases", [all_int16_ops, all_int4_ops])
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
+    graph, feeds = cases(range(12))
+    project = export_graph(graph, tmp_path / "project", core=core)
+    found = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ C_TYPES = {
     DType.INT8: "int8_t",
     DType.INT16: "int16_t",
     DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
+    DType.INT4: "int8_t",
     DType.FLOAT32: "float",
 }
 

@@ -168,6 +168,10 @@ def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
     if c.isa is not InstructionSet.MVE and _is_plain_sum(node, p):
         _emit_sum(kernel == "tinyrt_sub_s8", node, p, c)
         return
+    _emit_general(kernel, node, p, c)
+
+
+def _emit_general(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
     fields = {"shape": broadcast_fields(node), **asdict(p)}
     params = c.params("tinyrt_add_s8_params", fields)
     c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
@@ -221,7 +225,9 @@ ADD = OpSpec(
     prepare_s8=prepare,
     ref_s8=add_ref,
     emit_c=partial(_emit_c, "tinyrt_add_s8"),
-    int16x8=IntegerForm(prepare, add_ref, sweep=elementwise),
+    int16x8=IntegerForm(
+        prepare, add_ref, sweep=elementwise, emit_c=partial(_emit_general, "tinyrt_add_s16")
+    ),
     emit_f32=zip_of("tinyrt_addf"),
 )
 
@@ -237,6 +243,8 @@ SUB = OpSpec(
     prepare_s8=prepare,
     ref_s8=sub_ref,
     emit_c=partial(_emit_c, "tinyrt_sub_s8"),
-    int16x8=IntegerForm(prepare, sub_ref, sweep=elementwise),
+    int16x8=IntegerForm(
+        prepare, sub_ref, sweep=elementwise, emit_c=partial(_emit_general, "tinyrt_sub_s16")
+    ),
     emit_f32=zip_of("tinyrt_subf"),
 )

@@ -127,5 +127,5 @@ CONCATENATION = OpSpec(
     ref_s8=ref_integer,
     emit_c=emit_c,
     emit_f32=emit_f32,
-    int16x8=IntegerForm(prepare, ref_integer),
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
 )

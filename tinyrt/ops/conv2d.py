@@ -22,6 +22,7 @@ from tinyrt.ops.blocks import (
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
+from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -176,6 +177,19 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_conv2d_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_s16(node: BoundNode, p: Conv2dS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_conv2d_s16``."""
+    x, w, y = node.input(0), node.input(1), node.output
+    fields: Fields = {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window_fields(p.window)}
+    emit_conv_s16(node, p.requant, fields, x.shape[3] // w.shape[3], c)
+
+
+def scratch_s16(node: BoundNode, isa: InstructionSet) -> int:
+    """The column that is copied to."""
+    del isa  # the same on all
+    return column_bytes(node)
+
+
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_conv2d_f32``."""
     x, w, y = node.input(0), node.input(1), node.output
@@ -211,7 +225,7 @@ CONV2D = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, scratch_bytes=scratch_s16, emit_c=emit_s16),
     int4_weights=True,
     emit_f32=emit_f32,
 )

@@ -20,6 +20,7 @@ from tinyrt.ops.depthwise_blocks import (
 )
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
+from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -226,6 +227,21 @@ def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     emit_weighted("tinyrt_depthwise_conv2d_s8", node, p, c, fields, channel_axis=3)
 
 
+def emit_s16(node: BoundNode, p: DepthwiseConv2dS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_depthwise_conv2d_s16``."""
+    x, y = node.input(0), node.output
+    weights_of(node)
+    fields: Fields = {
+        "x": nhwc(x.shape),
+        "y": nhwc(y.shape),
+        "window": window_fields(p.window),
+        "requant": requant_s16_fields(p.requant, c),
+    }
+    params = c.params("tinyrt_depthwise_conv2d_s16_params", fields)
+    pointers = (c.pointer(x), c.pointer(node.input(1)), bias_s64(node, c), c.pointer(y))
+    c.call("tinyrt_depthwise_conv2d_s16", params, *pointers)
+
+
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_depthwise_conv2d_f32``."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
@@ -265,7 +281,7 @@ DEPTHWISE_CONV2D = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_s16),
     int4_weights=True,
     emit_f32=emit_f32,
 )

@@ -141,6 +141,40 @@ def emit_lut(node: BoundNode, p: LutS8, c: CWriter) -> None:
     c.call("tinyrt_lut_s8", table, str(y.size), c.pointer(x), c.pointer(y))
 
 
+def emit_rescale(
+    node: BoundNode,
+    sides: Sequence[tuple[int, int]],
+    limits: tuple[int, int],
+    c: CWriter,
+    zero_points: tuple[int, int] = (0, 0),
+) -> None:
+    """Write the call of ``tinyrt_rescale_s16``, or of that from or to int8.
+
+    Args:
+        node: the op, with one input.
+        sides: mantissa and exponent for inputs from the zero point on, and for those below.
+        limits: least and greatest output.
+        c: the writer.
+        zero_points: the input's and the output's.
+
+    """
+    x, y = node.input(0), node.output
+    fields = {
+        "size": y.size,
+        "x_zp": zero_points[0],
+        "mult": sides[0][0],
+        "shift": sides[0][1],
+        "neg_mult": sides[1][0],
+        "neg_shift": sides[1][1],
+        "y_zp": zero_points[1],
+        "act_min": limits[0],
+        "act_max": limits[1],
+    }
+    types = x.dtype.short if x.dtype is y.dtype else f"{x.dtype.short}_{y.dtype.short}"
+    params = c.params("tinyrt_rescale_params", fields)
+    c.call(f"tinyrt_rescale_{types}", params, c.pointer(x), c.pointer(y))
+
+
 def emit_weighted(
     kernel: str, node: BoundNode, p: Any, c: CWriter, fields: Fields, channel_axis: int
 ) -> None:

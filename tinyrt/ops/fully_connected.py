@@ -15,6 +15,7 @@ from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
+from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -174,16 +175,30 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_s16(node: BoundNode, p: FullyConnectedS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_conv2d_s16``, with rows as pixels."""
+    emit_conv_s16(node, p.requant, _as_pixels(node), 1, c)
+
+
+def scratch_s16(node: BoundNode, isa: InstructionSet) -> int:
+    """The column that is copied to."""
+    del isa  # the same on all
+    return column_bytes(node)
+
+
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_conv2d_f32``, with rows as pixels."""
+    emit_conv_f32(node, _as_pixels(node), 1, c)
+
+
+def _as_pixels(node: BoundNode) -> Fields:
     c_out, c_in = node.input(1).shape
     rows = node.input(0).size // c_in
-    fields: Fields = {
+    return {
         "x": nhwc((1, 1, rows, c_in)),
         "y": nhwc((1, 1, rows, c_out)),
         "window": window_fields(Window.of((1, rows), (1, 1), (1, 1), "VALID")),
     }
-    emit_conv_f32(node, fields, 1, c)
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
@@ -209,7 +224,7 @@ FULLY_CONNECTED = OpSpec(
     scratch_bytes=scratch_bytes,
     sweep=sweep,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, scratch_bytes=scratch_s16, emit_c=emit_s16),
     int4_weights=True,
     emit_f32=emit_f32,
 )

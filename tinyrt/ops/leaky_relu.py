@@ -10,7 +10,7 @@ import numpy as np
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit import emit_lut, emit_rescale
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
@@ -110,6 +110,12 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_zip_f32", params, "tinyrt_preluf", c.pointer(x), alpha, c.pointer(y))
 
 
+def emit_s16(node: BoundNode, p: LeakyReluS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_rescale_s16``."""
+    sides = ((p.mult, p.shift), (p.neg_mult, p.neg_shift))
+    emit_rescale(node, sides, (INT16_MIN, INT16_MAX), c)
+
+
 LEAKY_RELU = OpSpec(
     name="leaky_relu",
     attrs=LeakyReluAttrs,
@@ -122,6 +128,6 @@ LEAKY_RELU = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
-    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=elementwise),
+    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=elementwise, emit_c=emit_s16),
     emit_f32=emit_f32,
 )

@@ -21,6 +21,7 @@ from tinyrt.ops.pool import (
     prepare,
     sweep,
     window_of,
+    windows_sweep,
 )
 from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
@@ -109,7 +110,9 @@ MAX_POOL2D = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep),
+    int16x8=IntegerForm(
+        prepare, ref_integer, sweep=windows_sweep, emit_c=partial(emit_c, "tinyrt_max_pool2d_s16")
+    ),
     sweep=sweep,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
     emit_f32=emit_max_f32,

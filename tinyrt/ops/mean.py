@@ -119,7 +119,7 @@ def ref_integer(p: MeanS8, x: Array) -> Array:
 
 
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_mean_s8``."""
+    """Write the call of ``tinyrt_mean_s8`` or ``tinyrt_mean_s16``."""
     fields = {
         "axes": reduction_fields(node.input(0).shape, p.axes),
         "count": p.count,
@@ -129,7 +129,12 @@ def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
         "y_shift": p.shift,
     }
     params = c.params("tinyrt_mean_s8_params", fields)
-    c.call("tinyrt_mean_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
+    c.call(
+        f"tinyrt_mean_{node.output.dtype.short}",
+        params,
+        c.pointer(node.input(0)),
+        c.pointer(node.output),
+    )
 
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:
@@ -149,7 +154,7 @@ MEAN = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer),
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

@@ -80,7 +80,9 @@ MINIMUM = OpSpec(
     prepare_s8=prepare,
     ref_s8=min_ref,
     emit_c=partial(_emit_c, "tinyrt_minimum_s8"),
-    int16x8=IntegerForm(prepare, min_ref, sweep=elementwise),
+    int16x8=IntegerForm(
+        prepare, min_ref, sweep=elementwise, emit_c=partial(_emit_c, "tinyrt_minimum_s16")
+    ),
     emit_f32=zip_of("tinyrt_minf"),
 )
 
@@ -96,6 +98,8 @@ MAXIMUM = OpSpec(
     prepare_s8=prepare,
     ref_s8=max_ref,
     emit_c=partial(_emit_c, "tinyrt_maximum_s8"),
-    int16x8=IntegerForm(prepare, max_ref, sweep=elementwise),
+    int16x8=IntegerForm(
+        prepare, max_ref, sweep=elementwise, emit_c=partial(_emit_c, "tinyrt_maximum_s16")
+    ),
     emit_f32=zip_of("tinyrt_maxf"),
 )

@@ -206,5 +206,5 @@ def move_op(
         ref_s8=_ref_integer,
         emit_c=_emit_integer,
         emit_f32=partial(_emit_f32, layout_of),
-        int16x8=IntegerForm(prepare, _ref_integer) if int16 else None,
+        int16x8=IntegerForm(prepare, _ref_integer, emit_c=_emit_integer) if int16 else None,
     )

@@ -94,7 +94,7 @@ def ref_integer(p: MulS8, a: Array, b: Array) -> Array:
 
 
 def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_mul_s8``."""
+    """Write the call of ``tinyrt_mul_s8`` or ``tinyrt_mul_s16``."""
     params = c.params(
         "tinyrt_mul_s8_params",
         {
@@ -109,7 +109,7 @@ def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:
         },
     )
     values = (node.input(0), node.input(1), node.output)
-    c.call("tinyrt_mul_s8", params, *(c.pointer(v) for v in values))
+    c.call(f"tinyrt_mul_{node.output.dtype.short}", params, *(c.pointer(v) for v in values))
 
 
 MUL = OpSpec(
@@ -124,6 +124,6 @@ MUL = OpSpec(
     prepare_s8=prepare,
     ref_s8=ref_integer,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=elementwise),
+    int16x8=IntegerForm(prepare, ref_integer, sweep=elementwise, emit_c=emit_c),
     emit_f32=zip_of("tinyrt_mulf"),
 )

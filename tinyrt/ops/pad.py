@@ -90,7 +90,7 @@ def ref_integer(p: PadS8, x: Array) -> Array:
 
 def emit_c(node: BoundNode, p: PadS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_pad``."""
-    _emit(node, np.asarray(p.fill, np.int8), c)
+    _emit(node, np.asarray(p.fill, node.output.dtype.numpy), c)
 
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:
@@ -130,7 +130,7 @@ PAD = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer),
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit import emit_lut, emit_rescale
 from tinyrt.ops.lut import LutS8, input_values, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, operand
@@ -172,6 +172,24 @@ def emit_dequantize(node: BoundNode, p: Affine, c: CWriter) -> None:
     c.call("tinyrt_dequantize_s8_f32", params, c.pointer(x), c.pointer(y))
 
 
+def emit_quantize_s16(node: BoundNode, p: Affine | Rescale, c: CWriter) -> None:
+    """Write the call of ``tinyrt_quantize_f32_s16``, or of a change of scale."""
+    if isinstance(p, Rescale):
+        sides = 2 * [(p.mult, p.shift)]
+        emit_rescale(node, sides, limits_of(p.dtype), c, (p.x_zp, p.y_zp))
+        return
+    x, y = node.input(0), node.output
+    sizes = (str(y.size), c.number(p.scale))
+    c.call("tinyrt_quantize_f32_s16", *sizes, c.pointer(x), c.pointer(y))
+
+
+def emit_dequantize_s16(node: BoundNode, p: Affine, c: CWriter) -> None:
+    """Write the call of ``tinyrt_dequantize_s16_f32``."""
+    x, y = node.input(0), node.output
+    sizes = (str(y.size), c.number(p.scale))
+    c.call("tinyrt_dequantize_s16_f32", *sizes, c.pointer(x), c.pointer(y))
+
+
 QUANTIZE = OpSpec(
     name="quantize",
     attrs=QuantizeAttrs,
@@ -181,7 +199,7 @@ QUANTIZE = OpSpec(
     prepare_s8=prepare_quantize,
     ref_s8=quantize_s8,
     emit_c=emit_quantize,
-    int16x8=IntegerForm(prepare_quantize_s16, quantize_s16),
+    int16x8=IntegerForm(prepare_quantize_s16, quantize_s16, emit_c=emit_quantize_s16),
 )
 
 DEQUANTIZE = OpSpec(
@@ -193,5 +211,5 @@ DEQUANTIZE = OpSpec(
     prepare_s8=prepare_dequantize,
     ref_s8=dequantize_array,
     emit_c=emit_dequantize,
-    int16x8=IntegerForm(prepare_dequantize, dequantize_array),
+    int16x8=IntegerForm(prepare_dequantize, dequantize_array, emit_c=emit_dequantize_s16),
 )

@@ -130,7 +130,7 @@ SUM = OpSpec(
     # A mean that is not divided.
     ref_s8=mean_integer,
     emit_c=emit_mean,
-    int16x8=IntegerForm(prepare_sum, mean_integer),
+    int16x8=IntegerForm(prepare_sum, mean_integer, emit_c=emit_mean),
     emit_f32=partial(_emit_f32, "tinyrt_addf", 0.0),
 )
 
@@ -157,7 +157,11 @@ REDUCE_MAX, REDUCE_MIN = (
         prepare_s8=prepare_extremum,
         ref_s8=partial(_extremum, function),
         emit_c=partial(_emit_extremum, f"tinyrt_{name}_s8"),
-        int16x8=IntegerForm(prepare_extremum, partial(_extremum, function)),
+        int16x8=IntegerForm(
+            prepare_extremum,
+            partial(_extremum, function),
+            emit_c=partial(_emit_extremum, f"tinyrt_{name}_s16"),
+        ),
         emit_f32=partial(_emit_f32, *fold),
     )
     for name, function, fold in (

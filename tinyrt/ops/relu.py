@@ -10,12 +10,13 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.emit import emit_lut
+from tinyrt.ops.emit import emit_lut, emit_rescale
 from tinyrt.ops.emit_float import clamp_to
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import (
     Array,
+    CWriter,
     IntegerForm,
     NoAttrs,
     OpSpec,
@@ -96,6 +97,11 @@ def _prepare_relu6(node: BoundNode) -> LutS8:
     return LutS8.of(np.clip(input_values(), *act_range("RELU6", y)))
 
 
+def _emit_s16(node: BoundNode, p: ClampS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_rescale_s16``."""
+    emit_rescale(node, 2 * [(p.mult, p.shift)], (p.act_min, p.act_max), c)
+
+
 RELU = OpSpec(
     name="relu",
     attrs=NoAttrs,
@@ -108,7 +114,9 @@ RELU = OpSpec(
     prepare_s8=partial(_prepare_own_range, "RELU"),
     ref_s8=lut_s8,
     emit_c=emit_lut,
-    int16x8=IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16, sweep=elementwise),
+    int16x8=IntegerForm(
+        partial(_prepare_s16, "RELU"), _ref_s16, sweep=elementwise, emit_c=_emit_s16
+    ),
     emit_f32=clamp_to("RELU"),
 )
 
@@ -124,7 +132,9 @@ RELU6 = OpSpec(
     prepare_s8=_prepare_relu6,
     ref_s8=lut_s8,
     emit_c=emit_lut,
-    int16x8=IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16, sweep=elementwise),
+    int16x8=IntegerForm(
+        partial(_prepare_s16, "RELU6"), _ref_s16, sweep=elementwise, emit_c=_emit_s16
+    ),
     emit_f32=clamp_to("RELU6"),
 )
 

@@ -111,7 +111,7 @@ RESHAPE = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer),
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
     emit_c=emit_c,
     emit_f32=emit_f32,
     rebatch=rebatch,

@@ -199,6 +199,33 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_softmax_f32", *sizes, c.pointer(x), c.pointer(y))
 
 
+def emit_s16(node: BoundNode, p: SoftmaxS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_softmax_s16``.
+
+    Raises:
+        UnsupportedError: a row is too long for its int32 sum.
+
+    """
+    x, y = node.input(0), node.output
+    length = x.shape[-1]
+    if length > INT16_MAX:
+        raise UnsupportedError(
+            f"softmax over {length} elements overflows its int32 sum",
+            tensor=x.describe(),
+            expected=f"at most {INT16_MAX}",
+        )
+    fields = {
+        "rows": x.size // length,
+        "c": length,
+        "x_mult": p.mult,
+        "x_shift": p.shift,
+        "exponentials": c.array("int16_t", "exponentials", p.exponentials),
+        "reciprocals": c.array("int16_t", "reciprocals", p.reciprocals),
+    }
+    params = c.params("tinyrt_softmax_s16_params", fields)
+    c.call("tinyrt_softmax_s16", params, c.pointer(x), c.pointer(y))
+
+
 SOFTMAX = OpSpec(
     name="softmax",
     attrs=SoftmaxAttrs,
@@ -211,6 +238,6 @@ SOFTMAX = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, emit_c=emit_s16),
     emit_f32=emit_f32,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_
 from tinyrt.ops.spec import Array, IntegerForm, NoAttrs, OpSpec, Quant, require_fixed, require_s8
 from tinyrt.ops.sweep import elementwise
 from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
-from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
+from tinyrt.ops.table_s16 import SigmoidS16, emit_sigmoid, prepare_sigmoid, sigmoid_table
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_FRACTION_BITS = 7
@@ -73,6 +74,12 @@ TANH = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=lut_s8,
     emit_c=emit_lut,
-    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, sweep=elementwise),
+    int16x8=IntegerForm(
+        prepare_s16,
+        ref_s16,
+        FIXED_OUTPUT_S16,
+        sweep=elementwise,
+        emit_c=partial(emit_sigmoid, "tinyrt_tanh_s16"),
+    ),
     emit_f32=map_of("tanhf"),
 )

@@ -14,6 +14,7 @@ from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
+from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -149,6 +150,21 @@ def emit_c(node: BoundNode, p: TransposeConvS8, c: CWriter) -> None:
     emit_weighted("tinyrt_transpose_conv_s8", node, p, c, fields, channel_axis=0)
 
 
+def emit_s16(node: BoundNode, p: TransposeConvS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_transpose_conv_s16``."""
+    x, y = node.input(0), node.output
+    weights_of(node)
+    fields: Fields = {
+        "x": nhwc(x.shape),
+        "y": nhwc(y.shape),
+        "window": window_fields(_window(node.attrs, node.input(1).shape)),
+        "requant": requant_s16_fields(p.requant, c),
+    }
+    params = c.params("tinyrt_transpose_conv_s16_params", fields)
+    pointers = (c.pointer(x), c.pointer(node.input(1)), bias_s64(node, c), c.pointer(y))
+    c.call("tinyrt_transpose_conv_s16", params, *pointers)
+
+
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_transpose_conv_f32``."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
@@ -174,6 +190,6 @@ TRANSPOSE_CONV = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_s16),
     emit_f32=emit_f32,
 )

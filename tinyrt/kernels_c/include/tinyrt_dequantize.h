@@ -18,6 +18,10 @@ typedef struct {
 void tinyrt_dequantize_s8_f32(const tinyrt_dequantize_s8_f32_params *p, const int8_t *x,
                               float *TINYRT_RESTRICT y);
 
+/** y = scale * x, from int16. */
+void tinyrt_dequantize_s16_f32(int32_t size, float scale, const int16_t *x,
+                               float *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

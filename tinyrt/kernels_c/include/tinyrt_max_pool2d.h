@@ -12,6 +12,9 @@ extern "C" {
  * written behind the rows still read. */
 void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
+/** As tinyrt_max_pool2d_s8, for int16. */
+void tinyrt_max_pool2d_s16(const tinyrt_pool2d_s8_params *p, const int16_t *x, int16_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,9 @@ typedef struct {
 /** y = clamp(requant(sum(x) - count * x_zp) + y_zp). y overlaps nothing. */
 void tinyrt_mean_s8(const tinyrt_mean_s8_params *p, const int8_t *x, int8_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_mean_s8, for int16, whose zero points are 0; sums wrap as a register does. */
+void tinyrt_mean_s16(const tinyrt_mean_s8_params *p, const int16_t *x, int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,9 @@ typedef struct {
 /** y = clamp(requant((a - a_zp) * (b - b_zp)) + y_zp). y may be an input that does not repeat. */
 void tinyrt_mul_s8(const tinyrt_mul_s8_params *p, const int8_t *a, const int8_t *b, int8_t *y);
 
+/** As tinyrt_mul_s8, for int16. */
+void tinyrt_mul_s16(const tinyrt_mul_s8_params *p, const int16_t *a, const int16_t *b, int16_t *y);
+
 #ifdef __cplusplus
 }
 #endif

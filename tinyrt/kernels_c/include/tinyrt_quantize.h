@@ -18,6 +18,9 @@ typedef struct {
 void tinyrt_quantize_f32_s8(const tinyrt_quantize_f32_s8_params *p, const float *x,
                             int8_t *TINYRT_RESTRICT y);
 
+/** y = clamp(round(x / scale)) in int16, halves away from zero; not a number gives 0. */
+void tinyrt_quantize_f32_s16(int32_t size, float scale, const float *x, int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

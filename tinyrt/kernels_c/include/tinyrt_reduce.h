@@ -24,20 +24,26 @@ typedef struct {
 typedef int32_t (*tinyrt_fold)(int32_t so_far, int32_t x);
 
 /** All elements that go into one output, of which x is the first, one after the other. */
-static inline int32_t tinyrt_fold_s8(const tinyrt_reduction *r, tinyrt_fold fold, int32_t so_far,
-                                     const int8_t *x) {
-    const int32_t outer = r->reduced_rank - 1;
-    const int32_t count = r->reduced_dims[outer];
-    const int32_t step = r->reduced_strides[outer];
-    int32_t index[TINYRT_MAX_RANK] = {0};
-    do {
-        const int8_t *from = x + tinyrt_flat_index(outer, r->reduced_strides, index);
-        for (int32_t i = 0; i < count; ++i, from += step) {
-            so_far = fold(so_far, *from);
-        }
-    } while (tinyrt_next_index(outer, r->reduced_dims, index));
-    return so_far;
-}
+#define TINYRT_FOLD(name, type)                                                                    \
+    static inline int32_t name(const tinyrt_reduction *r, tinyrt_fold fold, int32_t so_far,        \
+                               const type *x) {                                                    \
+        const int32_t outer = r->reduced_rank - 1;                                                 \
+        const int32_t count = r->reduced_dims[outer];                                              \
+        const int32_t step = r->reduced_strides[outer];                                            \
+        int32_t index[TINYRT_MAX_RANK] = {0};                                                      \
+        do {                                                                                       \
+            const type *from = x + tinyrt_flat_index(outer, r->reduced_strides, index);            \
+            for (int32_t i = 0; i < count; ++i, from += step) {                                    \
+                so_far = fold(so_far, *from);                                                      \
+            }                                                                                      \
+        } while (tinyrt_next_index(outer, r->reduced_dims, index));                                \
+        return so_far;                                                                             \
+    }
+
+TINYRT_FOLD(tinyrt_fold_s8, int8_t)
+TINYRT_FOLD(tinyrt_fold_s16, int16_t)
+
+#undef TINYRT_FOLD
 
 /** Moves index on to the next output; the distance of its first element in x is at. */
 static inline int tinyrt_next_kept(const tinyrt_reduction *r, int32_t *index, int32_t *at) {
@@ -51,6 +57,12 @@ void tinyrt_reduce_max_s8(const tinyrt_reduction *p, const int8_t *x, int8_t *TI
 
 /** y = the least x, raw values. y overlaps nothing. */
 void tinyrt_reduce_min_s8(const tinyrt_reduction *p, const int8_t *x, int8_t *TINYRT_RESTRICT y);
+
+/** As tinyrt_reduce_max_s8, for int16. */
+void tinyrt_reduce_max_s16(const tinyrt_reduction *p, const int16_t *x, int16_t *TINYRT_RESTRICT y);
+
+/** As tinyrt_reduce_min_s8, for int16. */
+void tinyrt_reduce_min_s16(const tinyrt_reduction *p, const int16_t *x, int16_t *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,21 @@ void tinyrt_softmax_f32(int32_t rows, int32_t c, float beta, const float *x, flo
 /** y = x - log(sum(exp(x))) of each of the rows of c elements. y may be x. */
 void tinyrt_log_softmax_f32(int32_t rows, int32_t c, const float *x, float *y);
 
+/** exponentials: exp over [-10, 0], reciprocals: 1 / (1 + x) over [0, 1], both in Q0.15 with 513
+ *  entries; mult and shift bring differences of x to steps of 10 / 65535.
+ *  Requires: c < 2^16. */
+typedef struct {
+    int32_t rows;
+    int32_t c;
+    int32_t x_mult;
+    int32_t x_shift;
+    const int16_t *exponentials;
+    const int16_t *reciprocals;
+} tinyrt_softmax_s16_params;
+
+/** y = exp(x - max) / sum(exp(x - max)) at scale 2^-15. y may be x. */
+void tinyrt_softmax_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, int16_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,35 @@
+/** conv2d and fully_connected of int16 activations and int8 weights. */
+#ifndef TINYRT_CONV2D_WIDE_H
+#define TINYRT_CONV2D_WIDE_H
+
+#include "tinyrt_requant_s16.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** taps: elements of a group's column, padded with zeros to an even number.
+ *  direct: whether the column of an output is an input pixel as it lies.
+ *  Requires: groups divides x.c and y.c. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t groups;
+    int32_t taps;
+    int32_t direct;
+    tinyrt_requant_s16_params requant;
+} tinyrt_conv2d_s16_params;
+
+/** y = clamp(requant(bias + sum(x * w))).
+ *  w holds every group's output channels four at a time, padded with zeros; of them, for every two
+ *  taps eight bytes: tap 0 of channels 0 and 1, tap 1 of both, then those of channels 2 and 3.
+ *  bias may be NULL; column has room for taps elements, or is not used; y overlaps nothing. */
+void tinyrt_conv2d_s16(const tinyrt_conv2d_s16_params *p, const int16_t *x, const int8_t *w,
+                       const int64_t *bias, int16_t *column, int16_t *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

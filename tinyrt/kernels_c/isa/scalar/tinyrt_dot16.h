@@ -1,0 +1,32 @@
+/** Products of int16 columns with four output channels' int8 weights. */
+#ifndef TINYRT_DOT16_H
+#define TINYRT_DOT16_H
+
+#include "tinyrt_types.h"
+
+/** Taps whose sums fit 32 bits, whatever their values. */
+#define TINYRT_DOT16_TAPS 256
+
+/** Adds the sums of four channels over a column of taps, an even number, to sum.
+ *  w holds for every two taps eight bytes: tap 0 of channels 0 and 1, tap 1 of both, then those of
+ *  channels 2 and 3. Returns the end of w. */
+static inline const int8_t *tinyrt_dot16(const int8_t *w, const int16_t *x, int32_t taps,
+                                         int64_t sum[4]) {
+    while (taps > 0) {
+        const int32_t some = taps < TINYRT_DOT16_TAPS ? taps : TINYRT_DOT16_TAPS;
+        const int16_t *const end = x + some;
+        int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        for (; x != end; x += 2, w += 8) {
+            const int32_t x0 = x[0], x1 = x[1];
+            s0 += x0 * w[0] + x1 * w[2];
+            s1 += x0 * w[1] + x1 * w[3];
+            s2 += x0 * w[4] + x1 * w[6];
+            s3 += x0 * w[5] + x1 * w[7];
+        }
+        sum[0] += s0, sum[1] += s1, sum[2] += s2, sum[3] += s3;
+        taps -= some;
+    }
+    return w;
+}
+
+#endif

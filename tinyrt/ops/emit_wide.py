@@ -1,0 +1,128 @@
+"""What C emitters of ops on int16 activations share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode
+from tinyrt.ops.emit import Fields
+from tinyrt.ops.requant import Requant, WideRequant
+from tinyrt.ops.spec import CWriter
+
+BLOCK = 4
+"""Output channels that ``tinyrt_conv2d_s16`` computes side by side."""
+
+MOST_ACCUMULATOR = 1 << 47
+"""What accumulators must stay below, so that the product with a mantissa of 15 bits fits."""
+
+
+def requant_s16_fields(requant: WideRequant | Requant, c: CWriter) -> Fields:
+    """``tinyrt_requant_s16_params``, with tables of one entry where all channels are alike."""
+    mult = requant.mult
+    shift = requant.right if isinstance(requant, WideRequant) else requant.shift
+    alike = bool((mult == mult[0]).all() and (shift == shift[0]).all())
+    if alike:
+        mult, shift = mult[:1], shift[:1]
+    return {
+        "mult": c.array("int32_t", "mult", mult),
+        "shift": c.array("int8_t", "shift", shift),
+        "step": 0 if alike else 1,
+        "wide": isinstance(requant, WideRequant),
+        "act_min": requant.act_min,
+        "act_max": requant.act_max,
+    }
+
+
+def weights_of(node: BoundNode) -> NDArray[np.int8]:
+    """The int8 weights of a node whose accumulators fit.
+
+    Raises:
+        UnsupportedError: weights or bias are computed at run time, or an accumulator is too large.
+
+    """
+    w, bias = node.input(1), node.optional(2)
+    if w.data is None or (bias is not None and bias.data is None):
+        raise UnsupportedError(
+            "weights or bias are computed while the model runs",
+            tensor=w.describe(),
+            expected="constants",
+        )
+    largest = int(np.abs(w.data.astype(np.int64)).sum()) << 15
+    if bias is not None and bias.data is not None:
+        largest += int(np.abs(bias.data.astype(object)).max())
+    if largest >= MOST_ACCUMULATOR:
+        raise UnsupportedError(
+            f"an accumulator may reach {largest}",
+            tensor=w.describe(),
+            expected=f"less than {MOST_ACCUMULATOR}",
+            hint="split the layer, or train with smaller biases",
+        )
+    return np.asarray(w.data)
+
+
+def bias_s64(node: BoundNode, c: CWriter) -> str:
+    """The bias as int64, whatever the file has; NULL where there is none."""
+    bias = node.optional(2)
+    if bias is None or bias.data is None:
+        return "NULL"
+    return c.packed("bias", np.asarray(bias.data).astype(np.int64))
+
+
+def in_pairs(w: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+    """Filters (c_out, ...) in the order in which ``tinyrt_conv2d_s16`` reads them, flattened."""
+    filters = w.reshape(groups, w.shape[0] // groups, -1)
+    channels, taps = filters.shape[1:]
+    padding = ((0, 0), (0, -channels % BLOCK), (0, taps % 2))
+    blocks = np.pad(filters, padding).reshape(groups, -1, 2, 2, (taps + 1) // 2, 2)
+    # (group, block, channel pair, channel, tap pair, tap)
+    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(-1)
+
+
+def emit_conv_s16(
+    node: BoundNode, requant: WideRequant | Requant, fields: Fields, groups: int, c: CWriter
+) -> None:
+    """Write the call of ``tinyrt_conv2d_s16`` for an op with filters (c_out, ...).
+
+    Args:
+        node: the op; input 1 is the weights, input 2 the bias or absent.
+        requant: its requantisation.
+        fields: shapes and window.
+        groups: of input and output channels.
+        c: the writer.
+
+    """
+    w = weights_of(node)
+    params = c.params(
+        "tinyrt_conv2d_s16_params",
+        {
+            **fields,
+            "groups": groups,
+            "taps": _padded_taps(node),
+            "direct": reads_pixels(node),
+            "requant": requant_s16_fields(requant, c),
+        },
+    )
+    column = "NULL" if reads_pixels(node) else f"(int16_t *)(void *)({c.scratch()})"
+    pointers = (c.pointer(node.input(0)), c.packed("w", in_pairs(w, groups)), bias_s64(node, c))
+    c.call("tinyrt_conv2d_s16", params, *pointers, column, c.pointer(node.output))
+
+
+def reads_pixels(node: BoundNode) -> bool:
+    """Whether every output reads one row of input, of an even number of elements."""
+    x, w = node.input(0), node.input(1)
+    if w.shape[-1] % 2:
+        return False
+    return len(w.shape) == 2 or (w.shape[1:3] == (1, 1) and w.shape[3] == x.shape[3])
+
+
+def _padded_taps(node: BoundNode) -> int:
+    w = node.input(1)
+    taps = w.size // w.shape[0]
+    return taps + taps % 2
+
+
+def column_bytes(node: BoundNode) -> int:
+    """Bytes of the column that ``tinyrt_conv2d_s16`` copies to."""
+    return 0 if reads_pixels(node) else 2 * _padded_taps(node)
