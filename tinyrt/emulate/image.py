@@ -26,7 +26,7 @@ HARNESS_FLAGS = (
 )
 MACHINE_FLAGS = {
     "arm": ("-masm-syntax-unified",),
-    "riscv": ("-march=rv32imc_zicsr", "-msmall-data-limit=0"),
+    "riscv": ("-march=rv32imc_zicsr", "-msmall-data-limit=0", "-mno-relax"),
 }
 LINK_FLAGS = ("-nostartfiles", "-Wl,--gc-sections")
 LIBC = {"arm": ("--specs=nano.specs",), "riscv": ()}
