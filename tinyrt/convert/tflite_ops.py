@@ -112,6 +112,15 @@ def _quantize_version(node: BoundNode) -> int:
     return 1 if (node.input(0).dtype, node.output.dtype) == (DType.FLOAT32, DType.INT8) else 2
 
 
+def _dequantize_version(node: BoundNode) -> int:
+    x = node.input(0)
+    if x.dtype is DType.INT4:
+        return 6
+    if x.q is not None and len(x.q.scales) > 1:
+        return 5
+    return 2 if x.dtype is DType.INT8 else 3
+
+
 def _window_fields(attrs: Any) -> dict[str, Any]:
     return {
         "Padding": schema.PADDING[attrs.padding],
@@ -434,7 +443,7 @@ _ALL = (
     *MOVES,
     *REDUCTIONS,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
-    plain("dequantize", "DEQUANTIZE", since_s8(2, s16=3)),
+    plain("dequantize", "DEQUANTIZE", _dequantize_version),
 )
 
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}

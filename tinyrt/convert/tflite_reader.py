@@ -14,6 +14,7 @@ import tflite
 from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_ops import DECODERS
@@ -89,7 +90,7 @@ def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Dire
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",
         ) from error
-    return verify(graph), directory
+    return verify(dequantize_weights(graph)), directory
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.program import Prepare, Program
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
+from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -133,6 +134,7 @@ class Interpreter:
         threads = 1 if num_threads is None else num_threads
         if not isinstance(threads, int) or threads < 1:
             raise DataError(f"num_threads is {num_threads!r}", expected="an integer of at least 1")
+        graph, self._widened_bytes = widen_weights(graph)
         self.graph = self._model = graph
         self.backend = backend
         self._asked_for = backend
@@ -168,8 +170,9 @@ class Interpreter:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of weights and tables that the backend holds in an order of its own."""
-        return self._program.packed_bytes if self._program is not None else 0
+        """Bytes of weights and tables that are held in an order or a width of their own."""
+        packed = self._program.packed_bytes if self._program is not None else 0
+        return self._widened_bytes + packed
 
     def allocate_tensors(self) -> None:
         """Plan the arena, allocate it, and prepare every op.

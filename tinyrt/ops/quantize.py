@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError
+from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import emit_lut, emit_rescale
@@ -42,6 +42,14 @@ class Affine:
     scale: float
     zero_point: int
     dtype: DType = DType.INT8
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWeights:
+    """Scales of constant weights, in a shape that broadcasts to theirs, and their zero point."""
+
+    scales: NDArray[np.float32]
+    zero_point: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +141,31 @@ def quantize_s16(p: Affine | Rescale, x: Array) -> Array:
 
 
 def infer_dequantize(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """int8 or int16 -> float32 of the same shape."""
+    """int8 or int16, or weights in int4 or float16 -> float32 of the same shape."""
     del attrs
     x = operand(inputs, 0, "input")
-    if x.dtype not in (DType.INT8, DType.INT16):
-        raise ShapeError(f"input is {x}", expected="dequantize takes int8 or int16")
+    if x.dtype not in (DType.INT8, DType.INT16, DType.INT4, DType.FLOAT16):
+        raise ShapeError(f"input is {x}", expected="dequantize takes int8, int16, int4 or float16")
     return (TensorType(DType.FLOAT32, x.shape),)
 
 
-def prepare_dequantize(node: BoundNode) -> Affine:
-    """The input's parameters."""
+def prepare_dequantize(node: BoundNode) -> Affine | StoredWeights:
+    """The input's parameters; weights may have several scales."""
+    x = node.input(0)
+    if x.dtype is DType.FLOAT16:
+        return StoredWeights(np.ones(1, np.float32), 0)
+    if x.is_constant and x.q is not None:
+        shape = [len(x.q.scales) if i == x.q.axis else 1 for i in range(len(x.shape))]
+        return StoredWeights(np.asarray(x.q.scales, np.float32).reshape(shape), x.q.zero_point)
     scale, zp = qparams(node.input(0))
     return Affine(float(scale), zp, node.input(0).dtype)
+
+
+def dequantize_ref(p: Affine | StoredWeights, x: Array) -> NDArray[np.float32]:
+    """``scale * (x - zero_point)``, rounded once."""
+    if isinstance(p, Affine):
+        return dequantize_array(p, x)
+    return np.asarray(p.scales * (x.astype(np.float32) - np.float32(p.zero_point)))
 
 
 def dequantize_array(p: Affine, x: Array) -> NDArray[np.float32]:
@@ -164,8 +185,19 @@ def emit_quantize(node: BoundNode, p: Affine | LutS8, c: CWriter) -> None:
     c.call("tinyrt_quantize_f32_s8", params, c.pointer(x), c.pointer(y))
 
 
-def emit_dequantize(node: BoundNode, p: Affine, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dequantize_s8_f32``."""
+def emit_dequantize(node: BoundNode, p: Affine | StoredWeights, c: CWriter) -> None:
+    """Write the call of ``tinyrt_dequantize_s8_f32``.
+
+    Raises:
+        UnsupportedError: the input is a constant: weights that only the host widens.
+
+    """
+    if isinstance(p, StoredWeights):
+        raise UnsupportedError(
+            "the model's weights are stored in integers, but its ops compute in float",
+            tensor=node.input(0).describe(),
+            hint="quantise activations too: --scheme int8 or int16x8",
+        )
     x, y = node.input(0), node.output
     fields = {"size": y.size, "scale": p.scale, "x_zp": p.zero_point}
     params = c.params("tinyrt_dequantize_s8_f32_params", fields)
@@ -209,7 +241,7 @@ DEQUANTIZE = OpSpec(
     infer=infer_dequantize,
     quant=Quant.BOUNDARY,
     prepare_s8=prepare_dequantize,
-    ref_s8=dequantize_array,
+    ref_s8=dequantize_ref,
     emit_c=emit_dequantize,
-    int16x8=IntegerForm(prepare_dequantize, dequantize_array, emit_c=emit_dequantize_s16),
+    int16x8=IntegerForm(prepare_dequantize, dequantize_ref, emit_c=emit_dequantize_s16),
 )

@@ -234,9 +234,13 @@ class OpSpec:
 
 
 def is_integer(node: BoundNode) -> bool:
-    """Whether the node takes the integer path: any of its activations is quantised."""
+    """Whether the node takes the integer path: any of its activations is quantised.
+
+    So does the dequantisation of weights, which has no activation that is.
+    """
     values = (*node.inputs, *node.outputs)
-    return any(v is not None and v.q is not None and not v.is_constant for v in values)
+    quantised = any(v is not None and v.q is not None and not v.is_constant for v in values)
+    return quantised or node.op == "dequantize"
 
 
 def form_of(node: BoundNode) -> Form:
