@@ -79,3 +79,16 @@ def test_other_runtimes_take_the_file(zoo, speech, tmp_path):
     # LiteRT's optimised kernels round differently: close, not equal.
     found = interpreter.get_tensor(answer["index"]).astype(int)
     assert np.abs(found - ours[:1]).max() <= 4
+
+
+@pytest.mark.parametrize(
+    ("scheme", "correct", "sqnr"), [("int16x8", 818, 45.0), ("int4", 810, 22.0)]
+)
+def test_other_schemes(zoo, speech, tmp_path, scheme, correct, sqnr):
+    quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
+    onnx = zoo / "models" / "dscnn_kws.onnx"
+    choices = ("--scheme", scheme, "--no-tune-ranges")  # which takes long and gains little here
+    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantised, *choices)
+    found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
+    assert found["correct"] >= correct
+    assert found["sqnr_db"] >= sqnr

@@ -80,8 +80,8 @@ def open_model(
 
 
 def is_quantised(graph: Graph) -> bool:
-    """Whether any activation of the model is int8."""
-    return any(v.dtype is DType.INT8 and not v.is_constant for v in graph.values.values())
+    """Whether any activation or weight of the model is."""
+    return any(v.q is not None or v.dtype is DType.FLOAT16 for v in graph.values.values())
 
 
 def convert_model(
@@ -135,22 +135,23 @@ class Stream:
 
 def quantize_model(
     model: str | Path,
-    calibration: Samples,
+    calibration: Samples | None,
     output: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Quantise a float model to int8 and write it as .tflite.
+    """Quantise a float model, to int8 by default, and write it as .tflite.
 
     Args:
         model: a float .onnx or .tflite model.
         calibration: an .npz or .npy file, a folder of .npy files, an array, arrays by input name,
-            or an iterable of arrays; float, samples first.
+            or an iterable of arrays; float, samples first. None for schemes that only store
+            weights in fewer bits.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
-        config: choices of the scheme.
+        config: schemes and methods.
         progress: called with the samples done and their total.
 
     Returns:
@@ -177,7 +178,9 @@ def quantize_model(
                 "tinyrt convert INT8.tflite --stream AXIS",
             )
     with error_context(file=_file_of(calibration)):
-        batches = (_layout_as(graph, _require_float(b)) for b in read_batches(calibration))
+        batches = None
+        if calibration is not None:
+            batches = (_layout_as(graph, _require_float(b)) for b in read_batches(calibration))
         quantised = quantize_graph(graph, batches, config, progress)
     quantised = schedule(quantised)
     save_tflite(quantised, output)

@@ -19,7 +19,7 @@ from tinyrt.cli.train import train
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.ir import Shape
-from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset
+from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme
 
 app = typer.Typer(
     name="tinyrt",
@@ -32,10 +32,11 @@ app = typer.Typer(
 )
 
 
-class Scheme(StrEnum):
-    """Quantisation schemes."""
+class Ports(StrEnum):
+    """What model inputs and outputs are held in."""
 
-    INT8 = "int8"
+    SCHEME = "scheme"
+    FLOAT32 = "float32"
 
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
@@ -129,18 +130,39 @@ def convert(
 @app.command()
 def quantize(
     model: Model,
+    output: TfliteOut,
     calibration: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "-c",
             "--calibration",
             help="Float inputs: .npz with x, .npy, or a folder of .npy.",
             show_default=False,
         ),
-    ],
-    output: TfliteOut,
-    scheme: Annotated[Scheme, typer.Option(help="Integer types.")] = Scheme.INT8,
-    preset: Annotated[Preset, typer.Option(help="How much work to do.")] = Preset.FAST,
+    ] = None,
+    scheme: Annotated[Scheme, typer.Option(help="Dtypes of activations and weights.")] = (
+        Scheme.INT8
+    ),
+    scheme_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheme-for",
+            metavar="PATTERN=SCHEME",
+            help="Another scheme for the ops whose name, kind or output matches, e.g. "
+            "'conv2d_3=int16x8'. May be repeated; the last match counts.",
+        ),
+    ] = None,
+    keep_float: Annotated[
+        list[str] | None,
+        typer.Option("--keep-float", metavar="PATTERN", help="Keep ops in float32."),
+    ] = None,
+    io: Annotated[
+        Ports, typer.Option("--io", help="Model inputs and outputs: the scheme's, or float32.")
+    ] = Ports.SCHEME,
+    preset: Annotated[
+        Preset | None,
+        typer.Option(help="How much work to do.", show_default="fast; best for int4 and int16x8"),
+    ] = None,
     calibrator: Annotated[
         Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")
     ] = None,
@@ -191,6 +213,10 @@ def quantize(
             optimize_rounding=optimize_rounding,
             bias_correction=bias_correction,
             tune_ranges=tune_ranges,
+            scheme=scheme,
+            scheme_for=parse_schemes(scheme_for),
+            keep_float=tuple(keep_float or ()),
+            float_io=io is Ports.FLOAT32,
         )
         with progress_bar("quantising") as progress, noting() as notes:
             graph = api.quantize_model(
@@ -486,3 +512,23 @@ def parse_bytes(option: str) -> int:
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
+    """``["conv*=int16x8"]`` -> ``(("conv*", Scheme.INT16X8),)``.
+
+    Raises:
+        TinyrtError: an option has another form, or names no scheme.
+
+    """
+    found = []
+    for option in options or []:
+        pattern, _, name = option.rpartition("=")
+        if not pattern or name not in set(Scheme):
+            raise TinyrtError(
+                f"--scheme-for {option}",
+                expected=f"PATTERN=SCHEME, with a scheme of {', '.join(Scheme)}",
+                hint="--scheme-for 'conv2d=int16x8'",
+            )
+        found.append((pattern, Scheme(name)))
+    return tuple(found)

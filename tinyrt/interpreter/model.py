@@ -287,7 +287,7 @@ def _check(value: Value, array: Array) -> Array:
 def _stored(value: Value, array: Array) -> Array:
     """The array as the model stores it: floats quantised with the model's own parameters."""
     if value.q is not None and array.dtype.kind == "f":
-        return quantize_array(array, np.float32(value.q.scale), value.q.zero_point)
+        return quantize_array(array, np.float32(value.q.scale), value.q.zero_point, value.dtype)
     return array
 
 

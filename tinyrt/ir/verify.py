@@ -145,7 +145,7 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
         for value in activations:
             if value.dtype not in UNQUANTISED:
                 raise _wrong(value, "float32 activations before quantisation")
-    elif stage is Stage.INT8 and spec.float_only:
+    elif stage is Stage.INT8 and spec.float_only and any(v.q for v in activations):
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     for value in activations:
         if value.dtype in QUANTISED and value.q is None:

@@ -9,6 +9,7 @@ from tinyrt.quantize.config import (
     Preset,
     QuantConfig,
     QuantizationWarning,
+    Scheme,
 )
 from tinyrt.quantize.pipeline import quantize_graph
 from tinyrt.quantize.plan import QuantPlan, make_plan
@@ -21,6 +22,7 @@ __all__ = [
     "QuantConfig",
     "QuantPlan",
     "QuantizationWarning",
+    "Scheme",
     "apply_plan",
     "calibrate",
     "make_plan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import quantize_bias
+from tinyrt.quantize.schemes import Layout, lay_out
 
 
 def apply_plan(graph: Graph, plan: QuantPlan) -> Graph:
-    """The int8 graph: activations, weights and biases as the plan says.
+    """The quantised graph: activations, weights and biases as the plan says.
 
     Where an op that only moves data reads a tensor with other parameters than its output's, a
     quantize op that rescales it is put in between.
@@ -27,31 +30,57 @@ def apply_plan(graph: Graph, plan: QuantPlan) -> Graph:
         plan: parameters for every activation and every weight.
 
     """
-    return _Applier(graph, plan).run()
+    return _Applier(plan, plan.layout or lay_out(graph, QuantConfig())).run()
 
 
 class _Applier:
-    """The int8 graph being built."""
+    """The quantised graph being built."""
 
-    def __init__(self, graph: Graph, plan: QuantPlan) -> None:
-        self.graph = graph
+    def __init__(self, plan: QuantPlan, layout: Layout) -> None:
+        self.graph = layout.graph
         self.plan = plan
+        self.layout = layout
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
 
     def run(self) -> Graph:
         for value in self.graph.input_values:
-            self._add(_activation(value, self.plan.activations[value.name]))
+            self._add(self._activation(value))
         for node in self.graph.bound():
-            weighted = OPS[node.op].quant is Quant.WEIGHTED
-            inputs = self._weighted(node) if weighted else self._data(node)
-            self._add(_activation(node.output, self.plan.activations[node.output.name]))
-            self.nodes.append(replace(node.node, inputs=inputs))
+            self._node(node)
         return verify(replace(self.graph, values=self.values, nodes=tuple(self.nodes)), Stage.INT8)
+
+    def _node(self, node: BoundNode) -> None:
+        output = self._activation(node.output)
+        if node.output.name in self.layout.borders:
+            self._border(node, output)
+            return
+        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        if not self.layout.is_integer(output.name):
+            inputs = self._stored(node) if weighted else self._floats(node.inputs)
+        else:
+            inputs = self._weighted(node) if weighted else self._data(node)
+        for value in node.outputs[1:]:
+            self._add(value)
+        self._add(output)
+        self.nodes.append(replace(node.node, inputs=inputs))
+
+    def _border(self, node: BoundNode, output: Value) -> None:
+        """From one dtype to another."""
+        self._add(output)
+        to_float = output.dtype is DType.FLOAT32
+        op, attrs = ("dequantize", NoAttrs()) if to_float else ("quantize", _to(output))
+        self.nodes.append(replace(node.node, op=op, attrs=attrs))
 
     def _add(self, value: Value) -> str:
         self.values[value.name] = value
         return value.name
+
+    def _activation(self, value: Value) -> Value:
+        if not self.layout.is_integer(value.name):
+            return value
+        dtype = self.layout.dtypes[value.name]
+        return replace(value, dtype=dtype, q=self.plan.activations[value.name])
 
     def _fresh(self, wish: str) -> str:
         """A name that neither graph has."""
@@ -61,28 +90,70 @@ class _Applier:
             name = f"{wish}_{i}"
         return name
 
+    def _floats(self, inputs: Sequence[Value | None]) -> tuple[str, ...]:
+        for value in inputs:
+            if value is not None and value.is_constant:
+                self.values.setdefault(value.name, value)
+        return tuple(v.name if v is not None else "" for v in inputs)
+
+    def _stored(self, node: BoundNode) -> tuple[str, ...]:
+        """Constants of a float op, behind a dequantize where they are stored in fewer bits."""
+        scheme = self.layout.schemes[node.output.name]
+        weights, bias = node.input(1), node.optional(2)
+        constant = [v for v in (weights, bias) if v is not None and v.data is not None]
+        if scheme is Scheme.FLOAT or weights not in constant:
+            return self._floats(node.inputs)
+        names = [node.input(0).name]
+        if scheme is Scheme.WEIGHTS_FLOAT16:
+            return (*names, *(self._widened(v, np.asarray(v.data, np.float16)) for v in constant))
+        q = self.plan.weights[node.output.name]
+        names.append(self._widened(weights, self.plan.stored_weights(node), q))
+        real = self.plan.bias(node)
+        if real is not None:
+            name = bias.name if bias is not None else self._fresh(f"{node.output.name}_bias")
+            names.append(self._constant(name, real, None))
+        return tuple(names)
+
+    def _widened(self, value: Value, data: NDArray[Any], q: QParams | None = None) -> str:
+        """The value as float32, computed from what is stored in its place."""
+        stored = self._constant(f"{value.name}/stored", data, q)
+        for node in self.nodes:
+            if node.op == "dequantize" and node.inputs == (stored,):
+                return node.outputs[0]
+        name = self._add(Value(self._fresh(f"{value.name}/float"), DType.FLOAT32, value.shape))
+        self.nodes.append(Node("dequantize", name, (stored,), (name,), NoAttrs()))
+        return name
+
     def _weighted(self, node: BoundNode) -> tuple[str, ...]:
         x, weights, bias = node.input(0), node.input(1), self.plan.bias(node)
-        q = self.plan.weights[node.output.name]
-        names = [x.name, self._constant(weights.name, self.plan.stored_weights(node), q)]
+        q, dtype = self.plan.weights[node.output.name], self.plan.weight_dtype(node)
+        stored = self.plan.stored_weights(node)
+        names = [x.name, self._constant(weights.name, stored, q, dtype)]
         if bias is not None:
             there = node.optional(2)
             name = there.name if there is not None else self._fresh(f"{node.output.name}_bias")
             x_scale = self.plan.activations[x.name].scale
-            names.append(self._constant(name, *quantize_bias(bias, x_scale, q)))
+            wide = self.layout.dtypes[x.name] is DType.INT16
+            bias_dtype = DType.INT64 if wide else DType.INT32
+            names.append(self._constant(name, *quantize_bias(bias, x_scale, q, bias_dtype)))
         return tuple(names)
 
-    def _constant(self, name: str, data: NDArray[Any], q: QParams) -> str:
+    def _constant(
+        self, name: str, data: NDArray[Any], q: QParams | None, dtype: DType | None = None
+    ) -> str:
         """A constant of that name, or another where the name stands for something else."""
+        value = Value.constant(name, data, q, dtype)
         there = self.values.get(name)
         if there is None:
-            return self._add(Value.constant(name, data, q))
-        if there.q == q and there.data is not None and np.array_equal(there.data, data):
+            return self._add(value)
+        alike = (there.q, there.dtype) == (q, value.dtype)
+        if alike and there.data is not None and np.array_equal(there.data, data):
             return name
-        return self._add(Value.constant(self._fresh(f"{name}_q"), data, q))
+        return self._add(replace(value, name=self._fresh(f"{name}_q")))
 
     def _data(self, node: BoundNode) -> tuple[str, ...]:
         same = OPS[node.op].quant is Quant.SAME_AS_INPUT
+        dtype = self.layout.dtypes[node.output.name]
         target = self.plan.activations[node.output.name]
         names = []
         for value in node.inputs:
@@ -92,7 +163,7 @@ class _Applier:
             q = self.plan.activations[value.name]
             if value.data is not None:
                 q = target if same else q
-                data = quantize_array(value.data, np.float32(q.scale), q.zero_point)
+                data = quantize_array(value.data, np.float32(q.scale), q.zero_point, dtype)
                 names.append(self._constant(value.name, data, q))
             elif same and q != target:
                 names.append(self._rescale(value, target))
@@ -101,11 +172,16 @@ class _Applier:
         return tuple(names)
 
     def _rescale(self, value: Value, q: QParams) -> str:
-        name = self._add(_activation(replace(value, name=self._fresh(f"{value.name}_rescaled")), q))
-        attrs = QuantizeAttrs(DType.INT8)
-        self.nodes.append(Node("quantize", name, (value.name,), (name,), attrs))
+        output = replace(
+            value,
+            name=self._fresh(f"{value.name}_rescaled"),
+            dtype=self.layout.dtypes[value.name],
+            q=q,
+        )
+        name = self._add(output)
+        self.nodes.append(Node("quantize", name, (value.name,), (name,), _to(output)))
         return name
 
 
-def _activation(value: Value, q: QParams) -> Value:
-    return replace(value, dtype=DType.INT8, q=q)
+def _to(output: Value) -> QuantizeAttrs:
+    return QuantizeAttrs(output.dtype)

@@ -17,7 +17,7 @@ from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.samples import Samples, read_batches, split_head
 from tinyrt.quantize.search import search_ranges, search_samples
-from tinyrt.quantize.simulate import Simulator
+from tinyrt.quantize.simulate import simulator_of
 
 FEW_SAMPLES = 10
 """Below it, a range says more about the samples than about the model."""
@@ -68,8 +68,8 @@ def _choose(
         del start
         return [reduce(Range.union, (t[n] for n in names if n in t)) for t in tables]
 
-    simulator = Simulator(graph, head)
     plans = [make_plan(graph, table, config) for table in tables]
+    simulator = simulator_of(plans[0], graph, head)
     ratios = [simulator.sqnr_db(simulator.run_plan(plan)) for plan in plans]
     best = ratios.index(max(ratios))
     return search_ranges(simulator, plans[best], tables[best], candidates)

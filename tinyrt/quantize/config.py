@@ -21,6 +21,23 @@ class Calibrator(StrEnum):
     """For each tensor, the one of the others with the least error at the model's output."""
 
 
+class Scheme(StrEnum):
+    """What an op's activations and weights are held in."""
+
+    INT8 = "int8"
+    """int8 activations and weights."""
+    INT16X8 = "int16x8"
+    """int16 activations, int8 weights."""
+    INT4 = "int4"
+    """int8 activations, int4 weights: of convolutions and dense layers; others' weights int8."""
+    WEIGHTS_INT8 = "weights-int8"
+    """float32 activations; weights stored in int8 and widened before use."""
+    WEIGHTS_FLOAT16 = "weights-float16"
+    """float32 activations; weights stored in float16 and widened before use."""
+    FLOAT = "float"
+    """float32 all through."""
+
+
 class BiasCorrection(StrEnum):
     """How biases make up for the mean error of their layer; see ``tinyrt.quantize.bias``."""
 
@@ -54,9 +71,14 @@ class QuantConfig:
         optimize_rounding: round weights so that layer outputs, not weights, are closest.
         bias_correction: how biases make up for the mean error of their layer.
         tune_ranges: adjust activation ranges by the error at the model's output.
+        scheme: of ops that no pattern names.
+        scheme_for: patterns, each with the scheme of the ops that it matches by name, kind or
+            output; ``*`` and ``?`` stand for any. Where several match, the last one counts.
+        keep_float: patterns of ops that stay in float; they count after ``scheme_for``.
+        float_io: float32 model inputs and outputs.
 
     Raises:
-        TinyrtError: the percentile is out of range.
+        TinyrtError: the percentile is out of range, or the default scheme is float.
 
     """
 
@@ -67,12 +89,29 @@ class QuantConfig:
     optimize_rounding: bool = False
     bias_correction: BiasCorrection = BiasCorrection.NONE
     tune_ranges: bool = False
+    scheme: Scheme = Scheme.INT8
+    scheme_for: tuple[tuple[str, Scheme], ...] = ()
+    keep_float: tuple[str, ...] = ()
+    float_io: bool = False
 
     def __post_init__(self) -> None:
         if not 50 < self.percentile <= 100:
             raise TinyrtError(
                 f"percentile {self.percentile}", expected="above 50 and at most 100", hint="99.99"
             )
+
+        if self.scheme is Scheme.FLOAT:
+            raise TinyrtError(
+                "the default scheme is float",
+                expected=", ".join(s for s in Scheme if s is not Scheme.FLOAT),
+                hint="tinyrt convert writes float models; --keep-float keeps single ops in float",
+            )
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether any choice but patterns makes ranges, or anything else, depend on data."""
+        in_float = self.scheme in (Scheme.WEIGHTS_INT8, Scheme.WEIGHTS_FLOAT16)
+        return not in_float or bool(self.scheme_for) or self.optimizes
 
     @property
     def optimizes(self) -> bool:
@@ -98,12 +137,16 @@ PRESETS = {
 """Preset -> the choices that it stands for."""
 
 
-def configure(preset: Preset, **choices: Any) -> QuantConfig:
+def configure(preset: Preset | None, **choices: Any) -> QuantConfig:
     """The preset's choices, each replaced by the one given unless that is None.
 
     Args:
-        preset: where to start.
+        preset: where to start; by default ``best`` where weights are what costs accuracy, as in
+            int4 or beside int16 activations, else ``fast``.
         choices: fields of ``QuantConfig``.
 
     """
+    if preset is None:
+        narrow = choices.get("scheme") in (Scheme.INT4, Scheme.INT16X8)
+        preset = Preset.BEST if narrow else Preset.FAST
     return replace(PRESETS[preset], **{n: c for n, c in choices.items() if c is not None})

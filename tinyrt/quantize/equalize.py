@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import BoundNode, Graph, Node, Value
-from tinyrt.ops import verify
+from tinyrt.ir import BoundNode, DType, Graph, Node, Value
+from tinyrt.ops import OPS, verify
 from tinyrt.quantize.channels import Space, free_spaces, is_weighted
-from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.layers import input_channels, is_padded, per_output, weight_axis
+from tinyrt.quantize.ranges import weight_max
 
 Array = NDArray[Any]
 Vector = NDArray[np.float64]
@@ -70,9 +71,11 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
     outputs = {n.output.name: activations[n.output.name] for n in space.consumers}
     power = {name: float((y.astype(np.float64) ** 2).mean()) for name, y in outputs.items()}
 
+    levels = 2**16 - 1 if config.scheme is Scheme.INT16X8 else 255
+
     def noise(scale: Vector) -> float:
         """Noise power at the consumers' outputs over their signal power, summed."""
-        steps = [((high / scale).max() - (low / scale).min()) / 255 for low, high in stats]
+        steps = [((high / scale).max() - (low / scale).min()) / levels for low, high in stats]
         own = scale**2 * sum(float(step) ** 2 for step in steps) / 12
         for (low, high), (_, unseen) in zip(stats, halves, strict=True):
             own = own + BEYOND * _cut_off(unseen / scale, low / scale, high / scale) * scale**2
@@ -109,7 +112,9 @@ def _consumer_noise(
     peaks = np.abs(weights * scale[at]).max(axis=1)
     if node.op == "fully_connected" and not config.per_channel_dense:
         peaks = np.full_like(peaks, peaks.max())
-    rounding = (peaks / 127) ** 2 / 12 * (squares[at] / scale[at] ** 2).sum(axis=1)
+    narrow = config.scheme is Scheme.INT4 and OPS[node.op].int4_weights
+    most = weight_max(DType.INT4 if narrow else DType.INT8)
+    rounding = (peaks / most) ** 2 / 12 * (squares[at] / scale[at] ** 2).sum(axis=1)
     return float((passed + rounding).mean())
 
 

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.interpreter.model import Progress
-from tinyrt.ir import BoundNode
-from tinyrt.quantize.channels import is_weighted
+from tinyrt.ir import BoundNode, DType
 from tinyrt.quantize.config import BiasCorrection, QuantConfig
 from tinyrt.quantize.layers import by_output, layer_rows, per_output, weight_axis
 from tinyrt.quantize.plan import QuantPlan
-from tinyrt.quantize.ranges import dequantize_weights
-from tinyrt.quantize.rounding import round_weights, second_moments
-from tinyrt.quantize.simulate import Array, Arrays, Simulator, round_to
+from tinyrt.quantize.ranges import dequantize_weights, weight_max
+from tinyrt.quantize.rounding import round_weights, round_with_scales, second_moments
+from tinyrt.quantize.simulate import Array, Arrays, Simulator
 
 MOST_ROWS = 2**22
 """Elements of a layer's rows that its moments are computed from."""
@@ -44,17 +43,17 @@ def refine(
         return plan
     nodes = simulator.nodes
     live: Arrays = {
-        name: round_to(simulator.reference[name], plan.activations[name])
+        name: simulator.rounded(name, simulator.reference[name], plan.activations)
         for name in simulator.graph.inputs
     }
     for done, node in enumerate(nodes, 1):
         name = node.output.name
         weights: dict[str, tuple[Array, ...]] = {}
-        if is_weighted(node):
+        if name in plan.weights:
             plan = _refined(simulator, plan, node, live, config)
             weights[name] = plan.real_constants(node)
         exact = simulator.compute(node, live, plan.activations, weights)
-        live[name] = round_to(exact, plan.activations[name])
+        live[name] = simulator.rounded(name, exact, plan.activations)
         if progress is not None:
             progress(done, len(nodes))
     return plan
@@ -69,8 +68,7 @@ def _refined(
 ) -> QuantPlan:
     name = node.output.name
     if c.optimize_rounding:
-        rounded = _rounded(plan, node, live[node.input(0).name])
-        plan = replace(plan, rounded=plan.rounded | {name: rounded})
+        plan = _rounded(plan, node, live[node.input(0).name])
     if c.bias_correction is not BiasCorrection.NONE:
         before = simulator.reference[node.input(0).name]
         measured = c.bias_correction is BiasCorrection.EMPIRICAL
@@ -81,19 +79,23 @@ def _refined(
     return plan
 
 
-def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> NDArray[np.int8]:
-    """Optimised int8 weights, in the shape of the node's own."""
-    axis, shape = weight_axis(node), node.input(1).shape
+def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
+    """The plan with optimised weights of the node, and scales where int4 has too few steps."""
+    name, dtype = node.output.name, plan.weight_dtype(node)
+    axis, shape, q = weight_axis(node), node.input(1).shape, plan.weights[name]
     weights = per_output(node)
     samples = max(1, MOST_ROWS // layer_rows(node, x[:1]).size)
     moments = second_moments(layer_rows(node, x[:samples]))
-    scales = np.broadcast_to(np.asarray(plan.weights[node.output.name].scales), len(weights))
-    blocks = len(moments)
-    found = round_weights(
-        weights.reshape(blocks, -1, weights.shape[1]), scales.reshape(blocks, -1), moments
-    )
+    scales = np.broadcast_to(np.asarray(q.scales), len(weights)).reshape(len(moments), -1)
+    blocked, most = weights.reshape(*scales.shape, -1), weight_max(dtype)
+    found = round_weights(blocked, scales, moments, most)
+    if dtype is DType.INT4:
+        found, scales = round_with_scales(blocked, scales, moments, most, q.axis is None)
+        flat = scales.reshape(-1)[: len(q.scales)]
+        q = replace(q, scales=tuple(float(s) for s in flat))
     moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
-    return np.ascontiguousarray(np.moveaxis(found.reshape(moved), 0, axis))
+    rounded = np.ascontiguousarray(np.moveaxis(found.reshape(moved), 0, axis))
+    return replace(plan, weights=plan.weights | {name: q}, rounded=plan.rounded | {name: rounded})
 
 
 def _mean_error(

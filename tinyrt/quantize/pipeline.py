@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
@@ -12,41 +13,48 @@ from tinyrt.quantize.layerwise import refine
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.samples import Samples, split_head
 from tinyrt.quantize.search import narrower, search_ranges, search_samples
-from tinyrt.quantize.simulate import Simulator
+from tinyrt.quantize.simulate import Simulator, simulator_of
 
 
 def quantize_graph(
     graph: Graph,
-    data: Samples,
+    data: Samples | None,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Calibrate on the data, then plan and apply full-int8 quantisation.
+    """Calibrate on the data, then plan and apply the configured schemes.
 
     Everything is deterministic: the same graph, data and choices give the same result.
 
     Args:
         graph: an optimised float graph.
         data: calibration inputs, float, samples first; see ``samples.read_batches``. Methods that
-            run the model many times look at the first 16 to 128 of them.
+            run the model many times look at the first 16 to 128 of them. None where only weights
+            are stored in fewer bits.
         config: the user's choices.
         progress: called with what is done and the total, first of samples, then of tensors.
 
     Raises:
-        DataError: the data do not fit the model.
+        DataError: the data do not fit the model, or are missing.
         UnsupportedError: an op has no integer form.
 
     """
     config = config or QuantConfig()
+    if data is None:
+        if config.needs_data:
+            raise DataError(
+                f"scheme {config.scheme} needs calibration data",
+                hint="pass a hundred typical inputs: -c CALIB.npz",
+            )
+        return apply_plan(graph, make_plan(graph, {}, config))
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
     head, batches = split_head(checked_batches(Model(graph), data), search_samples(graph))
-    simulator = Simulator(graph, head)
     if config.equalize:
-        graph = equalize(graph, simulator.reference, config)
-        simulator = Simulator(graph, head)
+        graph = equalize(graph, Simulator(graph, head).reference, config)
     ranges = calibrate(graph, batches, progress, config)
     plan = make_plan(graph, ranges, config)
+    simulator = simulator_of(plan, graph, head)
     plan = refine(simulator, plan, config, progress)
     if config.tune_ranges:
         # With refined layers, what is left to measure is the ranges' own part of the error.

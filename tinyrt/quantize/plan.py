@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode, Graph, QParams, Value
+from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Quant
-from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
+from tinyrt.quantize.schemes import Layout, lay_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,12 @@ class QuantPlan:
     """The decisions.
 
     Attributes:
-        activations: value name -> parameters, for every tensor that becomes int8.
-        weights: node output name -> parameters of its weights (input 1).
-        rounded: node output name -> its int8 weights, where they are not merely the nearest.
+        activations: value name -> parameters, for every tensor that becomes int8 or int16.
+        weights: node output name -> parameters of its weights (input 1), where they are integers.
+        rounded: node output name -> its stored weights, where they are not merely the nearest.
         biases: node output name -> its real bias, one per output channel, where it is not the
             graph's.
+        layout: the graph that the names are from, and dtypes; None where all is int8.
 
     """
 
@@ -35,6 +36,7 @@ class QuantPlan:
     weights: dict[str, QParams] = field(default_factory=dict)
     rounded: dict[str, NDArray[np.int8]] = field(default_factory=dict)
     biases: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    layout: Layout | None = None
 
     def to_json(self) -> str:
         """The plan as readable JSON."""
@@ -54,12 +56,19 @@ class QuantPlan:
         return json.dumps(parameters | lists, indent=1)
 
     def stored_weights(self, node: BoundNode) -> NDArray[np.int8]:
-        """The int8 weights of a weighted node."""
+        """The int8 weights of a weighted node, or its int4 ones, as int8."""
         name, weights = node.output.name, node.input(1).data
         assert weights is not None, "the plan refuses weights that are not constant"
         if name in self.rounded:
             return self.rounded[name]
-        return quantize_weights(weights, self.weights[name])
+        return quantize_weights(weights, self.weights[name], self.weight_dtype(node))
+
+    def weight_dtype(self, node: BoundNode) -> DType:
+        """INT8 or INT4."""
+        if self.layout is None or not OPS[node.op].int4_weights:
+            return DType.INT8
+        narrow = self.layout.schemes[node.output.name] is Scheme.INT4
+        return DType.INT4 if narrow else DType.INT8
 
     def bias(self, node: BoundNode) -> NDArray[np.float32] | None:
         """The real bias of a weighted node, None where it has none."""
@@ -84,7 +93,7 @@ class QuantPlan:
 def make_plan(
     graph: Graph, ranges: Mapping[str, Range], config: QuantConfig | None = None
 ) -> QuantPlan:
-    """Decide every tensor's parameters (full-integer scheme of the TFLite specification).
+    """Decide every tensor's parameters (schemes of the TFLite specification).
 
     Ops that only move data share their input's parameters: such tensors form one group with one
     range. Softmax, logistic and tanh prescribe their output's parameters.
@@ -94,121 +103,117 @@ def make_plan(
         ranges: value name -> range, from calibration.
         config: the user's choices.
 
+    Returns:
+        The plan, for the graph of its layout: the same where no tensor changes its dtype.
+
     Raises:
-        UnsupportedError: an op has no integer form, or weights are computed at run time.
+        TinyrtError: a pattern of the user's matches no op.
+        UnsupportedError: an op has no form in its scheme, or weights are computed at run time.
 
     """
     config = config or QuantConfig()
-    for node in graph.bound():
-        _check_quantisable(node)
+    layout = lay_out(graph, config)
     activations = {
-        name: prescribed for names, prescribed in _prescribed(graph).items() for name in names
+        name: prescribed for names, prescribed in _prescribed(layout).items() for name in names
     }
-    for names, found in shared_ranges(graph, ranges).items():
-        activations.update(dict.fromkeys(names, found.asymmetric()))
+    for names, found in shared_ranges(layout, ranges).items():
+        activations.update(dict.fromkeys(names, found.params(layout.dtypes[names[0]])))
+    plan = QuantPlan(activations, layout=layout)
     weights = {
-        node.output.name: _weights(node, activations, config)
-        for node in graph.bound()
+        node.output.name: _weights(plan, node, config)
+        for node in layout.graph.bound()
         if OPS[node.op].quant is Quant.WEIGHTED
+        and layout.schemes[node.output.name] not in (Scheme.FLOAT, Scheme.WEIGHTS_FLOAT16)
     }
-    return QuantPlan(activations, weights)
+    return replace(plan, weights=weights)
 
 
 def shared_parameters(graph: Graph) -> dict[str, str]:
-    """Which activations must share scale and zero point.
+    """Which activations must share scale and zero point, where all are int8.
 
     Returns:
         For every tensor that becomes int8, the name of the one that stands for its group.
 
     """
-    groups = _Groups(graph)
+    groups = _Groups(lay_out(graph, QuantConfig()))
     return {name: groups.find(name) for name in groups.parent}
 
 
-def shared_ranges(graph: Graph, ranges: Mapping[str, Range]) -> dict[tuple[str, ...], Range]:
+def shared_ranges(layout: Layout, ranges: Mapping[str, Range]) -> dict[tuple[str, ...], Range]:
     """Tensors that must share their parameters -> the range that covers them all.
 
     Tensors whose parameters an op prescribes are not among them.
 
     Args:
-        graph: the float graph.
+        layout: the float graph and its tensors' dtypes.
         ranges: value name -> range, from calibration.
 
     """
-    groups = _Groups(graph)
-    free = set(groups.members()) - set(_prescribed(graph))
+    groups = _Groups(layout)
+    free = set(groups.members()) - set(_prescribed(layout))
     found = {}
     for names in groups.members():
         if names in free:
-            parts = [_range(graph.value(name), ranges) for name in names]
+            parts = [_range(layout, name, ranges) for name in names]
             found[names] = Range(min(p.low for p in parts), max(p.high for p in parts))
     return found
 
 
-def _prescribed(graph: Graph) -> dict[tuple[str, ...], QParams]:
+def _prescribed(layout: Layout) -> dict[tuple[str, ...], QParams]:
     """Tied tensors -> the parameters that an op prescribes for one of them."""
     fixed = {
-        node.output.name: QParams((spec.fixed_output[0],), spec.fixed_output[1])
-        for node in graph.bound()
-        if (spec := OPS[node.op]).fixed_output is not None
+        node.output.name: QParams((prescribed[0],), prescribed[1])
+        for node in layout.graph.bound()
+        if (prescribed := layout.fixed_output(node)) is not None
     }
     found = {}
-    for names in _Groups(graph).members():
+    for names in _Groups(layout).members():
         there = [fixed[name] for name in names if name in fixed]
         if there:
             found[names] = there[-1]
     return found
 
 
-def _check_quantisable(node: BoundNode) -> None:
-    quant = OPS[node.op].quant
-    if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY):
-        raise UnsupportedError(
-            f"{node.op} has no integer form",
-            op=node.describe(),
-            tensor=node.output.describe(),
-            hint="pass the float model through the graph passes, which fold it",
-        )
-    if quant is not Quant.WEIGHTED:
-        return
-    for value in node.inputs[1:]:
-        if value is not None and not value.is_constant:
-            raise UnsupportedError(
-                "the weights are computed at run time",
-                op=node.describe(),
-                tensor=value.describe(),
-                expected="constant weights and bias",
-                hint="export the model with its weights frozen",
-            )
+def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
+    data = layout.graph.value(name).data
+    if data is not None:
+        return Range.of(data)
+    return ranges[name] if name in ranges else ranges[layout.origins[name]]
 
 
-def _range(value: Value, ranges: Mapping[str, Range]) -> Range:
-    return Range.of(value.data) if value.data is not None else ranges[value.name]
-
-
-def _weights(node: BoundNode, activations: Mapping[str, QParams], config: QuantConfig) -> QParams:
+def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:
     weights, bias = (v.data if v is not None else None for v in (node.input(1), node.optional(2)))
-    assert weights is not None, "checked before"
+    assert weights is not None, "checked when the graph was laid out"
     axis: int | None = OPS[node.op].weight_axis
-    if node.op == "fully_connected" and not config.per_channel_dense:
+    dtype, x = plan.weight_dtype(node), plan.activations.get(node.input(0).name)
+    # TFLM has int4 dense layers with one scale only; stored weights cost nothing to scale by row.
+    fine = (config.per_channel_dense and dtype is DType.INT8) or x is None
+    if node.op == "fully_connected" and not fine:
         axis = None
-    x_scale = activations[node.input(0).name].scale
-    return weight_params(weights, bias, x_scale, axis)
+    in_int8 = plan.layout is not None and plan.layout.dtypes[node.input(0).name] is DType.INT8
+    limited = bias if in_int8 else None
+    return weight_params(weights, limited, x.scale if x is not None else 1.0, axis, dtype)
 
 
 class _Groups:
-    """Union-find over the tensors that become int8: members of a group share parameters."""
+    """Union-find over the tensors that become integers: members of a group share parameters."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.parent: dict[str, str] = {name: name for name in graph.inputs}
-        for node in graph.bound():
+    def __init__(self, layout: Layout) -> None:
+        self.parent: dict[str, str] = {}
+        for name in layout.graph.inputs:
+            self._found(layout, name)
+        for node in layout.graph.bound():
             weighted = OPS[node.op].quant is Quant.WEIGHTED
-            self.parent.setdefault(node.output.name, node.output.name)
+            self._found(layout, node.output.name)
             data = node.inputs[:1] if weighted else node.inputs
             for value in data:
                 if value is not None:
-                    self.parent.setdefault(value.name, value.name)
-        self._tie(graph)
+                    self._found(layout, value.name)
+        self._tie(layout)
+
+    def _found(self, layout: Layout, name: str) -> None:
+        if layout.is_integer(name):
+            self.parent.setdefault(name, name)
 
     def members(self) -> list[tuple[str, ...]]:
         """The groups, in the order of their first tensors."""
@@ -217,13 +222,14 @@ class _Groups:
             groups.setdefault(self.find(name), []).append(name)
         return [tuple(names) for names in groups.values()]
 
-    def _tie(self, graph: Graph) -> None:
+    def _tie(self, layout: Layout) -> None:
         fixed: set[str] = set()
-        for node in graph.bound():
-            spec = OPS[node.op]
-            if spec.fixed_output is not None:
-                fixed.add(node.output.name)
-            if spec.quant is not Quant.SAME_AS_INPUT:
+        for node in layout.graph.bound():
+            name = node.output.name
+            if layout.fixed_output(node) is not None:
+                fixed.add(name)
+            moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and name not in layout.borders
+            if not moves or not layout.is_integer(name):
                 continue
             inputs = [v.name for v in node.inputs if v is not None]
             # Joined with others, a prescribed range is rescaled first: it must not force its own

@@ -1,4 +1,4 @@
-"""Real ranges and the int8 parameters that cover them (TFLite 8-bit quantisation specification)."""
+"""Real ranges and the integers that cover them (TFLite's quantisation specification)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, round_half_away
-from tinyrt.ir import QParams
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT16_MAX, round_half_away
+from tinyrt.ir import DType, QParams
 
 WEIGHT_MAX = 127
 """Weights use [-127, 127]: symmetric, so that a sign change is exact."""
+
+INT4_WEIGHT_MAX = 7
 
 BIAS_MAX = 2**30
 """Largest quantised bias: leaves the accumulator as much room again."""
@@ -34,6 +36,14 @@ class Range:
         """The smallest range that covers both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
+    def params(self, dtype: DType) -> QParams:
+        """Parameters of an activation in int8, or in int16, whose zero point is 0."""
+        if dtype is DType.INT8:
+            return self.asymmetric()
+        peak = max(-self.low, self.high)
+        scale = max(np.float32(peak / INT16_MAX), np.finfo(np.float32).tiny)
+        return QParams((float(scale) if peak > 0 else 1.0,), 0)
+
     def asymmetric(self) -> QParams:
         """int8 parameters that cover the range and represent zero exactly."""
         low, high = min(self.low, 0.0), max(self.high, 0.0)
@@ -46,10 +56,19 @@ class Range:
         return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
 
 
+def weight_max(dtype: DType) -> int:
+    """Largest magnitude of weights in int8 or int4."""
+    return INT4_WEIGHT_MAX if dtype is DType.INT4 else WEIGHT_MAX
+
+
 def weight_params(
-    weights: NDArray[Any], bias: NDArray[Any] | None, x_scale: float, axis: int | None
+    weights: NDArray[Any],
+    bias: NDArray[Any] | None,
+    x_scale: float,
+    axis: int | None,
+    dtype: DType = DType.INT8,
 ) -> QParams:
-    """Symmetric int8 parameters of weights.
+    """Symmetric parameters of weights.
 
     Args:
         weights: float weights, any shape.
@@ -57,15 +76,17 @@ def weight_params(
             not fit int32 otherwise.
         x_scale: the input's scale.
         axis: the output channels' axis for one scale per channel, None for one scale in all.
+        dtype: INT8 or INT4.
 
     """
+    most = weight_max(dtype)
     peaks = _peaks(np.abs(weights), axis)
     if bias is not None:
         biases = np.abs(bias) if axis is not None else np.abs(bias).max(keepdims=True)
-        peaks = np.maximum(peaks, biases * (WEIGHT_MAX / (x_scale * BIAS_MAX)))
+        peaks = np.maximum(peaks, biases * (most / (x_scale * BIAS_MAX)))
     # A channel without weights takes the others' scale: its bias must still be precise.
-    substitute = float(peaks.max()) or float(WEIGHT_MAX)
-    scales = np.where(peaks > 0, peaks, substitute) / WEIGHT_MAX
+    substitute = float(peaks.max()) or float(most)
+    scales = np.where(peaks > 0, peaks, substitute) / most
     scales = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
     return QParams(tuple(float(s) for s in scales), 0, axis if len(scales) > 1 else None)
 
@@ -77,10 +98,12 @@ def _peaks(magnitudes: NDArray[Any], axis: int | None) -> NDArray[np.float64]:
     return np.asarray(magnitudes.max(axis=others), np.float64)
 
 
-def quantize_weights(weights: NDArray[Any], q: QParams) -> NDArray[np.int8]:
-    """Weights in steps of their scales, clipped to [-127, 127]."""
+def quantize_weights(
+    weights: NDArray[Any], q: QParams, dtype: DType = DType.INT8
+) -> NDArray[np.int8]:
+    """Weights in steps of their scales, clipped to [-127, 127], or to [-7, 7] for INT4."""
     steps = np.rint(weights.astype(np.float64) / _along(q, weights.ndim))
-    return np.clip(steps, -WEIGHT_MAX, WEIGHT_MAX).astype(np.int8)
+    return np.clip(steps, -weight_max(dtype), weight_max(dtype)).astype(np.int8)
 
 
 def dequantize_weights(stored: NDArray[np.int8], q: QParams) -> NDArray[np.float32]:
@@ -88,13 +111,17 @@ def dequantize_weights(stored: NDArray[np.int8], q: QParams) -> NDArray[np.float
     return np.asarray(stored * _along(q, stored.ndim), np.float32)
 
 
-def quantize_bias(bias: NDArray[Any], x_scale: float, w: QParams) -> tuple[NDArray[Any], QParams]:
-    """int32 bias and its parameters: scale = input scale times weight scale."""
+def quantize_bias(
+    bias: NDArray[Any], x_scale: float, w: QParams, dtype: DType = DType.INT32
+) -> tuple[NDArray[Any], QParams]:
+    """int32 or int64 bias and its parameters: scale = input scale times weight scale."""
     scales = np.float64(np.float32(x_scale)) * np.asarray(w.scales, np.float64)
-    steps = np.clip(np.rint(bias.astype(np.float64) / scales), -(2**31), 2**31 - 1)
+    # TFLite's int64 accumulators hold 48 bits.
+    most = 2**31 - 1 if dtype is DType.INT32 else 2**46
+    steps = np.clip(np.rint(bias.astype(np.float64) / scales), -most - 1, most)
     stored = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
     q = QParams(tuple(float(s) for s in stored), 0, 0 if len(scales) > 1 else None)
-    return steps.astype(np.int32), q
+    return steps.astype(dtype.numpy), q
 
 
 def _along(q: QParams, ndim: int) -> NDArray[np.float64]:

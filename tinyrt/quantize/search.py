@@ -50,12 +50,14 @@ def search_ranges(
     found = dict(ranges)
     live = simulator.run(activations, weights)
     best = simulator.sqnr_db(live)
-    groups = shared_ranges(simulator.graph, ranges)
+    assert plan.layout is not None, "made by make_plan"
+    groups = shared_ranges(plan.layout, ranges)
     for done, (names, start) in enumerate(groups.items(), 1):
         if not any(name in live for name in names):
             continue  # constants: their range is known
         for candidate in candidates(names, start):
-            trial = activations | dict.fromkeys(names, candidate.asymmetric())
+            params = candidate.params(plan.layout.dtypes[names[0]])
+            trial = activations | dict.fromkeys(names, params)
             result = simulator.run(trial, weights, live, names)
             ratio = simulator.sqnr_db(result)
             if ratio > best + LEAST_GAIN_DB:

@@ -1,4 +1,4 @@
-"""The float model with any of its tensors rounded as the int8 model would round them."""
+"""The float model with any of its tensors rounded as the quantised model would round them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.interpreter.batch import rebatch
-from tinyrt.ir import BoundNode, Graph, QParams
+from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
 from tinyrt.ops import OPS
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
@@ -32,13 +32,20 @@ class Simulator:
     Args:
         graph: the float graph.
         feeds: input name -> samples, as ``Model.check_inputs`` returns them.
+        dtypes: dtype of the tensors that are rounded, where it is not int8.
 
     Attributes:
         reference: value name -> what the float model computes, for every activation.
 
     """
 
-    def __init__(self, graph: Graph, feeds: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        feeds: Mapping[str, Array],
+        dtypes: Mapping[str, DType] | None = None,
+    ) -> None:
+        self._dtypes = dtypes or {}
         self.samples = len(next(iter(feeds.values())))
         self.graph = graph
         try:
@@ -74,15 +81,19 @@ class Simulator:
         live: Arrays = dict(known or {})
         for name, array in self._feeds.items():
             if known is None or name in dirty:
-                live[name] = round_to(array, activations.get(name))
+                live[name] = self.rounded(name, array, activations)
         for node in self._nodes:
             name = node.output.name
             reads = {v.name for v in node.inputs if v is not None}
             if known is None or name in dirty or dirty & reads:
                 dirty.add(name)
                 exact = self.compute(node, live, activations, weights)
-                live[name] = round_to(exact, activations.get(name))
+                live[name] = self.rounded(name, exact, activations)
         return live
+
+    def rounded(self, name: str, exact: Array, activations: Mapping[str, QParams]) -> Array:
+        """The tensor's values on its grid, if it has one among the activations."""
+        return round_to(exact, activations.get(name), self._dtypes.get(name, DType.INT8))
 
     def run_plan(self, plan: QuantPlan) -> Arrays:
         """Every activation as the plan quantises it."""
@@ -104,7 +115,7 @@ class Simulator:
             if value is None or value.name in live:
                 inputs.append(live[value.name] if value is not None else None)
             else:
-                inputs.append(round_to(self._constants[value.name], activations.get(value.name)))
+                inputs.append(self.rounded(value.name, self._constants[value.name], activations))
         fixed: list[Array | None] = [
             None if v is None else self._constants[v.name] for v in node.inputs[first:]
         ]
@@ -130,9 +141,16 @@ class Simulator:
         return float(np.mean(ratios))
 
 
-def round_to(x: Array, q: QParams | None) -> Array:
-    """Real values rounded to the int8 grid; as they are without one."""
+def round_to(x: Array, q: QParams | None, dtype: DType = DType.INT8) -> Array:
+    """Real values rounded to the grid; as they are without one."""
     if q is None:
         return x
-    steps = quantize_array(x, np.float32(q.scale), q.zero_point)
+    steps = quantize_array(x, np.float32(q.scale), q.zero_point, dtype)
     return dequantize_array(Affine(q.scale, q.zero_point), steps)
+
+
+def simulator_of(plan: QuantPlan, graph: Graph, feeds: Mapping[str, Array]) -> Simulator:
+    """A simulator of the graph that the plan is for."""
+    if plan.layout is None:
+        return Simulator(graph, feeds)
+    return Simulator(plan.layout.graph, feeds, plan.layout.dtypes)

@@ -1,0 +1,294 @@
+"""Which op computes in which dtypes, and where tensors must change theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from tinyrt.errors import TinyrtError, UnsupportedError
+from tinyrt.ir import BoundNode, DType, Graph, Node, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.spec import Form, Quant
+from tinyrt.quantize.config import QuantConfig, Scheme
+
+ACTIVATIONS = {
+    Scheme.INT8: DType.INT8,
+    Scheme.INT4: DType.INT8,
+    Scheme.INT16X8: DType.INT16,
+    Scheme.WEIGHTS_INT8: DType.FLOAT32,
+    Scheme.WEIGHTS_FLOAT16: DType.FLOAT32,
+    Scheme.FLOAT: DType.FLOAT32,
+}
+"""Scheme -> dtype of the activations that an op of that scheme works on."""
+
+IN_DTYPE = {
+    DType.INT8: Scheme.INT8,
+    DType.INT16: Scheme.INT16X8,
+    DType.FLOAT32: Scheme.FLOAT,
+}
+"""Dtype -> scheme of an op without weights that works on it."""
+
+FORMS = {DType.INT8: Form.INT8, DType.INT16: Form.INT16X8}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A float graph with an identity op wherever a tensor changes its dtype.
+
+    Attributes:
+        graph: the graph; identities are reshapes to the same shape.
+        schemes: node output name -> the node's scheme.
+        dtypes: dtype that every float32 tensor gets, FLOAT32 where it stays; of constants, those
+            that are data to an op on integers.
+        borders: the identities' output names.
+        origins: name of an added tensor -> that of the float model's tensor which it holds.
+
+    """
+
+    graph: Graph
+    schemes: Mapping[str, Scheme]
+    dtypes: Mapping[str, DType]
+    borders: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def is_integer(self, name: str) -> bool:
+        """Whether the tensor gets quantisation parameters."""
+        return self.dtypes.get(name, DType.FLOAT32) is not DType.FLOAT32
+
+    def fixed_output(self, node: BoundNode) -> tuple[float, int] | None:
+        """Scale and zero point that the node's op prescribes for its output."""
+        dtype = self.dtypes.get(node.output.name)
+        if dtype not in FORMS or node.output.name in self.borders:
+            return None
+        return OPS[node.op].forms[FORMS[dtype]].fixed_output
+
+
+def lay_out(graph: Graph, config: QuantConfig) -> Layout:
+    """Assign schemes and insert identities between ops on different dtypes.
+
+    Ops that have weights, or that the user names, have their own scheme. Others stay in the dtype
+    that they find, where all their neighbours agree on it: borders are as few as can be. Model
+    inputs and outputs have the default scheme's dtype, or float32.
+
+    Args:
+        graph: an optimised float graph.
+        config: the user's choices.
+
+    Raises:
+        TinyrtError: a pattern matches no op.
+        UnsupportedError: an op has no form for its scheme, or its weights are computed at run time.
+
+    """
+    schemes = assign_schemes(graph, config)
+    ports = DType.FLOAT32 if config.float_io else ACTIVATIONS[config.scheme]
+    return _Borders(graph, schemes, ports).run()
+
+
+def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
+    """Node output name -> scheme; raises as ``lay_out``."""
+    named = _named(graph, config)
+    schemes = {n.outputs[0]: named.get(n.outputs[0], config.scheme) for n in graph.nodes}
+    free = [
+        node
+        for node in graph.bound()
+        if node.output.name not in named and OPS[node.op].quant is not Quant.WEIGHTED
+    ]
+    for region in _regions(graph, free):
+        _adopt(graph, region, schemes, config.scheme)
+    for node in graph.bound():
+        _check(node, schemes[node.output.name])
+    return schemes
+
+
+def _named(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
+    found: dict[str, Scheme] = {}
+    rules = [*config.scheme_for, *((p, Scheme.FLOAT) for p in config.keep_float)]
+    for pattern, scheme in rules:
+        matched = [
+            node.outputs[0]
+            for node in graph.nodes
+            if any(fnmatchcase(name, pattern) for name in (node.name, node.outputs[0], node.op))
+        ]
+        if not matched:
+            names = [node.outputs[0] for node in graph.nodes]
+            more = f", ... ({len(names)} in all)" if len(names) > 8 else ""
+            raise TinyrtError(
+                f"no op matches '{pattern}'",
+                expected="an op's name or kind, or its output's name, with * and ?: "
+                + ", ".join(names[:8])
+                + more,
+                hint="tinyrt inspect MODEL lists the ops",
+            )
+        found.update(dict.fromkeys(matched, scheme))
+    return found
+
+
+def _regions(graph: Graph, free: list[BoundNode]) -> list[list[BoundNode]]:
+    """The free ops in sets that float tensors connect."""
+    regions: list[list[BoundNode]] = []
+    for node in free:
+        near = {node.output.name, *(v.name for v in node.inputs if v is not None)}
+        touching = [r for r in regions if any(near & _tensors(other) for other in r)]
+        regions = [r for r in regions if r not in touching]
+        regions.append([*(other for r in touching for other in r), node])
+    return regions
+
+
+def _tensors(node: BoundNode) -> set[str]:
+    inputs = (v for v in node.inputs if v is not None and not v.is_constant)
+    return {v.name for v in (*inputs, node.output) if v.dtype is DType.FLOAT32}
+
+
+def _adopt(
+    graph: Graph, region: list[BoundNode], schemes: dict[str, Scheme], default: Scheme
+) -> None:
+    """Take the dtype of all ops around the region if they agree, else let data movers follow."""
+    inside = {node.output.name for node in region}
+    around: set[DType] = set()
+    for node in region:
+        for name in _tensors(node):
+            producer = graph.producer(name)
+            ends = name in graph.outputs or producer is None
+            nodes = [*graph.consumers(name), *([producer] if producer is not None else [])]
+            outer = [schemes[n.outputs[0]] for n in nodes if n.outputs[0] not in inside]
+            around |= {ACTIVATIONS[s] for s in (*outer, *([default] if ends else []))}
+    for node in region:
+        producer = graph.producer(node.inputs[0].name) if node.inputs[0] is not None else None
+        moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and len(node.inputs) == 1
+        found = around
+        if len(around) != 1:
+            found = {ACTIVATIONS[schemes[producer.outputs[0]]]} if moves and producer else set()
+        if len(found) == 1:
+            scheme = IN_DTYPE[next(iter(found))]
+            if scheme is Scheme.FLOAT or _form_of(node, scheme):
+                schemes[node.output.name] = scheme
+
+
+def _form_of(node: BoundNode, scheme: Scheme) -> bool:
+    return FORMS[ACTIVATIONS[scheme]] in OPS[node.op].forms
+
+
+def _check(node: BoundNode, scheme: Scheme) -> None:
+    if ACTIVATIONS[scheme] is DType.FLOAT32:
+        return
+    quant = OPS[node.op].quant
+    if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY) or not _form_of(node, scheme):
+        form = "integer" if not OPS[node.op].forms else scheme.value
+        raise UnsupportedError(
+            f"{node.op} has no {form} form",
+            op=node.describe(),
+            tensor=node.output.describe(),
+            expected="an op of the table that 'tinyrt ops' prints",
+            hint=f"--keep-float '{node.op}', or --scheme-for '{node.op}=int8' if int8 has it",
+        )
+    if quant is not Quant.WEIGHTED:
+        return
+    for value in node.inputs[1:]:
+        if value is not None and not value.is_constant:
+            raise UnsupportedError(
+                "the weights are computed at run time",
+                op=node.describe(),
+                tensor=value.describe(),
+                expected="constant weights and bias",
+                hint="export the model with its weights frozen, or keep the op in float",
+            )
+
+
+class _Borders:
+    """The graph being rebuilt."""
+
+    def __init__(self, graph: Graph, schemes: Mapping[str, Scheme], ports: DType) -> None:
+        self.graph = graph
+        self.schemes = dict(schemes)
+        self.ports = ports
+        self.dtypes: dict[str, DType] = {}
+        self.nodes: list[Node] = []
+        self.values: dict[str, Value] = {}
+        self.origins: dict[str, str] = {}
+        self.borders: dict[tuple[str, DType], str] = {}
+        self.renamed: dict[str, str] = {}
+
+    def run(self) -> Layout:
+        for value in self.graph.input_values:
+            if value.dtype is DType.FLOAT32:
+                self.dtypes[value.name] = self.ports
+        for node in self.graph.bound():
+            self._node(node)
+        for name in self.graph.outputs:
+            inner = self.renamed.get(name)
+            if inner is not None:
+                self._identity(inner, name, self.ports)
+        borders = frozenset(node.outputs[0] for node in self.nodes if node.outputs[0] in self._ends)
+        changed = self.graph.with_nodes(self.nodes, self.values.values())
+        graph = changed if borders or self.values else self.graph
+        return Layout(graph, self.schemes, self.dtypes, borders, self.origins)
+
+    @property
+    def _ends(self) -> set[str]:
+        return {*self.borders.values(), *self.renamed}
+
+    def _node(self, node: BoundNode) -> None:
+        name = node.output.name
+        scheme = self.schemes[name]
+        dtype = ACTIVATIONS[scheme]
+        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        inputs = list(node.node.inputs)
+        for i, value in enumerate(node.inputs):
+            if value is None or value.dtype is not DType.FLOAT32 or (weighted and i > 0):
+                continue
+            inputs[i] = (
+                self._constant(value, dtype) if value.is_constant else self._as(value, dtype)
+            )
+        outputs = node.node.outputs
+        if node.output.dtype is DType.FLOAT32:
+            if name in self.graph.outputs and dtype is not self.ports:
+                inner = self._fresh(f"{name}/{dtype.value}")
+                self._add(node.output, inner)
+                self.renamed[name] = inner
+                self.schemes[inner] = scheme
+                outputs = (inner, *outputs[1:])
+            self.dtypes[outputs[0]] = dtype
+        self.nodes.append(replace(node.node, inputs=tuple(inputs), outputs=outputs))
+
+    def _as(self, value: Value, dtype: DType) -> str:
+        """The tensor in that dtype."""
+        name = self.renamed.get(value.name, value.name)
+        if self.dtypes[name] is dtype:
+            return name
+        if (name, dtype) not in self.borders:
+            copy = self._fresh(f"{value.name}/{dtype.value}")
+            self._add(value, copy)
+            self._identity(name, copy, dtype)
+            self.borders[name, dtype] = copy
+        return self.borders[name, dtype]
+
+    def _constant(self, value: Value, dtype: DType) -> str:
+        """A constant operand; another one where an op on another dtype has it already."""
+        there = self.dtypes.setdefault(value.name, dtype)
+        if there is dtype:
+            return value.name
+        if (value.name, dtype) not in self.borders:
+            copy = self._fresh(f"{value.name}/{dtype.value}")
+            self._add(value, copy)
+            self.dtypes[copy] = dtype
+            self.borders[value.name, dtype] = copy
+        return self.borders[value.name, dtype]
+
+    def _identity(self, source: str, target: str, dtype: DType) -> None:
+        attrs = ReshapeAttrs(self.graph.value(self.origins.get(source, source)).shape)
+        self.nodes.append(Node("reshape", target, (source,), (target,), attrs))
+        self.dtypes[target] = dtype
+        self.schemes[target] = Scheme.INT8
+
+    def _add(self, value: Value, name: str) -> None:
+        self.values[name] = replace(value, name=name)
+        self.origins[name] = value.name
+
+    def _fresh(self, wish: str) -> str:
+        name, i = wish, 0
+        while name in self.graph.values or name in self.values:
+            i += 1
+            name = f"{wish}_{i}"
+        return name
