@@ -82,13 +82,13 @@ def test_other_runtimes_take_the_file(zoo, speech, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "correct", "sqnr"), [("int16x8", 818, 45.0), ("int4", 810, 22.0)]
+    ("scheme", "choices", "correct", "sqnr"),
+    [("int16x8", ("--no-tune-ranges",), 818, 45.0), ("int4", (), 810, 22.0)],
 )
-def test_other_schemes(zoo, speech, tmp_path, scheme, correct, sqnr):
+def test_other_schemes(zoo, speech, tmp_path, scheme, choices, correct, sqnr):
     quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
-    onnx = zoo / "models" / "dscnn_kws.onnx"
-    choices = ("--scheme", scheme, "--no-tune-ranges")  # which takes long and gains little here
-    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantised, *choices)
+    onnx, data = zoo / "models" / "dscnn_kws.onnx", speech / "calib.npz"
+    _json("quantize", onnx, "-c", data, "-o", quantised, "--scheme", scheme, *choices)
     found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
     assert found["correct"] >= correct
     assert found["sqnr_db"] >= sqnr
