@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.api import random_inputs
+from tinyrt.bench_peak import peak_macs_per_second
 from tinyrt.errors import DataError, ToolError, error_context
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter, Model
 from tinyrt.interpreter.split import cores
@@ -61,6 +62,8 @@ class Result:
         samples_per_second: on batches of ``BATCH``, with all cores.
         samples_per_second_one_thread: the same on one core.
         macs_per_second: multiply-accumulates in single inferences.
+        share_of_peak: of what one thread of this processor can multiply in int8; None where that
+            cannot be measured.
         ratio: its median latency over the first engine's.
 
     """
@@ -71,6 +74,7 @@ class Result:
     samples_per_second: float
     samples_per_second_one_thread: float
     macs_per_second: float
+    share_of_peak: float | None
     ratio: float
 
 
@@ -103,6 +107,7 @@ def bench_model(
     *,
     against: Sequence[str] = ("litert",),
     backends: Sequence[str] = (DEFAULT_BACKEND,),
+    onnx: str | Path | None = None,
     seconds: float = 1.0,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -112,6 +117,7 @@ def bench_model(
         path: a .tflite model with one input.
         against: names of ``PEERS``; each needs its package.
         backends: tinyrt's backends.
+        onnx: the model's ONNX form, which ``onnxruntime`` runs on random inputs.
         seconds: how long each engine's single inferences are timed in all.
         progress: called with the rounds done and their total.
 
@@ -121,7 +127,8 @@ def bench_model(
 
     """
     engines = [_tinyrt(backend) for backend in backends]
-    engines += [engine for name in against for engine in _peers(name)]
+    engines += [engine for name in against for engine in peers(name, onnx)]
+    peak = peak_macs_per_second()
     graph = Interpreter(path).graph
     if len(graph.inputs) != 1:
         raise DataError(f"the model has {len(graph.inputs)} inputs", expected="one input")
@@ -142,6 +149,7 @@ def bench_model(
                 samples_per_second=all_cores[i],
                 samples_per_second_one_thread=one_core[i],
                 macs_per_second=macs / medians[i],
+                share_of_peak=None if peak is None else macs / medians[i] / peak,
                 ratio=medians[i] / medians[0],
             )
             for i, (engine, t) in enumerate(zip(engines, times, strict=True))
@@ -218,9 +226,15 @@ PEERS: dict[str, dict[str, str]] = {
 """What can be compared with: name -> engines, each with LiteRT's name of its kernels."""
 
 
-def _peers(name: str) -> list[_Engine]:
+ONNXRUNTIME = "onnxruntime"
+
+
+def peers(name: str, onnx: str | Path | None = None) -> list[_Engine]:
+    """The engines of a name that ``bench_model`` takes; raises as it does."""
+    if name == ONNXRUNTIME:
+        return [_onnxruntime(onnx)]
     if name not in PEERS:
-        raise DataError(f"there is no engine '{name}'", expected=", ".join(PEERS))
+        raise DataError(f"there is no engine '{name}'", expected=", ".join((*PEERS, ONNXRUNTIME)))
     if find_spec("ai_edge_litert") is None:
         raise ToolError(
             f"'{name}' needs the package ai-edge-litert", hint="pip install ai-edge-litert"
@@ -252,6 +266,73 @@ def _litert(label: str, resolver: str) -> _Engine:
         open_model,
         run_batch,
     )
+
+
+def _onnxruntime(onnx: str | Path | None) -> _Engine:
+    if onnx is None:
+        raise DataError(
+            "onnxruntime runs ONNX models only",
+            hint="pass the model's ONNX form: tinyrt bench MODEL.tflite --onnx MODEL.onnx",
+        )
+    if find_spec("onnxruntime") is None:
+        raise ToolError("the package onnxruntime is not installed", hint="pip install onnxruntime")
+    file = str(onnx)
+
+    def run_batch(path: str, batch: Array, threads: int) -> Callable[[], object]:
+        """One session per thread, sample by sample."""
+        del path
+        sessions = [OrtSession(file) for _ in range(threads)]
+        pool = ThreadPoolExecutor(threads)
+        counts = [len(part) for part in np.array_split(batch, threads)]
+        return lambda: list(pool.map(OrtSession.repeat, sessions, counts))
+
+    return _Engine(
+        f"onnxruntime, {Path(file).name}",
+        "from tinyrt.bench import OrtSession",
+        f"OrtSession({file!r})",
+        lambda path: OrtSession(file),
+        run_batch,
+    )
+
+
+class OrtSession:
+    """An ONNX model in onnxruntime on one thread, with an interpreter's methods.
+
+    It has random inputs of its own: its layout and dtype may differ from the .tflite model's.
+    """
+
+    def __init__(self, path: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(path, options)
+        rng = np.random.default_rng(0)
+        self._feeds = {
+            port.name: rng.normal(size=[n if isinstance(n, int) else 1 for n in port.shape]).astype(
+                np.int8 if "int8" in port.type else np.float32
+            )
+            for port in self._session.get_inputs()
+        }
+
+    def get_input_details(self) -> list[dict[str, int]]:
+        """What ``set_tensor`` is asked for."""
+        return [{"index": 0}]
+
+    def allocate_tensors(self) -> None:
+        """Nothing: the session is ready."""
+
+    def set_tensor(self, index: int, value: Array) -> None:
+        """Nothing: the session has inputs of its own."""
+
+    def invoke(self) -> None:
+        """Run the model once."""
+        self._session.run(None, self._feeds)
+
+    def repeat(self, count: int) -> None:
+        """Run it that often."""
+        for _ in range(count):
+            self.invoke()
 
 
 def _loop(interpreter: Any, samples: Array) -> list[Array]:

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.interpreter import BACKENDS, DEFAULT_BACKEND
+from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND
 
 if TYPE_CHECKING:
     from tinyrt.bench import Result
@@ -24,8 +24,12 @@ def bench(
         str, typer.Option(help="Engines to compare with, separated by commas; may be empty.")
     ] = "litert",
     backend: Annotated[
-        str, typer.Option(help=f"Backends, separated by commas: {', '.join(BACKENDS)}.")
+        str, typer.Option(help=f"Backends, separated by commas: {', '.join((AUTO, *BACKENDS))}.")
     ] = DEFAULT_BACKEND,
+    onnx: Annotated[
+        Path | None,
+        typer.Option("--onnx", help="The model's ONNX form, for --against onnxruntime."),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each engine's latency.", min=0)] = 1.0,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
@@ -40,6 +44,7 @@ def bench(
                 model,
                 against=_names(against),
                 backends=_names(backend),
+                onnx=onnx,
                 seconds=seconds,
                 progress=progress,
             )
@@ -53,9 +58,10 @@ def _names(option: str) -> list[str]:
 def table(results: Sequence[Result]) -> Table:
     """One row per engine."""
     shown = Table(box=box.SIMPLE_HEAD)
-    for column in ("engine", "µs", "p90", "ratio", "GMAC/s", "batch/s", "1 thread", "start, ms"):
-        first = column == "engine"
-        shown.add_column(column, justify="left" if first else "right", no_wrap=first)
+    shown.add_column("engine")
+    numbers = ("µs", "p90", "ratio", "GMAC/s", "of peak", "batch/s", "1 thread", "start, ms")
+    for column in numbers:
+        shown.add_column(column, justify="right", no_wrap=True)
     for r in results:
         shown.add_row(
             r.engine,
@@ -63,6 +69,7 @@ def table(results: Sequence[Result]) -> Table:
             f"{r.latency_us.p90:,.1f}",
             f"{r.ratio:.2f}",
             f"{r.macs_per_second / 1e9:,.1f}",
+            "–" if r.share_of_peak is None else f"{r.share_of_peak:.0%}",
             f"{r.samples_per_second:,.0f}",
             f"{r.samples_per_second_one_thread:,.0f}",
             f"{r.cold_start_ms:,.0f}",

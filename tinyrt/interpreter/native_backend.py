@@ -65,7 +65,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     with tempfile.TemporaryDirectory(prefix="tinyrt-native-") as folder:
         project = export_graph(sample, Path(folder) / "model", core=core_of(compiler))
         (project.directory / "batch.c").write_text(_batch_source(project))
-        library = ctypes.CDLL(str(_built(compiler, project.directory)))
+        library = ctypes.CDLL(str(build_library(compiler, project.directory)))
     ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
     samples = batch_of(graph) if sample is not graph else 1
     packed = sum(v.nbytes for v in graph.values.values() if v.is_constant)
@@ -184,8 +184,8 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def _built(compiler: str, project: Path) -> Path:
-    """The shared library of an exported project."""
+def build_library(compiler: str, project: Path) -> Path:
+    """The shared library of an exported project, from the cache where it is there."""
     sources = sorted(p for p in project.rglob("*") if p.suffix in (".c", ".h"))
     digest = hashlib.sha256(f"{_host(compiler)} {flags_of(compiler)}".encode())
     for source in sources:

@@ -1,0 +1,74 @@
+"""What this processor could do at most: products of bytes per second in one thread."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+import time
+from pathlib import Path
+
+from tinyrt import kernels_c
+from tinyrt.errors import ToolError
+from tinyrt.export.target import find_core
+from tinyrt.interpreter.native_backend import build_library, core_of, find_compiler
+
+SUMS = 16
+"""Independent sums: as many as keep the multipliers busy."""
+
+PRODUCTS = 4 * 16
+"""Of one step of a sum: four in each of sixteen lanes."""
+
+STEPS = 100_000
+ROUNDS = 20
+
+_SOURCE = f"""
+#include "tinyrt_lanes.h"
+
+int tinyrt_peak(int steps, const uint8_t *x, int8_t *y);
+
+int tinyrt_peak(int steps, const uint8_t *x, int8_t *y) {{
+    tinyrt_lanes sums[{SUMS}];
+    const tinyrt_lanes a = tinyrt_load_lanes(x);
+    const tinyrt_lanes b = tinyrt_load_lanes(x + 64);
+#pragma GCC unroll {SUMS}
+    for (int i = 0; i < {SUMS}; ++i) sums[i] = tinyrt_set_lanes(i);
+    for (int k = 0; k < steps; ++k) {{
+#pragma GCC unroll {SUMS}
+        for (int i = 0; i < {SUMS}; ++i) sums[i] = tinyrt_dot4(sums[i], a, b);
+    }}
+#pragma GCC unroll {SUMS}
+    for (int i = 0; i < {SUMS}; ++i) tinyrt_store_lanes(sums[i], y + 16 * i, 16);
+    return 0;
+}}
+"""
+
+
+def peak_macs_per_second() -> float | None:
+    """int8 multiply-accumulates per second of one thread that does nothing else, measured.
+
+    None where there is no C compiler, or no vector kernel for this processor.
+    """
+    try:
+        compiler = find_compiler()
+    except ToolError:
+        return None
+    isa = find_core(core_of(compiler)).isa.value
+    lanes = kernels_c.header("tinyrt_lanes.h", isa)
+    if not lanes.is_file():
+        return None
+    with tempfile.TemporaryDirectory(prefix="tinyrt-peak-") as folder:
+        project = Path(folder) / "peak"
+        include = project / "tinyrt"
+        include.mkdir(parents=True)
+        (project / "peak.c").write_text(_SOURCE)
+        for header in (lanes, kernels_c.header("tinyrt_types.h", isa)):
+            (include / header.name).write_text(header.read_text())
+        run = ctypes.CDLL(str(build_library(compiler, project))).tinyrt_peak
+    x, y = ctypes.create_string_buffer(bytes(range(128)), 128), ctypes.create_string_buffer(16 * 16)
+    return PRODUCTS * SUMS * STEPS / min(_timed(run, x, y) for _ in range(ROUNDS))
+
+
+def _timed(run: ctypes._NamedFuncPointer, x: object, y: object) -> float:
+    start = time.perf_counter()
+    run(STEPS, x, y)
+    return time.perf_counter() - start
