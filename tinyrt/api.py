@@ -16,7 +16,13 @@ from tinyrt.convert.tflite_reader import map_file, parse_tflite
 from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import LABELS, load_inputs, load_npz
-from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
+from tinyrt.errors import (
+    DataError,
+    ModelFormatError,
+    TinyrtError,
+    UnsupportedError,
+    error_context,
+)
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
@@ -313,6 +319,8 @@ class Inspection:
         ops: one entry per op, in execution order; its ``arena_bytes`` are those alive during it.
         macs: multiply-accumulates per inference.
         weight_bytes: bytes of all constants.
+        packed_bytes: of them, those that the host's default backend holds a second time, in an
+            order of its own, while it runs the model; None where it cannot run it.
         arena_bytes: size of the arena.
         graph: the model.
         plan: the arena plan.
@@ -322,6 +330,7 @@ class Inspection:
     ops: tuple[OpCost, ...]
     macs: int
     weight_bytes: int
+    packed_bytes: int | None
     arena_bytes: int
     graph: Graph
     plan: ArenaPlan
@@ -350,10 +359,20 @@ def inspect_model(model: str | Path, *, shapes: Mapping[str, Shape] | None = Non
         ops=ops,
         macs=sum(op.macs for op in ops),
         weight_bytes=sum(v.nbytes for v in graph.values.values() if v.is_constant),
+        packed_bytes=_packed_bytes(graph),
         arena_bytes=plan.arena_bytes,
         graph=graph,
         plan=plan,
     )
+
+
+def _packed_bytes(graph: Graph) -> int | None:
+    interpreter = Interpreter.from_graph(graph)
+    try:
+        interpreter.allocate_tensors()
+    except TinyrtError:
+        return None
+    return interpreter.packed_bytes
 
 
 def run_emulated(

@@ -346,6 +346,7 @@ def inspect(
             "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in found.ops],
             "macs": found.macs,
             "weight_bytes": found.weight_bytes,
+            "packed_bytes": found.packed_bytes,
             "arena_bytes": found.arena_bytes,
         }
         report(data, tables.inspection(found))

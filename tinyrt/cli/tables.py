@@ -60,6 +60,7 @@ def inspection(found: Inspection) -> RenderableType:
     totals = {
         "MACs": found.macs,
         "weight bytes": found.weight_bytes,
+        "packed again on the host": found.packed_bytes,
         "arena bytes": found.arena_bytes,
         "of these, no plan can do without": found.plan.lower_bound,
     }
