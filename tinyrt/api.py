@@ -383,6 +383,8 @@ def run_emulated(
     board: str | None = None,
     inputs: Data | None = None,
     samples: int = 4,
+    by_rows: bool = False,
+    input_rows: bool = False,
     profile: bool = False,
     build_dir: str | Path | None = None,
     progress: Progress | None = None,
@@ -396,6 +398,8 @@ def run_emulated(
         board: the emulated board; the core's own one by default.
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
+        by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether the input is pushed row by row.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
         progress: called with the samples done and their total.
@@ -423,6 +427,8 @@ def run_emulated(
             board=board,
             inputs=feeds,
             expected=expected,
+            by_rows=by_rows,
+            input_rows=input_rows,
             profile=profile,
             build_dir=build_dir or scratch,
             progress=progress,

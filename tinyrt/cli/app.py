@@ -41,6 +41,12 @@ class Ports(StrEnum):
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
 Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
+ByRows = Annotated[
+    bool, typer.Option("--by-rows", help="Run ops row by row where the arena becomes smaller.")
+]
+InputRows = Annotated[
+    bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[
     Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
@@ -364,6 +370,8 @@ def export(
         str | None,
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
     ] = None,
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
     json: Json = False,
 ) -> None:
     """Write the model as a C project that builds by itself."""
@@ -371,16 +379,26 @@ def export(
 
     with reporting(json) as report:
         budget = None if max_arena is None else parse_bytes(max_arena)
-        project = export_c(model, output, core=core, optimize=optimize, max_arena=budget)
+        project = export_c(
+            *(model, output),
+            core=core,
+            optimize=optimize,
+            max_arena=budget,
+            by_rows=by_rows,
+            input_rows=input_rows,
+        )
+        rows = [f"{s.first}-{s.stop - 1}" for s in project.segments]
         data = {
             "output": str(project.directory),
             "name": project.name,
             "core": project.core.name,
             "optimize": project.optimize.value,
             "arena_bytes": project.arena_bytes,
+            "row_by_row": rows,
             "kernels": list(project.kernels),
         }
-        report(data, tables.facts(data | {"kernels": ", ".join(project.kernels)}))
+        shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
+        report(data, tables.facts({**data, **shown}))
 
 
 @app.command()
@@ -396,6 +414,8 @@ def emulate(
     board: Annotated[
         str | None, typer.Option(help="The emulated board; the core's own one by default.")
     ] = None,
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
     profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
@@ -414,6 +434,8 @@ def emulate(
                 board=board,
                 inputs=inputs,
                 samples=samples,
+                by_rows=by_rows,
+                input_rows=input_rows,
                 profile=profile,
                 build_dir=keep,
                 progress=progress,

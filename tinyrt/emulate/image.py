@@ -153,6 +153,7 @@ def _write_header(project: ExportedProject, build_dir: Path) -> None:
         "MODEL": project.name.upper(),
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
+        "pushed": project.pushed is not None,
     }
     header = build_dir / "harness_model.h"
     header.write_text(render(FIRMWARE, "harness_model.h.j2", context))

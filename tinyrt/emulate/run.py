@@ -33,6 +33,8 @@ def run_emulated(
     optimize: str = "balanced",
     board: str | None = None,
     expected: Arrays | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
     macs: int | None = None,
     profile: bool = False,
     timeout_s: float = 300.0,
@@ -48,6 +50,8 @@ def run_emulated(
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         board: a name in ``BOARDS``; the core's own board by default.
         expected: output name -> what the host answers, samples first.
+        by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether the input is pushed row by row.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
         timeout_s: when to give up on the emulator, in seconds.
@@ -71,7 +75,13 @@ def run_emulated(
     build = _folder(Path(build_dir))
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
-        project = export_graph(graph, build / "model", core=target.name, optimize=optimize)
+        project = export_graph(
+            *(graph, build / "model"),
+            core=target.name,
+            optimize=optimize,
+            by_rows=by_rows,
+            input_rows=input_rows,
+        )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)
     output_bytes = sum(port.nbytes for port in project.outputs)

@@ -13,10 +13,19 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import OutputError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import Port, model_files, port_of, write_ops
+from tinyrt.export.c_writer import PushedRows
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
 from tinyrt.ir import Graph
-from tinyrt.memory import plan_memory, require_budget
+from tinyrt.memory import (
+    ArenaPlan,
+    plan_memory,
+    plan_pushed,
+    plan_streamed,
+    require_budget,
+)
+from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
 
 KERNEL_FOLDER = "tinyrt"
 
@@ -35,6 +44,8 @@ class ExportedProject:
         kernels: names of the C functions it calls.
         macs: multiply-accumulates of one inference.
         optimize: what its code is made for.
+        segments: ops that run row by row.
+        pushed: the rows of the input that is pushed row by row; None where it is held.
 
     """
 
@@ -47,6 +58,8 @@ class ExportedProject:
     kernels: tuple[str, ...]
     macs: int
     optimize: Optimize = Optimize.BALANCED
+    segments: tuple[Segment, ...] = ()
+    pushed: PushedRows | None = None
 
 
 def export_c(
@@ -56,6 +69,8 @@ def export_c(
     core: str = "cortex-m4",
     optimize: str = "balanced",
     max_arena: int | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -68,6 +83,9 @@ def export_c(
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
         max_arena: bytes that the arena may take; None for any number.
+        by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether the input is pushed row by row: the project has the functions
+            ``<name>_begin`` and ``<name>_push_row`` instead of ``<name>_invoke``.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -77,8 +95,15 @@ def export_c(
 
     """
     with error_context(file=str(model_path)):
-        graph = read_tflite(model_path)
-        return export_graph(graph, out_dir, core=core, optimize=optimize, max_arena=max_arena)
+        return export_graph(
+            read_tflite(model_path),
+            out_dir,
+            core=core,
+            optimize=optimize,
+            max_arena=max_arena,
+            by_rows=by_rows,
+            input_rows=input_rows,
+        )
 
 
 def export_graph(
@@ -88,11 +113,13 @@ def export_graph(
     core: str = "cortex-m4",
     optimize: str = "balanced",
     max_arena: int | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
     target, made_for = find_core(core), find_optimize(optimize)
     prefix = c_text.identifier(graph.name)
-    plan = plan_memory(graph, target.isa)
+    plan = _plan(graph, target.isa, max_arena or 0, by_rows, input_rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
     writer = write_ops(prefix, graph, plan, target.isa)
@@ -111,7 +138,20 @@ def export_graph(
         outputs=tuple(port_of(v, plan) for v in graph.output_values),
         kernels=tuple(writer.kernels),
         macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
+        segments=plan.segments,
+        pushed=writer.pushed,
     )
+
+
+def _plan(
+    graph: Graph, isa: InstructionSet, max_arena: int, by_rows: bool, input_rows: bool
+) -> ArenaPlan:
+    """The plan that the user asks for; one with segments, too, where no other fits."""
+    if input_rows:
+        return plan_pushed(graph, isa, enough=max_arena)
+    if by_rows or max_arena:
+        return plan_streamed(graph, isa, enough=max_arena)
+    return plan_memory(graph, isa)
 
 
 def _write_folder(directory: Path, files: Mapping[str, str]) -> None:

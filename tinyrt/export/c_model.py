@@ -11,6 +11,7 @@ import numpy as np
 from tinyrt import kernels_c
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
+from tinyrt.export.c_rows import SegmentWriter
 from tinyrt.export.c_writer import ModelWriter
 from tinyrt.export.rendering import TEMPLATES, render
 from tinyrt.export.target import Core, Optimize
@@ -31,7 +32,8 @@ class Port:
         name: the tensor's name in the model.
         dtype: element type.
         shape: as in the model.
-        offset: its reserved place in the arena, in bytes.
+        offset: its reserved place in the arena, in bytes; None for an input that is pushed row by
+            row.
         nbytes: its size.
         scale: real value of one step; None for a tensor that is not quantised.
         zero_point: the value that stands for zero; None likewise.
@@ -41,7 +43,7 @@ class Port:
     name: str
     dtype: DType
     shape: Shape
-    offset: int
+    offset: int | None
     nbytes: int
     scale: float | None
     zero_point: int | None
@@ -74,7 +76,7 @@ def port_of(value: Value, plan: ArenaPlan) -> Port:
         value.name,
         value.dtype,
         value.shape,
-        plan.offsets[value.name],
+        plan.offsets.get(value.name),
         value.nbytes,
         q.scale if q else None,
         q.zero_point if q else None,
@@ -90,13 +92,34 @@ def write_ops(prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -
     """
     _check_ports(graph)
     writer = ModelWriter(prefix, graph, plan, isa)
+    numbers = {s.first: i for i, s in enumerate(plan.segments)}
+    inside = {i for s in plan.segments for i in range(s.first, s.stop)}
     for node in graph.bound():
-        with error_context(op=node.describe()):
+        if node.index in numbers:
+            number = numbers[node.index]
+            _write_segment(writer, graph, plan, number)
+        if node.index not in inside:
             _write_op(writer, node)
     return writer
 
 
+def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: int) -> None:
+    segment = plan.segments[number]
+    rows = SegmentWriter(writer, graph, plan, segment, number)
+    cases = rows.write(_write_op)
+    if segment.pushed is None:
+        writer.statements.append(rows.block(cases))
+    else:
+        writer.pushed = rows.pushed_rows(cases)
+    rows.finish()
+
+
 def _write_op(writer: ModelWriter, node: BoundNode) -> None:
+    with error_context(op=node.describe()):
+        _write_call(writer, node)
+
+
+def _write_call(writer: ModelWriter, node: BoundNode) -> None:
     writer.begin(node)
     if writer.is_view(node):
         return
@@ -166,6 +189,8 @@ def model_files(
         "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),
         "definitions": writer.definitions,
         "statements": writer.statements,
+        "pushed": writer.pushed,
+        "headers_of_rows": bool(plan.segments),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
         "weight_arrays": [
             (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,30 @@ MOST_NAME = 48
 """Characters of a node's name that a comment shows."""
 
 
+@dataclass(frozen=True, slots=True)
+class PushedRows:
+    """A segment that runs as the rows of the model's input are pushed.
+
+    Attributes:
+        state: offset of its state in the arena: how far it is, and counters.
+        moving: how many counters there are.
+        rows: how many rows the input has.
+        row_bytes: size of a row.
+        place: C expression for where a row is copied to.
+        next_stage: C expression for the stage that comes next.
+        cases: of the switch over stages.
+
+    """
+
+    state: int
+    moving: int
+    rows: int
+    row_bytes: int
+    place: str
+    next_stage: str
+    cases: tuple[str, ...]
+
+
 class ModelWriter:
     """The C exporter as ops see it (``tinyrt.ops.spec.CWriter``).
 
@@ -26,6 +51,8 @@ class ModelWriter:
         statements: comments and calls of its invoke function.
         weights: C name -> tensor, in the order of first use.
         kernels: the kernels called, in the order of first use.
+        pushed: the segment that runs as rows of the model's input are pushed, if there is one.
+        placed: tensor -> C expression, for those that do not lie where the plan has them.
 
     """
 
@@ -36,6 +63,8 @@ class ModelWriter:
         self.statements: list[str] = []
         self.weights: dict[str, Value] = {}
         self.kernels: list[str] = []
+        self.placed: Mapping[str, str] = {}
+        self.pushed: PushedRows | None = None
         self._graph = graph
         self._plan = plan
         self._constants: dict[str, str] = {}
@@ -88,6 +117,8 @@ class ModelWriter:
             return "NULL"
         if value.is_constant:
             return self._constant(value)
+        if value.name in self.placed:
+            return self.placed[value.name]
         port = self._port(value)
         if port is not None:
             return port
@@ -144,7 +175,8 @@ class ModelWriter:
         return None
 
     def _place(self, value: Value) -> str:
-        return self._port(value) or f"arena {self._plan.offsets[value.name]}"
+        place = self.placed.get(value.name) or self._port(value)
+        return place or f"arena {self._plan.offsets[value.name]}"
 
 
 def short_name(name: str) -> str:

@@ -25,6 +25,7 @@ from tinyrt.interpreter.program import Prepare, Program
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
+from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -112,11 +113,26 @@ class Interpreter:
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
         max_memory: int = MAX_MEMORY,
+        plan: ArenaPlan | None = None,
     ) -> Interpreter:
-        """An interpreter of a graph in memory, e.g. one that is not quantised yet."""
+        """An interpreter of a graph in memory, e.g. one that is not quantised yet.
+
+        With ``plan``, backend reference works in just that plan, as a device does, be it streamed
+        or not; other backends order their reads and writes otherwise and refuse.
+
+        Raises:
+            UnsupportedError: there is a plan, and the backend or ``on_op`` cannot follow it.
+
+        """
+        if plan is not None and (backend not in READING_FIRST or on_op is not None):
+            raise UnsupportedError(
+                f"backend {backend} cannot follow a plan" + (" and be watched" if on_op else ""),
+                expected=", ".join(sorted(READING_FIRST)),
+            )
         interpreter = cls.__new__(cls)
         interpreter._max_memory = max_memory
         interpreter._start(graph, Directory.of(graph), backend, on_op, num_threads, False)
+        interpreter._given_plan = plan
         return interpreter
 
     def _start(
@@ -143,6 +159,7 @@ class Interpreter:
         self._on_op = on_op
         self._num_threads = threads
         self._preserve = preserve
+        self._given_plan: ArenaPlan | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -200,20 +217,26 @@ class Interpreter:
         return CANDIDATES[-1:] if watched else CANDIDATES
 
     def _allocate(self, backend: str) -> None:
-        overlap = backend in READING_FIRST
-        plan, tensors = place_tensors(
-            self.graph, overlap=overlap, apart=self._preserve, max_memory=self._max_memory
+        placed = place_tensors(
+            self.graph,
+            overlap=backend in READING_FIRST,
+            apart=self._preserve,
+            max_memory=self._max_memory,
+            plan=self._given_plan,
         )
+        tensors = placed.tensors
         prepare = BACKENDS[backend]
         threads = self._useful_threads()
-        if threads > 1:
+        if placed.plan.segments:
+            self._program = StreamedProgram(self.graph, tensors, placed.plan, placed.arena)
+        elif threads > 1:
             batch = self.graph.input_values[0].shape[0]
             self._program = SplitProgram(self._model, tensors, batch, threads, prepare)
         else:
             self._program = prepare(self.graph, tensors)
         self.backend = backend
         self._tensors = tensors
-        self._plan = plan
+        self._plan = placed.plan
         self.reset_all_variables()
 
     def _useful_threads(self) -> int:
@@ -278,6 +301,10 @@ class Interpreter:
             )
         if size[0] == value.shape[0]:
             return
+        if self._given_plan is not None:
+            raise UnsupportedError(
+                "the plan is for one batch size", expected=str(value.shape[0]), hint="plan anew"
+            )
         if strict and self._directory.tensors[input_index].shape_signature[0] != -1:
             raise DataError(
                 f"cannot resize to {list(size)}: the batch size is fixed", tensor=value.describe()

@@ -90,6 +90,6 @@ class SplitProgram:
 
 
 def _share(graph: Graph, tensors: Tensors, rows: slice, prepare: Prepare) -> _Share:
-    _, own = place_tensors(graph)
+    own = place_tensors(graph).tensors
     own |= {name: tensors[name][rows] for name in graph.inputs}
     return _Share(rows, prepare(graph, own), own)

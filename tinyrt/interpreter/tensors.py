@@ -6,6 +6,7 @@ their place would overwrite them, and a program may set an input once and invoke
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,31 @@ MAX_MEMORY = 1 << 30
 is more likely to be broken than in need of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An arena, and the tensors in it.
+
+    Attributes:
+        plan: where everything lies.
+        arena: the memory.
+        tensors: every value of the graph by name, but those of which only rows are held;
+            constants are as the graph has them.
+
+    """
+
+    plan: ArenaPlan
+    arena: NDArray[np.uint8]
+    tensors: dict[str, NDArray[Any]]
+
+
 def place_tensors(
-    graph: Graph, *, overlap: bool = False, apart: bool = False, max_memory: int = MAX_MEMORY
-) -> tuple[ArenaPlan, dict[str, NDArray[Any]]]:
+    graph: Graph,
+    *,
+    overlap: bool = False,
+    apart: bool = False,
+    max_memory: int = MAX_MEMORY,
+    plan: ArenaPlan | None = None,
+) -> Placed:
     """Plan an arena and allocate it.
 
     Args:
@@ -30,9 +53,7 @@ def place_tensors(
         overlap: let outputs lie on inputs as on a device, for ops that read before they write.
         apart: give every activation memory of its own instead, so that none is overwritten.
         max_memory: bytes that the activations may take.
-
-    Returns:
-        The plan, and every value of the graph by name; constants are as the graph has them.
+        plan: the plan to follow; one is made if not given.
 
     Raises:
         BudgetError: they take more; nothing was allocated.
@@ -41,21 +62,20 @@ def place_tensors(
     activations = [v for v in graph.values.values() if not v.is_constant]
     for value in activations:
         _require(value.nbytes, max_memory, value.describe())
-    plan = plan_memory(graph, overlap=overlap)
+    if plan is None:
+        plan = plan_memory(graph, overlap=overlap)
     kept = sum(v.nbytes for v in activations if apart or v.name in graph.inputs)
     _require(plan.arena_bytes + kept, max_memory, "inputs and arena")
     arena = np.zeros(plan.arena_bytes, np.uint8)
+    rings = {name for segment in plan.segments for name in segment.rings}
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
-    for name in plan.outside:
-        value = graph.value(name)
-        tensors[name] = np.zeros(value.shape, value.dtype.numpy)
-    for name, offset in plan.offsets.items():
-        if name in graph.values:
+    for name in dict.fromkeys((*plan.offsets, *plan.outside, *graph.inputs)):
+        if name in graph.values and name not in rings:
             value = graph.value(name)
-            outside = apart or name in graph.inputs
-            home = np.zeros(value.nbytes, np.uint8) if outside else arena[offset:]
+            outside = apart or name in graph.inputs or name in plan.outside
+            home = np.zeros(value.nbytes, np.uint8) if outside else arena[plan.offsets[name] :]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
-    return plan, tensors
+    return Placed(plan, arena, tensors)
 
 
 def _require(nbytes: int, max_memory: int, what: str) -> None:

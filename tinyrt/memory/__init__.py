@@ -5,6 +5,7 @@ from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
 from tinyrt.memory.order import schedule
 from tinyrt.memory.regions import Region
+from tinyrt.memory.streaming import plan_pushed, plan_segments, plan_streamed
 
 __all__ = [
     "ArenaPlan",
@@ -14,6 +15,9 @@ __all__ = [
     "buffers",
     "check_plan",
     "plan_memory",
+    "plan_pushed",
+    "plan_segments",
+    "plan_streamed",
     "require_budget",
     "schedule",
 ]

@@ -12,6 +12,7 @@ from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name, view_roots
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.place import ALIGNMENT, Problem
 from tinyrt.memory.regions import ARENA, Assignment, Region, assign, traffic_of
+from tinyrt.memory.segments import Segment
 from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
@@ -64,6 +65,7 @@ class ArenaPlan:
         views: value -> the one whose bytes it is a part of, and the first of them.
         idle: nodes that have nothing to do, as their output's bytes are in place already.
         outside: values that have no place here.
+        segments: ops that run row by row, in order; their buffers are alive at all of their nodes.
 
     """
 
@@ -77,6 +79,7 @@ class ArenaPlan:
     views: dict[str, tuple[str, int]] = field(default_factory=dict)
     idle: frozenset[int] = frozenset()
     outside: frozenset[str] = frozenset()
+    segments: tuple[Segment, ...] = ()
 
     def scratch_offset(self, index: int) -> int:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.memory.check_rows import replay_segment
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
+from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.sweep import Step
@@ -25,6 +27,7 @@ def check_plan(
     *,
     idle: Collection[int] = (),
     outside: Collection[str] = (),
+    segments: Sequence[Segment] = (),
 ) -> None:
     """Replay the graph's writes and reads on an arena that records what each byte holds.
 
@@ -38,6 +41,7 @@ def check_plan(
         isa: whose scratch memory counts.
         idle: nodes that the program leaves out, as their output's bytes are there already.
         outside: values that are not in the arena.
+        segments: ops that run row by row.
 
     Raises:
         VerifyError: a tensor lies outside the arena, or was overwritten before its last reader.
@@ -48,7 +52,13 @@ def check_plan(
         replay.where = "model input"
         replay.define(value)
         replay.write(value, (0, value.nbytes))
+    starts = {s.first: s for s in segments}
+    inside = {i for s in segments for i in range(s.first, s.stop)}
     for node in graph.bound():
+        if node.index in starts:
+            replay_segment(graph, starts[node.index], isa, replay)
+        if node.index in inside:
+            continue
         replay.where = node.describe()
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
@@ -68,37 +78,42 @@ class _Replay:
     ) -> None:
         self.where = ""
         self._offsets = offsets
-        self._outside = outside
-        self._found = np.full(arena_bytes, _NOBODY, np.int64)
-        self._wanted: dict[str, NDArray[np.int64]] = {}
+        self.outside = outside
+        self.found = np.full(arena_bytes, _NOBODY, np.int64)
+        self.wanted: dict[str, NDArray[np.int64]] = {}
         self._next = 0
 
     def define(self, value: Value) -> None:
         """Give the bytes of a tensor that is about to be written numbers of their own."""
-        self._wanted[value.name] = np.arange(self._next, self._next + value.nbytes)
-        self._next += value.nbytes
-        if value.name not in self._outside:
-            self._span(value.name, 0, value.nbytes)
+        self.number(value.name, value.nbytes)
+        if value.name not in self.outside:
+            self.span(value.name, 0, value.nbytes)
+
+    def number(self, name: str, nbytes: int) -> NDArray[np.int64]:
+        """New numbers for so many bytes, under a name."""
+        self.wanted[name] = np.arange(self._next, self._next + nbytes)
+        self._next += nbytes
+        return self.wanted[name]
 
     def leave_out(self, node: BoundNode) -> None:
         """An op that moves bytes to where they lie already: they keep their numbers."""
         parts = [value for value in node.inputs if value is not None]
         for value in parts:
             self.read(value, (0, value.nbytes))
-        self._wanted[node.output.name] = _moved(node, [self._wanted[v.name] for v in parts])
+        self.wanted[node.output.name] = _moved(node, [self.wanted[v.name] for v in parts])
         self.read(node.output, (0, node.output.nbytes))
 
     def write(self, value: Value, span: tuple[int, int]) -> None:
         """Write some bytes of a tensor."""
-        if value.name not in self._outside:
-            self._found[self._span(value.name, *span)] = self._wanted[value.name][slice(*span)]
+        if value.name not in self.outside:
+            self.found[self.span(value.name, *span)] = self.wanted[value.name][slice(*span)]
 
     def read(self, value: Value, span: tuple[int, int]) -> None:
         """Read some bytes of a tensor, which must still be its own."""
-        if value.name in self._outside:
+        if value.name in self.outside:
             return
-        found = self._found[self._span(value.name, *span)]
-        if not np.array_equal(found, self._wanted[value.name][slice(*span)]):
+        found = self.found[self.span(value.name, *span)]
+        if not np.array_equal(found, self.wanted[value.name][slice(*span)]):
             raise VerifyError(
                 "the tensor was overwritten before this step reads it",
                 op=self.where,
@@ -109,8 +124,8 @@ class _Replay:
         """One op: its kernel's steps, beside its scratch memory."""
         scratch = slice(0, 0)
         if nbytes:
-            scratch = self._span(scratch_name(node.index), 0, nbytes)
-            self._found[scratch] = _SCRATCH
+            scratch = self.span(scratch_name(node.index), 0, nbytes)
+            self.found[scratch] = _SCRATCH
         self.define(node.output)
         self._check_planes(node, steps)
         for step in steps:
@@ -121,17 +136,17 @@ class _Replay:
                 # Reads and writes interleave: what is read must survive what is written.
                 self._reads(node, step)
         self.read(node.output, (0, node.output.nbytes))
-        if not (self._found[scratch] == _SCRATCH).all():
+        if not (self.found[scratch] == _SCRATCH).all():
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
     def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
         """Planes that keep apart may as well be swept together: see that they do keep apart."""
         y = node.output
-        if y.name in self._outside:
+        if y.name in self.outside:
             return
         y_at = self._offsets[y.name]
         for value in node.inputs:
-            if value is None or value.is_constant or value.name in self._outside:
+            if value is None or value.is_constant or value.name in self.outside:
                 continue
             x_at = self._offsets[value.name]
             overlap = x_at < y_at + y.nbytes and y_at < x_at + value.nbytes
@@ -147,11 +162,11 @@ class _Replay:
             if value is not None and span is not None:
                 self.read(value, span)
 
-    def _span(self, name: str, start: int, stop: int) -> slice:
+    def span(self, name: str, start: int, stop: int) -> slice:
         start, stop = self._offsets[name] + start, self._offsets[name] + stop
-        if start < 0 or stop > len(self._found):
+        if start < 0 or stop > len(self.found):
             raise VerifyError(
-                f"'{name}' takes bytes {start} to {stop} of {len(self._found)}", op=self.where
+                f"'{name}' takes bytes {start} to {stop} of {len(self.found)}", op=self.where
             )
         return slice(start, stop)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tinyrt.ir import Shape
+from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import linear_pair
 from tinyrt.ops.pool import (
@@ -21,7 +21,8 @@ from tinyrt.ops.pool import (
     window_of,
     windows_sweep,
 )
-from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
+from tinyrt.ops.rows import Fold, RowOp, folded_rows, windowed_rows
+from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
 
@@ -74,9 +75,31 @@ def vjp(
 def ref_integer(p: Pool2dS8, x: Array) -> Array:
     """``clamp(round(sum / count))`` of raw values, halves away from zero."""
     wide = x.astype(np.int32)
-    total, count = _sums(p.window, wide), _counts(p.window, wide)
+    return _mean(p, _sums(p.window, wide), _counts(p.window, wide)).astype(x.dtype)
+
+
+def _mean(p: Pool2dS8, total: Array, count: Array) -> Array:
     mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    return np.asarray(np.clip(mean, p.act_min, p.act_max), x.dtype)
+    return np.asarray(np.clip(mean, p.act_min, p.act_max))
+
+
+def rows(node: BoundNode) -> RowOp | None:
+    """Sums of rows under a window over everything; else rows under the window.
+
+    Only if the window never leaves the input: padding does not count.
+    """
+    x = node.input(0).shape
+    window = window_of(node.attrs, x)
+    if window.kernel != x[1:3] or window.out != (1, 1):
+        return windowed_rows(node, window, None)
+    p, count = prepare(node), x[1] * x[2]
+    fields = {"channels": x[3], "count": count, "act_min": p.act_min, "act_max": p.act_max}
+
+    def emit(c: CWriter, sums: str) -> None:
+        params = c.params("tinyrt_average_sums_s8_params", fields)
+        c.call("tinyrt_average_sums_s8", params, sums, c.pointer(node.output))
+
+    return folded_rows(node, Fold(x[3], lambda sums: _mean(p, sums, np.asarray(count)), emit))
 
 
 AVERAGE_POOL2D = OpSpec(
@@ -96,6 +119,7 @@ AVERAGE_POOL2D = OpSpec(
         emit_c=partial(emit_c, "tinyrt_average_pool2d_s16"),
     ),
     sweep=sweep,
+    rows=rows,
     emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
     emit_f32=emit_average_f32,
 )

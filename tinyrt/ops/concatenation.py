@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.rows import RowOp, joined_rows
 from tinyrt.ops.shapes import axis_of, operand
 from tinyrt.ops.spec import (
     Array,
@@ -115,6 +116,11 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_concatenation", params, pointers, c.pointer(node.output))
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """A row at a time, where the join is along the width or the channels."""
+    return joined_rows(node, axis_of(node.attrs.axis, len(node.output.shape)))
+
+
 CONCATENATION = OpSpec(
     name="concatenation",
     attrs=ConcatenationAttrs,
@@ -125,6 +131,7 @@ CONCATENATION = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
+    rows=rows,
     emit_c=emit_c,
     emit_f32=emit_f32,
     int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),

@@ -26,6 +26,7 @@ from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
     Array,
@@ -211,6 +212,12 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     return windows(node, p.window)
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """Rows under the window, with the input's zero point around them."""
+    x, w = node.input(0), node.input(1)
+    return windowed_rows(node, window_of(node.attrs, x.shape, w.shape), qparams(x)[1])
+
+
 CONV2D = OpSpec(
     name="conv2d",
     attrs=Conv2dAttrs,
@@ -224,6 +231,7 @@ CONV2D = OpSpec(
     macs=macs,
     scratch_bytes=scratch_bytes,
     sweep=sweep,
+    rows=rows,
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16, scratch_bytes=scratch_s16, emit_c=emit_s16),
     int4_weights=True,

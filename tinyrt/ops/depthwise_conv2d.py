@@ -24,6 +24,7 @@ from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient, bilinear_triple
 from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import (
     Array,
@@ -266,6 +267,12 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     return windows(node, p.window) if block is None else depthwise_sweep(node, p.window, block)
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """Rows under the window, with the input's zero point around them."""
+    x, w = node.input(0), node.input(1)
+    return windowed_rows(node, window_of(node.attrs, x.shape, w.shape), qparams(x)[1])
+
+
 DEPTHWISE_CONV2D = OpSpec(
     name="depthwise_conv2d",
     attrs=DepthwiseConv2dAttrs,
@@ -280,6 +287,7 @@ DEPTHWISE_CONV2D = OpSpec(
     macs=macs,
     scratch_bytes=scratch_bytes,
     sweep=sweep,
+    rows=rows,
     emit_c=emit_c,
     int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_s16),
     int4_weights=True,

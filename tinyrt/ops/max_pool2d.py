@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import Shape
+from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
 from tinyrt.ops.pool import (
@@ -23,6 +24,7 @@ from tinyrt.ops.pool import (
     window_of,
     windows_sweep,
 )
+from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
 
@@ -100,6 +102,11 @@ def ref_integer(p: Pool2dS8, x: Array) -> Array:
     return np.clip(greatest, p.act_min, p.act_max).astype(x.dtype)
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """Rows under the window; padding never is the greatest."""
+    return windowed_rows(node, window_of(node.attrs, node.input(0).shape), INT8_MIN)
+
+
 MAX_POOL2D = OpSpec(
     name="max_pool2d",
     attrs=Pool2dAttrs,
@@ -114,6 +121,7 @@ MAX_POOL2D = OpSpec(
         prepare, ref_integer, sweep=windows_sweep, emit_c=partial(emit_c, "tinyrt_max_pool2d_s16")
     ),
     sweep=sweep,
+    rows=rows,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
     emit_f32=emit_max_f32,
 )

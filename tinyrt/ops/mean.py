@@ -12,6 +12,7 @@ from tinyrt.ir import BoundNode, DType, Shape, TensorType
 from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.requant import multiplier
+from tinyrt.ops.rows import Fold, RowOp, folded_rows
 from tinyrt.ops.shapes import REPEAT, axis_of, check_computable, operand, size_of
 from tinyrt.ops.spec import (
     Array,
@@ -114,8 +115,12 @@ def prepare(node: BoundNode) -> MeanS8:
 def ref_integer(p: MeanS8, x: Array) -> Array:
     """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
     total = x.sum(axis=p.axes, keepdims=p.keep_dims, dtype=np.int64)
+    return _mean(p, total, DType.of(x.dtype))
+
+
+def _mean(p: MeanS8, total: Array, dtype: DType) -> Array:
     scaled = multiply_by_quantized_multiplier(total - p.x_zp * p.count, p.mult, p.shift)
-    return np.asarray(np.clip(scaled + p.y_zp, *limits_of(DType.of(x.dtype))), x.dtype)
+    return np.asarray(np.clip(scaled + p.y_zp, *limits_of(dtype)), dtype.numpy)
 
 
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
@@ -144,6 +149,24 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     emit_fold("tinyrt_addf", 0.0, size_of(tuple(x.shape[i] for i in axes)), axes, node, c)
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """Sums of rows, where the mean is over height and width."""
+    p = prepare(node)
+    if len(node.input(0).shape) != 4 or p.axes != (1, 2):
+        return None
+    channels = node.input(0).shape[3]
+    fields = {"channels": channels, "count": p.count, "x_zp": p.x_zp, "y_zp": p.y_zp}
+    fields |= {"y_mult": p.mult, "y_shift": p.shift}
+
+    def emit(c: CWriter, sums: str) -> None:
+        params = c.params("tinyrt_mean_sums_s8_params", fields)
+        c.call("tinyrt_mean_sums_s8", params, sums, c.pointer(node.output))
+
+    return folded_rows(
+        node, Fold(channels, lambda sums: _mean(p, sums.astype(np.int64), DType.INT8), emit)
+    )
+
+
 MEAN = OpSpec(
     name="mean",
     attrs=MeanAttrs,
@@ -155,6 +178,7 @@ MEAN = OpSpec(
     prepare_s8=prepare,
     ref_s8=ref_integer,
     int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    rows=rows,
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import in_runs, merge_axes, strides_of
 from tinyrt.ops.quantize import quantize_array
+from tinyrt.ops.rows import RowOp, RowWindow, one_row
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
@@ -120,6 +121,16 @@ def _emit(node: BoundNode, fill: Array, c: CWriter) -> None:
     c.call("tinyrt_pad", params, c.pointer(x), c.pointer(y))
 
 
+def rows(node: BoundNode) -> RowOp | None:
+    """A row at a time; rows above and below are padding of the input."""
+    if len(node.attrs.paddings) != 4 or node.output.shape[0] != 1:
+        return None
+    first, (above, below), *others = node.attrs.paddings
+    window = RowWindow(above=above, below=below, fill=prepare(node).fill)
+    attrs = replace(node.attrs, paddings=(first, (0, 0), *others))
+    return RowOp(one_row(node, attrs), (window,))
+
+
 PAD = OpSpec(
     name="pad",
     attrs=PadAttrs,
@@ -131,6 +142,7 @@ PAD = OpSpec(
     prepare_s8=prepare,
     ref_s8=ref_integer,
     int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    rows=rows,
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

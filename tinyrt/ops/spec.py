@@ -14,7 +14,8 @@ from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.function import Array as Array
 from tinyrt.ops.function import Vjp
 from tinyrt.ops.isa import InstructionSet as InstructionSet
-from tinyrt.ops.sweep import Sweep
+from tinyrt.ops.rows import RowOp, elementwise_rows
+from tinyrt.ops.sweep import Sweep, elementwise
 
 Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
 
@@ -157,6 +158,7 @@ class OpSpec:
         scratch_bytes: working memory of the C kernel in bytes, by instruction set.
         sweep: the order in which the C kernel reads and writes, by instruction set, where it goes
             from front to back, so that the output may overlap an input; None where it does not.
+        rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
         emit_c: writes the C call of the int8 form; None where the op has no kernel for it.
         emit_f32: writes the C call on floats; None likewise.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
@@ -177,6 +179,7 @@ class OpSpec:
     macs: Callable[[BoundNode], int] = no_macs
     scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
     sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
+    rows: Callable[[BoundNode], RowOp | None] | None = None
     emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
     emit_f32: Callable[[BoundNode, CWriter], None] | None = None
     rebatch: Callable[[Any, int, int], Any] | None = None
@@ -227,6 +230,14 @@ class OpSpec:
     def float_only(self) -> bool:
         """Whether the op must be gone before the graph is quantised."""
         return self.quant is Quant.FLOAT_ONLY
+
+    def row_op(self, node: BoundNode) -> RowOp | None:
+        """The node as an op that works row by row; None where it does not, and for float ops."""
+        if not is_integer(node):
+            return None
+        if self.rows is not None:
+            return self.rows(node)
+        return elementwise_rows(node) if self.sweep is elementwise else None
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""

@@ -17,6 +17,9 @@ Pair = tuple[int, int]
 MOST_EXTENT = 1 << 16
 """Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
 
+ROWS = "ROWS"
+"""Padding of columns alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -45,31 +48,35 @@ class Window:
     ) -> Window:
         """The window for an input of that height and width, padded as TFLite does.
 
+        Where an op works on a few rows of its input, padding is ``ROWS``: the columns are padded
+        as for SAME, while rows of padding are among those that it is given.
+
         Raises:
             ShapeError: padding is neither SAME nor VALID, a step is not positive, the window is
                 absurdly large, or no output is left.
 
         """
-        if padding not in ("SAME", "VALID"):
+        if padding not in ("SAME", "VALID", ROWS):
             raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
         for name, pair in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
             if len(pair) != 2 or min(pair) < 1:
                 raise ShapeError(f"{name} is {pair}", expected="two integers of at least 1")
         before, after, out = [], [], []
-        for size, k, s, d in zip(in_hw, kernel, stride, dilation, strict=True):
+        same = (padding == "SAME", padding != "VALID")
+        for size, k, s, d, pads in zip(in_hw, kernel, stride, dilation, same, strict=True):
             extent = (k - 1) * d + 1
             if extent > MOST_EXTENT:
                 raise ShapeError(
                     f"a window of {k} taps with dilation {d} reaches over {extent:,} elements",
                     expected=f"at most {MOST_EXTENT:,}",
                 )
-            n = -(-size // s) if padding == "SAME" else -(-(size - extent + 1) // s)
+            n = -(-size // s) if pads else -(-(size - extent + 1) // s)
             if n < 1:
                 raise ShapeError(
                     f"a window of {extent} does not fit into {size} elements",
                     expected="an input at least as large as the window, or padding SAME",
                 )
-            total = max((n - 1) * s + extent - size, 0) if padding == "SAME" else 0
+            total = max((n - 1) * s + extent - size, 0) if pads else 0
             before.append(total // 2)
             after.append(total - total // 2)
             out.append(n)

@@ -100,8 +100,7 @@ static void check_canaries(void) {
 
 static void read_inputs(int32_t file) {
     for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
-        const harness_place *place = &harness_inputs[i];
-        if (semihosting_read(file, arena + place->offset, place->bytes) != 0) {
+        if (semihosting_read(file, harness_input(arena, i), harness_input_bytes[i]) != 0) {
             fail("inputs.bin is too short");
         }
     }
@@ -119,7 +118,7 @@ static void write_outputs(int32_t file) {
 static uint32_t sample_bytes(void) {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
-        bytes += harness_inputs[i].bytes;
+        bytes += harness_input_bytes[i];
     }
     return bytes;
 }

@@ -54,11 +54,12 @@
 #define TINYRT_PROFILE_END(op) ((void)0)
 #endif
 
-/** What a model's invoke function returns. */
+/** What a model's functions return. */
 typedef enum {
     TINYRT_OK = 0,
     TINYRT_NULL_ARENA = 1,
     TINYRT_MISALIGNED_ARENA = 2,
+    TINYRT_NO_ROW_WANTED = 3,
 } tinyrt_status;
 
 /** A shape: batch, height, width, channels. */

@@ -1,0 +1,153 @@
+"""Random int8 networks of ops that can run row by row, with branches that meet again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.spec import NoAttrs, Quant
+
+MOST_PIXELS = 5_000
+
+
+@dataclass
+class RandomNet:
+    """A network that grows op by op from its latest tensors."""
+
+    seed: int
+    values: dict[str, Value] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.q = QParams((0.05,), int(self.rng.integers(-128, 128)))
+        h, w = int(self.rng.integers(4, 20)), int(self.rng.integers(1, 12))
+        self.values["x"] = Value("x", DType.INT8, (1, h, w, int(self.rng.integers(1, 6))), self.q)
+        self.images.append("x")
+
+    def pick(self, *choices):
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def recent(self) -> Value:
+        return self.values[self.images[-int(self.rng.integers(1, min(3, len(self.images)) + 1))]]
+
+    def op(self, op: str, attrs: object, *inputs: str) -> Value | None:
+        """Append an op, unless its output would be empty or large."""
+        spec = OPS[op]
+        try:
+            (type_,) = spec.infer(attrs, [self.values[n].type for n in inputs])
+        except Exception:
+            return None
+        if np.prod(type_.shape) > MOST_PIXELS:
+            return None
+        q = self.values[inputs[0]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
+        if spec.fixed_output is not None:
+            q = QParams((spec.fixed_output[0],), spec.fixed_output[1])
+        name = f"{op}_{len(self.nodes)}"
+        value = self.values[name] = Value(name, DType.INT8, type_.shape, q)
+        self.nodes.append(Node(op, name, inputs, (name,), attrs))
+        if len(type_.shape) == 4:
+            self.images.append(name)
+        return value
+
+    def weights(self, shape: Shape, axis: int) -> tuple[str, str]:
+        channels = shape[axis]
+        scales = tuple(float(s) for s in self.rng.uniform(0.001, 0.02, channels))
+        w = self.rng.integers(-127, 128, shape).astype(np.int8)
+        bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
+        names = f"w{len(self.values)}", f"b{len(self.values)}"
+        self.values[names[0]] = Value.constant(names[0], w, QParams(scales, 0, axis))
+        bias_q = QParams(tuple(s * self.q.scale for s in scales), 0, 0)
+        self.values[names[1]] = Value.constant(names[1], bias, bias_q)
+        return names
+
+    def graph(self, *outputs: str) -> Graph:
+        """The verified graph."""
+        return verify(Graph(f"net{self.seed}", ("x",), outputs, self.values, tuple(self.nodes)))
+
+
+def _window(net: RandomNet) -> dict[str, object]:
+    stride = net.pick((1, 1), (1, 1), (2, 2), (2, 1), (1, 2))
+    return {"stride": stride, "padding": net.pick("SAME", "SAME", "VALID")}
+
+
+def convolve(net: RandomNet) -> None:
+    x = net.recent()
+    kernel, c_out = net.pick((1, 1), (3, 3), (5, 3), (1, 3), (2, 2)), int(net.rng.integers(1, 9))
+    w, b = net.weights((c_out, *kernel, x.shape[3]), 0)
+    dilation = net.pick((1, 1), (1, 1), (1, 1), (2, 1))
+    window = _window(net) | ({"stride": (1, 1)} if dilation != (1, 1) else {})
+    activation = net.pick("NONE", "RELU", "RELU6")
+    net.op("conv2d", Conv2dAttrs(dilation=dilation, activation=activation, **window), x.name, w, b)
+
+
+def depthwise(net: RandomNet) -> None:
+    x = net.recent()
+    kernel, times = net.pick((3, 3), (3, 3), (5, 1), (2, 3)), net.pick(1, 1, 1, 2)
+    w, b = net.weights((1, *kernel, x.shape[3] * times), 3)
+    net.op("depthwise_conv2d", DepthwiseConv2dAttrs(**_window(net)), x.name, w, b)
+
+
+def pool(net: RandomNet) -> None:
+    kernel = net.pick((2, 2), (3, 3), (3, 1))
+    attrs = Pool2dAttrs(kernel, **_window(net))
+    net.op(net.pick("max_pool2d", "average_pool2d"), attrs, net.recent().name)
+
+
+def unary(net: RandomNet) -> None:
+    net.op(net.pick("relu", "tanh", "logistic", "hard_swish"), NoAttrs(), net.recent().name)
+
+
+def join(net: RandomNet) -> None:
+    x = net.recent()
+    alike = [n for n in net.images if net.values[n].shape == x.shape]
+    other = net.pick(*alike)
+    if net.values[other].q == x.q and net.pick(True, False):
+        moving = net.pick(("concatenation", ConcatenationAttrs(3)), ("maximum", NoAttrs()))
+        net.op(*moving, x.name, other)
+    else:
+        net.op(net.pick("add", "sub", "mul"), AddAttrs(), x.name, other)
+
+
+def residual(net: RandomNet) -> None:
+    x = net.recent()
+    w, b = net.weights((x.shape[3], 3, 3, x.shape[3]), 0)
+    y = net.op("conv2d", Conv2dAttrs(), x.name, w, b)
+    if y is not None:
+        net.op("add", AddAttrs(activation="RELU"), y.name, x.name)
+
+
+def pad(net: RandomNet) -> None:
+    around = net.pick(((1, 1), (1, 1)), ((0, 2), (1, 0)), ((2, 1), (0, 0)))
+    net.op("pad", PadAttrs(((0, 0), *around, (0, 0))), net.recent().name)
+
+
+STEPS = (convolve, convolve, depthwise, pool, unary, join, residual, pad)
+
+
+def random_net(seed: int) -> Graph:
+    """A network from its seed; now and then it ends in an average, or has two outputs."""
+    net = RandomNet(seed)
+    while len(net.nodes) < 2 + seed % 9:
+        net.pick(*STEPS)(net)
+    outputs = [net.nodes[-1].outputs[0]]
+    if net.pick(True, False):
+        x = net.values[outputs[0]]
+        kind = net.pick("mean", "average_pool2d")
+        whole = Pool2dAttrs((x.shape[1], x.shape[2]))
+        attrs = MeanAttrs((1, 2), net.pick(True, False)) if kind == "mean" else whole
+        outputs = [net.op(kind, attrs, x.name).name]
+    if net.pick(True, False, False):
+        outputs.append(net.pick(*(n.outputs[0] for n in net.nodes)))
+    return net.graph(*dict.fromkeys(outputs))

@@ -1,0 +1,124 @@
+"""Segments: rows come in time, at their places, and give what the whole tensors would give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.memory.nets import random_net
+from tinyrt.errors import TinyrtError, UnsupportedError, VerifyError
+from tinyrt.interpreter import Interpreter
+from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
+from tinyrt.memory.segments import build, row_ops
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.isa import InstructionSet
+
+
+def run_in(graph, plan, feeds):
+    """Outputs of the references in the bytes of a plan."""
+    interpreter = Interpreter.from_graph(graph, backend="reference", plan=plan)
+    interpreter.allocate_tensors()
+    for details in interpreter.get_input_details():
+        interpreter.set_tensor(details["index"], feeds[details["name"]])
+    interpreter.invoke()
+    found = interpreter.get_output_details()
+    return {d["name"]: interpreter.get_tensor(d["index"]) for d in found}
+
+
+def feeds_of(graph, seed):
+    rng = np.random.default_rng(seed)
+    return {v.name: rng.integers(-128, 128, v.shape).astype(np.int8) for v in graph.input_values}
+
+
+def same(found, expected):
+    return all(np.array_equal(found[name], array) for name, array in expected.items())
+
+
+def ranges(graph):
+    """Every run of nodes that makes a segment."""
+    ops = row_ops(graph)
+    for first in range(len(ops)):
+        for stop in range(first + 1, len(ops) + 1):
+            segment = build(graph, ops, first, stop)
+            if segment is not None:
+                yield segment
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_rows_give_what_whole_tensors_give(seed):
+    graph = random_net(seed)
+    feeds = feeds_of(graph, seed)
+    expected = evaluate(graph, feeds)
+    found = list(ranges(graph))
+    rng = np.random.default_rng(seed)
+    for i in rng.permutation(len(found))[:3]:
+        plan = plan_segments(graph, InstructionSet.SCALAR, (found[i],))  # replays the plan
+        assert same(run_in(graph, plan, feeds), expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_pushed_rows_give_what_the_image_gives(seed):
+    graph = random_net(seed)
+    feeds = feeds_of(graph, seed)
+    try:
+        plan = plan_pushed(graph)
+    except UnsupportedError:
+        return
+    assert "x" not in plan.offsets
+    assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_streaming_never_takes_more(seed):
+    graph = random_net(seed)
+    whole = plan_memory(graph)
+    streamed = plan_streamed(graph)
+    assert streamed.lower_bound <= streamed.arena_bytes <= whole.arena_bytes
+
+
+def test_most_random_nets_can_be_streamed():
+    streamed = [plan_streamed(random_net(seed)).segments for seed in range(40)]
+    assert sum(map(bool, streamed)) > 20
+
+
+def _residual_plan():
+    graph = random_net(7)
+    segment = max(ranges(graph), key=lambda s: s.stop - s.first)
+    return graph, plan_segments(graph, InstructionSet.SCALAR, (segment,))
+
+
+def test_the_replay_finds_a_row_too_few():
+    graph, plan = _residual_plan()
+    (segment,) = plan.segments
+    ring = max(segment.rings.values(), key=lambda r: r.rows)
+    assert ring.rows > 1
+    less = replace(ring, rows=ring.rows - 1)
+    broken = replace(segment, rings={**segment.rings, ring.name: less})
+    with pytest.raises(VerifyError):
+        check_plan(graph, plan.offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=(broken,))
+
+
+def test_the_replay_finds_steps_in_a_wrong_order():
+    graph, plan = _residual_plan()
+    (segment,) = plan.segments
+    steps = list(segment.steps)
+    first, last = steps.index(next(s for s in steps if s.run)), len(steps) - 1
+    steps[first], steps[last] = steps[last], steps[first]
+    broken = replace(segment, steps=tuple(steps))
+    with pytest.raises(VerifyError):
+        check_plan(graph, plan.offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=(broken,))
+
+
+def test_the_replay_finds_rings_on_each_other():
+    graph, plan = _residual_plan()
+    (segment,) = plan.segments
+    offsets = dict(plan.offsets)
+    rings = [name for name in segment.rings if name in offsets]
+    offsets[rings[1]] = offsets[rings[0]]
+    with pytest.raises(TinyrtError):
+        check_plan(graph, offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=plan.segments)

@@ -1,0 +1,150 @@
+"""A plan with segments, run by the references in the very bytes that a device would use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.program import Step, Tensors
+from tinyrt.interpreter.reference import reference_step
+from tinyrt.ir import Graph
+from tinyrt.memory import ArenaPlan
+from tinyrt.memory.segments import Access, Segment, Stage
+from tinyrt.ops.evaluate import reference_kernel
+
+Bytes = NDArray[np.uint8]
+
+
+class StreamedProgram:
+    """Segments row by row, other ops one by one.
+
+    Args:
+        graph: the model.
+        tensors: those that are held whole, and the constants.
+        plan: where rings lie, and in which order rows come.
+        arena: the memory of the plan.
+
+    """
+
+    packed_bytes = 0
+
+    def __init__(self, graph: Graph, tensors: Tensors, plan: ArenaPlan, arena: Bytes) -> None:
+        self._segments = {s.first: s for s in plan.segments}
+        self._inside = {i for s in plan.segments for i in range(s.first, s.stop)}
+        self._steps: dict[int, Step] = {}
+        for node in graph.bound():
+            if node.index in self._segments:
+                segment = self._segments[node.index]
+                self._steps[node.index] = _SegmentRun(graph, tensors, plan, segment, arena).run
+            elif node.index not in self._inside:
+                self._steps[node.index] = reference_step(node, tensors)
+
+    def run(self) -> None:
+        """Run all ops."""
+        for step in self._steps.values():
+            step()
+
+    def run_op(self, index: int) -> None:
+        """Run one op that is not in a segment.
+
+        Raises:
+            UnsupportedError: it is in a segment, whose ops run together.
+
+        """
+        if index in self._inside:
+            raise UnsupportedError(
+                f"op {index} runs row by row together with others",
+                hint="watch ops without streaming",
+            )
+        self._steps[index]()
+
+
+class _SegmentRun:
+    """One segment: its stages as functions of the row that they compute."""
+
+    def __init__(
+        self, graph: Graph, tensors: Tensors, plan: ArenaPlan, segment: Segment, arena: Bytes
+    ) -> None:
+        self._tensors, self._segment = tensors, segment
+        self._rings = {
+            ring.name: arena[plan.offsets[ring.name] :][: ring.nbytes]
+            for ring in segment.rings.values()
+        }
+        self._stages = [self._stage(stage) for stage in segment.stages]
+        self._outputs = [
+            (tensors[graph.bind(s.node.index).output.name], s)
+            for s in segment.stages
+            if s.fold is not None and s.node is not None
+        ]
+
+    def run(self) -> None:
+        """All rows."""
+        rows = [0] * len(self._stages)
+        for step in self._segment.steps:
+            ring = self._segment.ring_of(step.stage)
+            if ring is not None:
+                held = self._rings[ring.name]
+                if step.shift:
+                    held[: -ring.row_bytes] = held[ring.row_bytes :].copy()
+                if step.fill:
+                    held[-ring.row_bytes :] = (ring.fill or 0) & 0xFF
+            if step.run:
+                self._stages[step.stage](rows[step.stage])
+                rows[step.stage] += 1
+        for output, stage in self._outputs:
+            if stage.fold is not None:
+                sums = self._bytes(stage.writes, 0).view(np.int32)
+                output[...] = stage.fold.finish(sums).reshape(output.shape)
+
+    def _bytes(self, access: Access, row: int) -> Bytes:
+        start = access.start + row * access.stride
+        held = self._rings.get(access.name)
+        if held is None:
+            held = self._tensors[access.name].reshape(-1).view(np.uint8)
+        return held[start : start + access.nbytes]
+
+    def _stage(self, stage: Stage) -> Callable[[int], None]:
+        if stage.node is None:
+            return lambda row: self._copy(stage, row)
+        if stage.fold is not None:
+            return lambda row: self._add_up(stage, row)
+        kernel = reference_kernel(stage.node)
+        output = stage.node.output
+
+        def run(row: int) -> None:
+            result = kernel(*self._arrays(stage, row))
+            self._bytes(stage.writes, row).view(output.dtype.numpy)[:] = result.reshape(-1)
+
+        return run
+
+    def _copy(self, stage: Stage, row: int) -> None:
+        """A row of a tensor that is held whole, or of the input that comes from outside."""
+        (access,) = stage.reads
+        if access is None and self._segment.pushed is not None:
+            access = Access(self._segment.pushed, 0, stage.writes.nbytes, stage.writes.nbytes)
+        if access is not None:
+            self._bytes(stage.writes, row)[:] = self._bytes(access, row)
+
+    def _add_up(self, stage: Stage, row: int) -> None:
+        (x,) = self._arrays(stage, row)
+        sums = self._bytes(stage.writes, row).view(np.int32)
+        sums += x.sum(axis=(0, 1, 2), dtype=np.int32)
+
+    def _arrays(self, stage: Stage, row: int) -> list[NDArray[Any]]:
+        """The inputs of a stage's op; absent ones are left out at the end."""
+        if stage.node is None:
+            return []
+        arrays: list[Any] = []
+        for value, access in zip(stage.node.inputs, stage.reads, strict=True):
+            if value is None:
+                arrays.append(None)
+            elif access is None:
+                arrays.append(self._tensors[value.name])
+            else:
+                held = self._bytes(access, row)
+                arrays.append(held.view(value.dtype.numpy).reshape(value.shape))
+        return arrays

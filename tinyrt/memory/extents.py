@@ -1,0 +1,216 @@
+"""Which bytes of each buffer must be kept, step by step, while a model with segments runs.
+
+A buffer need not be whole all the time: a ring holds only the rows that are still to be read, an
+input dies from the front as its rows are copied, an output grows as its rows are written. So its
+part that counts is an interval of its own bytes that changes from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import Graph
+from tinyrt.memory.lifetimes import Buffer, scratch_name
+from tinyrt.memory.segments import Access, Segment
+
+FREE = 1 << 40
+"""Bytes that no arena has: where a buffer begins at a time when nothing of it is kept."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Times of a model: one for each node outside of segments, one for each step of a segment.
+
+    Attributes:
+        begins: the first time of each node; those of a segment have the same ones.
+        ends: the last time of each node.
+        count: how many times there are, with one before the first node and one behind the last.
+
+    """
+
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+    count: int
+
+    @classmethod
+    def of(cls, graph: Graph, segments: Sequence[Segment]) -> Clock:
+        """The clock of a graph with these segments."""
+        begins, ends, now, node = [0], [0], 1, 0
+        starts = {s.first: s for s in segments}
+        while node < len(graph.nodes):
+            segment = starts.get(node)
+            steps = 1 if segment is None else len(segment.steps)
+            nodes = 1 if segment is None else segment.stop - segment.first
+            begins += [now] * nodes
+            ends += [now + steps - 1] * nodes
+            now, node = now + steps, node + nodes
+        return cls((*begins, now), (*ends, now), now + 1)
+
+    def span(self, buffer: Buffer) -> Span:
+        """The first time at which a buffer is kept, and the first one behind."""
+        return self.begins[buffer.first + 1], self.ends[buffer.last + 1] + 1
+
+
+@dataclass(slots=True)
+class Extents:
+    """What is kept of each buffer.
+
+    Attributes:
+        names: of the buffers.
+        nbytes: their sizes.
+        low: (buffers, times) the first byte that is kept; ``FREE`` where nothing is.
+        high: (buffers, times) the first one behind; ``-FREE`` likewise.
+
+    """
+
+    names: list[str]
+    nbytes: list[int]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    def add(self, name: str, nbytes: int) -> None:
+        """One more buffer, of which nothing is kept."""
+        low, high = _nothing_kept(1, self.low.shape[1])
+        self.names.append(name)
+        self.nbytes.append(nbytes)
+        self.low, self.high = np.vstack([self.low, low]), np.vstack([self.high, high])
+
+    def kept(self) -> NDArray[np.int64]:
+        """Bytes that are kept, at each time."""
+        kept: NDArray[np.int64] = np.maximum(self.high - self.low, 0).sum(axis=0)
+        return kept
+
+
+def extents_of(
+    graph: Graph,
+    found: Sequence[Buffer],
+    segments: Sequence[Segment],
+    scratch: Mapping[int, int],
+) -> Extents:
+    """What is kept of each buffer of a model.
+
+    Args:
+        graph: the model.
+        found: buffers of tensors that are held whole, and scratch memory of nodes outside of
+            segments.
+        segments: in order.
+        scratch: node in a segment -> scratch bytes for one row.
+
+    """
+    clock = Clock.of(graph, segments)
+    names, sizes = [b.names[0] for b in found], [b.nbytes for b in found]
+    home = {name: i for i, b in enumerate(found) for name in b.names}
+    extents = Extents(names, sizes, *_nothing_kept(len(found), clock.count))
+    for i, b in enumerate(found):
+        begin, end = clock.span(b)
+        extents.low[i, begin:end], extents.high[i, begin:end] = 0, b.nbytes
+    for segment in segments:
+        begin = clock.begins[segment.first + 1]
+        where = slice(begin, begin + len(segment.steps))
+        behind = {n for n, i in home.items() if i < len(found) and found[i].last >= segment.stop}
+        for name, places in _places(graph, segment, scratch, behind).items():
+            if name not in home:
+                home[name] = len(extents.names)
+                extents.add(name, places.count * places.nbytes)
+            if not places.idle:
+                extents.low[home[name], where] = places.low
+                extents.high[home[name], where] = places.high
+    return extents
+
+
+def _nothing_kept(count: int, times: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.full((count, times), FREE, np.int64), np.full((count, times), -FREE, np.int64)
+
+
+class _Places:
+    """Places for rows in one buffer, and which of them are kept, from a segment's end to its start.
+
+    A place is kept as long as what it holds will be read.
+    """
+
+    def __init__(self, count: int, nbytes: int, times: int, behind: bool) -> None:
+        self.count, self.nbytes = count, nbytes
+        self.all = (1 << count) - 1
+        self.kept = self.all if behind else 0
+        self.idle = True
+        self.low, self.high = (a[0] for a in _nothing_kept(1, times))
+        self._since = times
+
+    def touch(self, step: int, touched: int, kept_before: int) -> None:
+        """Note that a step touches some places, and what was kept before it."""
+        self.fill(step)
+        during = touched | self.kept | kept_before
+        self.low[step] = min(self.low[step], _lowest(during) * self.nbytes)
+        self.high[step] = max(self.high[step], during.bit_length() * self.nbytes)
+        self.idle = False
+        self.kept = kept_before
+
+    def fill(self, step: int) -> None:
+        """Note what is kept down to a step."""
+        if self._since > step and self.kept:
+            self.low[step : self._since] = _lowest(self.kept) * self.nbytes
+            self.high[step : self._since] = self.kept.bit_length() * self.nbytes
+        self._since = min(self._since, step)
+
+
+def _lowest(places: int) -> int:
+    return (places & -places).bit_length() - 1
+
+
+def _places(
+    graph: Graph, segment: Segment, scratch: Mapping[int, int], behind: Collection[str]
+) -> dict[str, _Places]:
+    """Runs the segment backwards; buffers by name."""
+    times = len(segment.steps)
+    found: dict[str, _Places] = {}
+    sums = {stage.writes.name for stage in segment.stages if stage.fold is not None}
+    for access in segment.accesses():
+        ring = segment.rings.get(access.name)
+        if ring is not None:
+            found[access.name] = _Places(ring.rows, ring.row_bytes, times, access.name in sums)
+        elif access.name not in found:
+            value = graph.value(access.name)
+            rows = value.shape[1]
+            found[access.name] = _Places(rows, value.nbytes // rows, times, access.name in behind)
+    for stage in segment.stages:
+        if stage.node is not None and scratch.get(stage.node.index, 0):
+            name = scratch_name(stage.node.index)
+            found[name] = _Places(1, scratch[stage.node.index], times, False)
+    runs = [stage.rows for stage in segment.stages]
+    for at in range(times - 1, -1, -1):
+        step = segment.steps[at]
+        stage = segment.stages[step.stage]
+        target = found[stage.writes.name]
+        last = 1 << (target.count - 1)
+        if step.run:
+            runs[step.stage] -= 1
+            written = _mask(stage.writes, runs[step.stage], target)
+            added_to = written if stage.fold is not None else 0
+            target.touch(at, written, (target.kept & ~written) | added_to)
+            for read_access in stage.reads:
+                if read_access is not None:
+                    source = found[read_access.name]
+                    read = _mask(read_access, runs[step.stage], source)
+                    source.touch(at, read, source.kept | read)
+            if stage.node is not None and scratch_name(stage.node.index) in found:
+                found[scratch_name(stage.node.index)].touch(at, 1, 0)
+        if step.fill:
+            target.touch(at, last, target.kept & ~last)
+        if step.shift:
+            target.touch(at, target.all, target.kept << 1 & target.all)
+    for places in found.values():
+        places.fill(0)
+    return found
+
+
+def _mask(access: Access, run: int, places: _Places) -> int:
+    """The places that an access touches at its n-th time."""
+    start = access.start + run * access.stride
+    first, last = start // places.nbytes, (start + access.nbytes - 1) // places.nbytes
+    return (1 << (last + 1)) - (1 << first)

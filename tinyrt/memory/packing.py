@@ -1,0 +1,139 @@
+"""Offsets for buffers whose kept parts change over time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.memory.extents import FREE, Extents
+from tinyrt.memory.overlap import Leads
+
+TRIES = 300
+"""Orders that are tried after the fixed ones, each a small change of the best."""
+
+Span = tuple[int, int]
+
+Gaps = list[dict[int, list[Span]]]
+"""For each buffer and each other one that is kept at the same time: distances between their
+offsets, as open intervals, that are too close."""
+
+
+def gaps_of(extents: Extents, leads: Leads) -> Gaps:
+    """Distances that keep the kept parts apart at all times.
+
+    Args:
+        extents: what is kept.
+        leads: outputs and inputs, by their numbers, that may overlap, see ``overlap``.
+
+    """
+    count = len(extents.names)
+    gaps: Gaps = [{} for _ in range(count)]
+    for i in range(count):
+        # The most by which i's end lies behind j's begin, both counted from their own starts.
+        reach = (extents.high[i] - extents.low).max(axis=1)
+        back = (extents.high - extents.low[i]).max(axis=1)
+        for j in range(count):
+            if j != i and reach[j] > -FREE // 2:
+                gaps[i][j] = [(-int(reach[j]), int(back[j]))]
+    for (y, x), lead in leads.items():
+        close = lead.forbidden_output(extents.nbytes[y], 0, extents.nbytes[x])
+        gaps[y][x], gaps[x][y] = close, [(-high, -low) for low, high in close]
+    return gaps
+
+
+class Packing:
+    """The problem of placing buffers in few bytes.
+
+    Attributes:
+        extents: what is kept of each.
+        kept: bytes that must be kept at each time, with the most that outputs and inputs can share.
+        bound: bytes that no placement can do without.
+
+    """
+
+    def __init__(self, extents: Extents, leads: Leads, alignment: int) -> None:
+        self.extents = extents
+        self._leads = leads
+        self._alignment = alignment
+        self.kept = extents.kept()
+        for (y, x), lead in leads.items():
+            y_bytes, x_bytes = extents.nbytes[y], extents.nbytes[x]
+            shared = y_bytes + x_bytes - max(y_bytes, min(lead.least, y_bytes) + x_bytes)
+            self.kept[int((extents.low[y] < FREE).argmax())] -= shared
+        self.bound = self.align(int(self.kept.max(initial=0)))
+
+    def align(self, nbytes: int) -> int:
+        """The next multiple of the alignment."""
+        return -(-nbytes // self._alignment) * self._alignment
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """What keeps the buffers apart."""
+        return gaps_of(self.extents, self._leads)
+
+    def lowest(self, i: int, at: dict[int, int]) -> int:
+        """The lowest offset at which buffer ``i`` fits beside those placed."""
+        spans = sorted(
+            (at[j] + low, at[j] + high)
+            for j, gaps in self.gaps[i].items()
+            if j in at
+            for low, high in gaps
+        )
+        offset = 0
+        for low, high in spans:
+            if low >= offset:
+                break
+            offset = max(offset, self.align(high))
+        return offset
+
+    def in_order(self, order: Sequence[int]) -> dict[int, int]:
+        """Each buffer in turn at the lowest place that is free."""
+        at: dict[int, int] = {}
+        for i in order:
+            at[i] = self.lowest(i, at)
+        return at
+
+    def size(self, at: dict[int, int]) -> int:
+        """Bytes from the start to the end of the last buffer, aligned."""
+        return self.align(max((at[i] + self.extents.nbytes[i] for i in at), default=0))
+
+    def orders(self) -> list[list[int]]:
+        """Orders in which buffers that are hard to place come first."""
+        nbytes = self.extents.nbytes
+        kept = self.extents.low < FREE
+        first, life = kept.argmax(axis=1), kept.sum(axis=1)
+        weight = np.maximum(self.extents.high - self.extents.low, 0).sum(axis=1)
+        keys: list[NDArray[np.int64] | list[int]] = [
+            [-n for n in nbytes],
+            -weight,
+            -life,
+            first,
+            -first,
+        ]
+        indices = range(len(nbytes))
+        return [sorted(indices, key=lambda i: (key[i], -nbytes[i], i)) for key in keys]
+
+    def pack(self, tries: int = TRIES) -> dict[int, int]:
+        """Offsets of all buffers in as few bytes as found; deterministic."""
+        best: dict[int, int] = {}
+        best_order: list[int] = []
+        for order in self.orders():
+            at = self.in_order(order)
+            if not best or self.size(at) < self.size(best):
+                best, best_order = at, order
+        shuffle = random.Random(0)
+        for _ in range(tries):
+            if self.size(best) <= self.bound or len(best_order) < 2:
+                break
+            order = list(best_order)
+            for _ in range(1 + shuffle.randrange(3)):
+                moved = order.pop(shuffle.randrange(len(order)))
+                order.insert(shuffle.randrange(len(order) + 1), moved)
+            at = self.in_order(order)
+            if self.size(at) <= self.size(best):
+                best, best_order = at, order
+        return best

@@ -1,0 +1,431 @@
+"""Segments: runs of ops that work row by row, on a few rows of each tensor.
+
+A tensor between two ops of a segment is a ring: as many rows as its readers' windows need, one
+behind the other. To *advance* a ring is to move its rows one place towards its start, which drops
+the oldest, and to fill the last place with the padding's value; its op then writes a row into it.
+The order of all this is fixed when the segment is built: a stage of period ``p`` and delay ``d``
+computes row ``r`` at time ``d + r * p``, as soon as the rows that it reads are there. Every stage
+then finds its rows at the same places each time, and no row is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tinyrt.ir import BoundNode, DType, Graph, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.rows import Fold, RowOp, RowWindow
+
+MOST_STAGES = 32
+"""Stages of a segment: a step names its stage by five bits."""
+
+MOST_BYTES = 65_535
+"""Bytes of a ring: its sizes are 16 bits."""
+
+LEAST_ROW = 4
+"""Bytes of a row that is moved: moves go word by word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The newest rows of a tensor.
+
+    Attributes:
+        name: of its bytes in a plan.
+        value: the tensor.
+        rows: how many rows there are places for.
+        row_bytes: size of a row.
+        fill: the raw value of padding; None where there is none.
+
+    """
+
+    name: str
+    value: str
+    rows: int
+    row_bytes: int
+    fill: int | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self.rows * self.row_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Bytes that a stage reads or writes each time.
+
+    Attributes:
+        name: of a ring, or of a tensor that is held whole.
+        start: the first byte, from the start of those; at the first time, where ``stride`` says so.
+        nbytes: how many.
+        stride: bytes from one time to the next, in a tensor that is held whole; 0 in a ring.
+
+    """
+
+    name: str
+    start: int
+    nbytes: int
+    stride: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """An op of a segment, or the copy of a tensor that is held whole, row by row, into a ring.
+
+    Attributes:
+        node: the op on the rows under its windows; None for a copy.
+        rows: how many rows it writes in all.
+        reads: for each input of the op, its rows; None for a constant or an absent one. None for
+            the one input of a copy, too, whose rows are pushed from outside.
+        writes: its row.
+        fold: where rows are only added up: what makes the output of the sums when all are.
+
+    """
+
+    node: BoundNode | None
+    rows: int
+    reads: tuple[Access | None, ...]
+    writes: Access
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens next, in this order.
+
+    Attributes:
+        stage: whose turn it is.
+        shift: move the rows of its ring by one place, which drops the oldest.
+        fill: fill the ring's last place with the padding's value.
+        run: compute the stage's next row.
+
+    """
+
+    stage: int
+    shift: bool
+    fill: bool
+    run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Ops that run row by row.
+
+    Attributes:
+        first: index of the first node.
+        stop: index of the first node behind.
+        stages: in an order in which each comes behind those that it reads from.
+        rings: by name.
+        steps: the whole order of execution.
+        pushed: the model input whose rows come from outside, if any.
+
+    """
+
+    first: int
+    stop: int
+    stages: tuple[Stage, ...]
+    rings: Mapping[str, Ring] = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False)
+    pushed: str | None = None
+
+    def accesses(self) -> Iterator[Access]:
+        """Everything that stages read and write."""
+        for stage in self.stages:
+            yield from (access for access in stage.reads if access is not None)
+            yield stage.writes
+
+    def ring_of(self, stage: int) -> Ring | None:
+        """The ring that a stage writes to; None where it writes to a tensor that is held whole."""
+        return self.rings.get(self.stages[stage].writes.name)
+
+
+def row_ops(graph: Graph) -> list[RowOp | None]:
+    """For each node, its form that works row by row, if it has one."""
+    return [_row_op(node) for node in graph.bound()]
+
+
+def _row_op(node: BoundNode) -> RowOp | None:
+    activations = [v for v in (*node.inputs, node.output) if v is not None and not v.is_constant]
+    if any(v.dtype is not DType.INT8 or v.shape[:1] != (1,) for v in activations):
+        return None
+    op = OPS[node.op].row_op(node)
+    images = activations if op is None or op.fold is None else activations[:-1]
+    return op if all(len(v.shape) == 4 for v in images) else None
+
+
+def sums_name(index: int) -> str:
+    """The name of the sums that node ``index`` adds rows up in."""
+    return f"sums#{index}"
+
+
+def ring_name(value: str) -> str:
+    """The name of the ring that rows of a whole tensor are copied into."""
+    return f"rows#{value}"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A stage in the making.
+
+    Attributes:
+        node: index of the node; None for a copy.
+        output: the tensor whose rows it makes.
+        key: of what it writes.
+        rows: how many in all.
+        reads: key and window of each input; None for constants.
+        period: time from one row to the next.
+        delay: time of the first one.
+
+    """
+
+    node: int | None
+    output: Value
+    key: str
+    rows: int
+    reads: list[tuple[str, RowWindow] | None]
+    period: int = 1
+    delay: int = 0
+
+    def time(self, row: int) -> int:
+        return self.delay + row * self.period
+
+
+def build(
+    graph: Graph, ops: Sequence[RowOp | None], first: int, stop: int, pushed: str | None = None
+) -> Segment | None:
+    """The segment of the nodes from ``first`` up to ``stop``; None where they do not make one.
+
+    Args:
+        graph: the model.
+        ops: of its nodes, see ``row_ops``.
+        first: the first node.
+        stop: the first node behind.
+        pushed: a model input that is not held: its rows come from outside.
+
+    """
+    if any(ops[i] is None for i in range(first, stop)):
+        return None
+    builder = _Builder(graph, ops, first, stop, pushed)
+    if not (builder.draft() and builder.set_times()):
+        return None
+    segment = builder.segment()
+    rings = segment.rings.values()
+    small = all(r.nbytes <= MOST_BYTES for r in rings)
+    movable = all(r.row_bytes >= LEAST_ROW for r in rings if r.rows > 1)
+    return segment if small and movable and len(segment.stages) <= MOST_STAGES else None
+
+
+class _Builder:
+    """Collects stages, their times, and who reads what."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        ops: Sequence[RowOp | None],
+        first: int,
+        stop: int,
+        pushed: str | None,
+    ) -> None:
+        self.graph = graph
+        self.ops = ops
+        self.first, self.stop, self.pushed = first, stop, pushed
+        self.drafts: list[_Draft] = []
+        self.maker: dict[str, int] = {}
+        self.windows: dict[str, list[tuple[int, RowWindow]]] = {}
+        """For each key, its readers: stage and window."""
+
+    def draft(self) -> bool:
+        """Stages and their readers; false where tensors have readers that do not agree."""
+        inside = {n.outputs[0] for n in self.graph.nodes[self.first : self.stop]}
+        read = {name for n in self.graph.nodes[self.first : self.stop] for name in n.inputs}
+        for i in range(self.first, self.stop):
+            node, op = self.graph.bind(i), self.ops[i]
+            assert op is not None
+            reads: list[tuple[str, RowWindow] | None] = []
+            for value, window in zip(node.inputs, op.windows, strict=True):
+                known = value is None or window is None
+                reads.append(None if known else (self._source(value, inside), window))  # type: ignore[arg-type]
+            y = node.output
+            if op.fold is not None:
+                if y.name in read:
+                    return False
+                self._add(_Draft(i, y, sums_name(i), node.input(0).shape[1], reads))
+                continue
+            self._add(_Draft(i, y, y.name, y.shape[1], reads))
+        return all(self._agree(key) for key in self.windows)
+
+    def _source(self, value: Value, inside: set[str]) -> str:
+        """What a node reads a tensor from: its ring, itself, or a ring that it is copied to."""
+        if self._held(value.name, inside) and (
+            value.name == self.pushed or self._any_padding(value.name)
+        ):
+            key = ring_name(value.name)
+            if key not in self.maker:
+                reads = [None if value.name == self.pushed else (value.name, RowWindow())]
+                self._add(_Draft(None, value, key, value.shape[1], list(reads)))
+            return key
+        return value.name
+
+    def _held(self, name: str, inside: set[str]) -> bool:
+        """Whether the tensor is held whole."""
+        return name not in inside or self.used_behind(name)
+
+    def used_behind(self, name: str) -> bool:
+        """Whether a tensor is a model output, or read by nodes outside of the segment."""
+        last = max((i for i, n in enumerate(self.graph.nodes) if name in n.inputs), default=-1)
+        return name in self.graph.outputs or last >= self.stop
+
+    def _any_padding(self, name: str) -> bool:
+        for i in range(self.first, self.stop):
+            op = self.ops[i]
+            assert op is not None
+            for value, window in zip(self.graph.nodes[i].inputs, op.windows, strict=True):
+                if value == name and window is not None and window.padded:
+                    return True
+        return False
+
+    def _add(self, draft: _Draft) -> None:
+        index = len(self.drafts)
+        for read in draft.reads:
+            if read is not None:
+                self.windows.setdefault(read[0], []).append((index, read[1]))
+        self.drafts.append(draft)
+        self.maker[draft.key] = index
+
+    def _agree(self, key: str) -> bool:
+        """Whether one ring can serve all readers: they see the same padding."""
+        return len({w.fill for _, w in self.windows[key] if w.padded}) <= 1
+
+    def set_times(self) -> bool:
+        """Periods and delays; false where two inputs of a stage come at different rates."""
+        reference = 0
+        for draft in self.drafts:
+            made = self._sources(draft)
+            if made:
+                periods = {source.period * window.step for source, window in made}
+                if len(periods) > 1:
+                    return False
+                (draft.period,) = periods
+                draft.delay = max(s.time(w.rows - 1 - w.above) for s, w in made)
+                continue
+            reference = reference or draft.rows
+            draft.period, rest = divmod(reference, draft.rows)
+            if rest:
+                return False
+        for _ in range(2):
+            for i in reversed(range(len(self.drafts))):
+                self._set_delay(i)
+        return True
+
+    def _set_delay(self, index: int) -> None:
+        """Of the times at which a stage may begin, the one at which rings are smallest.
+
+        Where branches meet, one side has to wait: with rows of its input, or of its output.
+        """
+        draft = self.drafts[index]
+        made = self._sources(draft)
+        readers = [(self.drafts[s], w) for s, w in self.windows.get(draft.key, [])]
+        if not made or not readers:
+            return
+        earliest = max(s.time(w.rows - 1 - w.above) for s, w in made)
+        latest = min(r.delay - (w.rows - 1 - w.above) * draft.period for r, w in readers)
+        keys = {draft.key, *(source.key for source, _ in made)}
+        sizes = {}
+        for delay in range(earliest, latest + 1):
+            draft.delay = delay
+            sizes[delay] = sum(self._ring(self.drafts[self.maker[key]]).nbytes for key in keys)
+        draft.delay = min(sizes, key=lambda delay: (sizes[delay], delay))
+
+    def _sources(self, draft: _Draft) -> list[tuple[_Draft, RowWindow]]:
+        """The stages whose rows a stage reads, and through which windows."""
+        reads = [r for r in draft.reads if r is not None and r[0] in self.maker]
+        return [(self.drafts[self.maker[key]], window) for key, window in reads]
+
+    def _behind(self, key: str, reader: int, window: RowWindow) -> int:
+        """Rows from the first of a window to the newest that there is when the window is read."""
+        source, stage = self.drafts[self.maker[key]], self.drafts[reader]
+        return (stage.delay - source.delay) // source.period + window.above + 1
+
+    def segment(self) -> Segment:
+        """What was drafted."""
+        inside = {d.key for d in self.drafts if d.node is not None}
+        rings: dict[str, Ring] = {}
+        for d in self.drafts:
+            fold = self._fold(d)
+            if fold is not None:
+                rings[d.key] = Ring(d.key, d.output.name, 1, 4 * fold.channels, 0)
+            elif d.node is None or not self._held(d.key, inside):
+                rings[d.key] = self._ring(d)
+        stages = tuple(self._stage(i, draft, rings) for i, draft in enumerate(self.drafts))
+        steps = self._steps(rings)
+        return Segment(self.first, self.stop, stages, rings, steps, self.pushed)
+
+    def _ring(self, draft: _Draft) -> Ring:
+        readers = self.windows.get(draft.key, [])
+        padding = {w.fill for _, w in readers if w.padded}
+        return Ring(
+            name=draft.key,
+            value=draft.output.name,
+            rows=max((self._behind(draft.key, s, w) for s, w in readers), default=1),
+            row_bytes=_row_bytes(draft.output),
+            fill=padding.pop() if padding else None,
+        )
+
+    def _fold(self, draft: _Draft) -> Fold | None:
+        op = self.ops[draft.node] if draft.node is not None else None
+        return op.fold if op is not None else None
+
+    def _stage(self, index: int, draft: _Draft, rings: Mapping[str, Ring]) -> Stage:
+        op = self.ops[draft.node] if draft.node is not None else None
+        fold = self._fold(draft)
+        row = _row_bytes(draft.output)
+        ring = rings.get(draft.key)
+        if fold is not None:
+            writes = Access(draft.key, 0, 4 * fold.channels)
+        elif ring is not None:
+            writes = Access(ring.name, ring.nbytes - row, row)
+        else:
+            writes = Access(draft.key, 0, row, stride=row)
+        reads = tuple(None if r is None else self._access(index, *r, rings) for r in draft.reads)
+        return Stage(op.node if op is not None else None, draft.rows, reads, writes, fold)
+
+    def _access(
+        self, reader: int, key: str, window: RowWindow, rings: Mapping[str, Ring]
+    ) -> Access:
+        ring = rings.get(key)
+        if ring is None:
+            row = _row_bytes(self.graph.value(key))
+            return Access(key, 0, window.rows * row, stride=window.step * row)
+        place = ring.rows - self._behind(key, reader, window)
+        return Access(key, place * ring.row_bytes, window.rows * ring.row_bytes)
+
+    def _steps(self, rings: Mapping[str, Ring]) -> tuple[Step, ...]:
+        times: list[tuple[int, int, int]] = []
+        for i, draft in enumerate(self.drafts):
+            readers = self.windows.get(draft.key, []) if draft.key in rings else []
+            above = max((w.above for _, w in readers), default=0)
+            ends = [self.drafts[s].time(self.drafts[s].rows - 1) for s, _ in readers]
+            last = max(((t - draft.delay) // draft.period for t in ends), default=draft.rows - 1)
+            # Padding above waits for the first row, where that is in every reader's first window.
+            waits = all(w.rows > w.above for _, w in readers)
+            times += [
+                (draft.time(max(r, 0) if waits else r), i, r)
+                for r in range(-above, max(last + 1, draft.rows))
+            ]
+        steps: list[Step] = []
+        begun: set[int] = set()
+        for _, i, row in sorted(times):
+            ring = rings.get(self.drafts[i].key)
+            shift = ring is not None and ring.rows > 1 and i in begun
+            fill = ring is not None and ring.fill is not None
+            if self._fold(self.drafts[i]) is not None:
+                fill = i not in begun
+            steps.append(Step(i, shift, fill, 0 <= row < self.drafts[i].rows))
+            begun.add(i)
+        return tuple(step for step in steps if step.shift or step.fill or step.run)
+
+
+def _row_bytes(value: Value) -> int:
+    return value.nbytes // value.shape[1]
