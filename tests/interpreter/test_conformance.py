@@ -9,6 +9,7 @@ import pytest
 
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
+from tests.ops.test_conformance import CNN
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import BACKENDS, Interpreter
 from tinyrt.interpreter.numba_backend import KERNELS
@@ -19,7 +20,6 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
-CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
 WITHOUT_KERNEL = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n not in KERNELS)
 INT8_OPS = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n in KERNELS)
 FAST = sorted(set(BACKENDS) - {"native", "reference"})

@@ -8,9 +8,9 @@ import pytest
 
 from tests.c.conformance import C_OPS, graph_of
 from tests.graphs import small_cnn
-from tests.interpreter.test_conformance import CNN
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
+from tests.ops.test_conformance import CNN
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native_backend
 from tinyrt.ops import OPS

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_peer
+from tinyrt.errors import VerifyError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 
-INT8_CASES = 60
-INT16_CASES = 40
+CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
+"""What convolutional networks are made of."""
+CNN_CASES = 200
+OTHER_CASES = 60
 FLOAT_CASES = 8
 TRANSCENDENTAL = {
     "cos",
@@ -40,31 +45,38 @@ def test_every_op_has_cases():
     assert set(CASES) == set(OPS)
 
 
-@pytest.mark.parametrize("seed", range(INT8_CASES))
+def equals_the_device(op, build):
+    """As many random cases as the op's set asks for, bit for bit.
+
+    A few may be refused: a narrow random output can ask for a multiplier that no kernel takes.
+    """
+    refused, cases = 0, CNN_CASES if op in CNN else OTHER_CASES
+    for seed in range(cases):
+        rng = rng_of(op, seed)
+        built = build(CASES[op](rng), rng)
+        try:
+            found = evaluate(built.graph, built.feeds)["out"]
+        except VerifyError:
+            refused += 1
+            continue
+        expected = run_peer(op, built.graph, list(built.feeds.values()))
+        np.testing.assert_array_equal(found, expected, err_msg=f"seed {seed}")
+    assert refused <= cases // 50
+
+
 @pytest.mark.parametrize("op", INT8_OPS)
-def test_int8_equals_the_device(op, seed):
-    rng = rng_of(op, seed)
-    built = build_s8(CASES[op](rng), rng)
-    found = evaluate(built.graph, built.feeds)["out"]
-    np.testing.assert_array_equal(found, run_peer(op, built.graph, list(built.feeds.values())))
+def test_int8_equals_the_device(op):
+    equals_the_device(op, build_s8)
 
 
-@pytest.mark.parametrize("seed", range(INT16_CASES))
 @pytest.mark.parametrize("op", INT16_OPS)
-def test_int16x8_equals_the_device(op, seed):
-    rng = rng_of(op, seed)
-    built = build_s16(CASES[op](rng), rng)
-    found = evaluate(built.graph, built.feeds)["out"]
-    np.testing.assert_array_equal(found, run_peer(op, built.graph, list(built.feeds.values())))
+def test_int16x8_equals_the_device(op):
+    equals_the_device(op, build_s16)
 
 
-@pytest.mark.parametrize("seed", range(INT16_CASES))
 @pytest.mark.parametrize("op", INT4_OPS)
-def test_int4_weights_equal_the_device(op, seed):
-    rng = rng_of(op, seed)
-    built = build_s8(CASES[op](rng), rng, weights=DType.INT4)
-    found = evaluate(built.graph, built.feeds)["out"]
-    np.testing.assert_array_equal(found, run_peer(op, built.graph, list(built.feeds.values())))
+def test_int4_weights_equal_the_device(op):
+    equals_the_device(op, partial(build_s8, weights=DType.INT4))
 
 
 @pytest.mark.parametrize("seed", range(FLOAT_CASES))
