@@ -17,7 +17,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pool import Pool2dAttrs, window_of
-from tinyrt.ops.sweep import Step, columns, loaded_lines, planes_by_lines, windows
+from tinyrt.ops.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):
@@ -76,13 +76,14 @@ def test_a_window_keeps_the_rows_that_are_still_read():
     assert plan_memory(graph).arena_bytes == 12 * row + 2 * row
 
 
-def test_lines_that_are_copied_first_let_the_output_begin_where_the_input_does():
-    graph = _pools((3, 1, "SAME"))
-    (node,) = graph.bound()
-    window = window_of(node.attrs, node.input(0).shape)
-    row = 6 * 4
-    assert lead_of(windows(node, window), 0) == 2 * row
-    assert lead_of(loaded_lines(node, window), 0) == 0
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rows_that_are_copied_first_let_the_output_begin_where_the_input_does(stride):
+    (node,) = _pools((3, stride, "SAME")).bound()
+    window, nbytes = window_of(node.attrs, node.input(0).shape), node.input(0).nbytes
+    assert starts_together(planes_by_rows(node, window, copied=True), 0, nbytes)
+    # Rows that are read in place must be behind the output: those of stride 2 are.
+    in_place = planes_by_rows(node, window, copied=False)
+    assert starts_together(in_place, 0, nbytes) == (stride == 2)
 
 
 def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead():

@@ -6,9 +6,10 @@ read once for each of the lines of outputs that it takes part in. A line of outp
 place of a line of inputs, of which one channel's elements are saved: one line of one channel is all
 the working memory.
 
-Others go four channels at a time along a row, over a list of taps with widened weights. Where the
-window reaches over the input's border, input rows are copied once into as many lines as the window
-is high, with the zero point around them: then no output needs to know of the border.
+Others take four channels' planes after the other, along rows, over a list of taps with widened
+weights. Where the window reaches over the input's border, these channels of input rows are copied
+once into as many lines as the window is high, with the zero point around them: then no output needs
+to know of the border.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tinyrt.ops.packing import (
 )
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
-from tinyrt.ops.sweep import Sweep, loaded_lines, planes_by_lines, windows
+from tinyrt.ops.sweep import Sweep, planes_by_lines, planes_by_rows
 from tinyrt.ops.window import Window
 
 TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
@@ -48,7 +49,8 @@ class DepthwiseBlock:
         w: weights (taps, channels) where they are not those of the model.
         init: ``bias - x_zp * sum(w)`` for each channel.
         requant: mantissas and shifts.
-        line_bytes: of one padded input row; 0 where the window never leaves the input.
+        line_bytes: of four channels of one padded input row; 0 where the window never leaves
+            the input.
 
     """
 
@@ -75,7 +77,7 @@ def depthwise_block(
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)
     changed = None if (layer.w == by_channel).all() else layer.w.T.astype(np.int8)
-    return DepthwiseBlock(changed, init, pack_requant(layer), _line_bytes(window, channels))
+    return DepthwiseBlock(changed, init, pack_requant(layer), _line_bytes(window))
 
 
 def slides(window: Window) -> bool:
@@ -91,11 +93,11 @@ def slides_down(window: Window, x: Shape) -> bool:
     return window.out == x[1:3] and x[1] > x[2]
 
 
-def _line_bytes(window: Window, channels: int) -> int:
+def _line_bytes(window: Window) -> int:
     if not any((*window.before, *window.after)):
         return 0
     columns = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
-    return columns * channels
+    return columns * BLOCK
 
 
 def pack_filters(w: NDArray[np.int8], down: bool) -> NDArray[np.int8]:
@@ -126,7 +128,7 @@ def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> S
     """The order in which the packed kernels read and write."""
     if slides(window):
         return planes_by_lines(node, window, slides_down(window, node.input(0).shape))
-    return loaded_lines(node, window) if block.line_bytes else windows(node, window)
+    return planes_by_rows(node, window, copied=block.line_bytes > 0)
 
 
 def emit_depthwise(
@@ -191,15 +193,12 @@ def _emit_blocks(
     node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
 ) -> None:
     x, y, w = node.input(0), node.output, node.input(1)
-    line: Fields = {
+    fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
         "window": window_fields(window),
         "x_zp": x_zp,
         "line_bytes": block.line_bytes,
-    }
-    fields: Fields = {
-        "line": line,
         "w": c.pointer(w) if block.w is None else c.packed("w", block.w),
         **_constants(block, requant, c),
     }

@@ -8,7 +8,7 @@ derives from it how far the two must be apart, the checker replays it byte by by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tinyrt.ir import BoundNode, Value
@@ -76,10 +76,22 @@ def windows(node: BoundNode, window: Window) -> Sweep:
     return tuple(_row_steps(node, window, lambda top, bottom, loaded: (top, bottom)))
 
 
-def loaded_lines(node: BoundNode, window: Window) -> Sweep:
-    """As ``windows``, from copies: each output row first copies the input rows new to it."""
-    steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded), bottom))
-    return tuple(replace(step, reads_first=True) for step in steps)
+def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep:
+    """Channels after the other, each row by row.
+
+    An output is written after all that is read up to the end of its window; with ``copied``, each
+    output row first copies the input rows new to it.
+    """
+
+    def reads(top: int, bottom: int, loaded: int) -> Span:
+        return max(top, loaded) if copied else top, bottom
+
+    return _planes(node, _row_steps(node, window, reads))
+
+
+def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep:
+    planes = node.output.shape[3]
+    return tuple(replace(step, reads_first=True, planes=planes) for step in steps)
 
 
 def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep:
@@ -94,8 +106,7 @@ def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep:
         steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
     else:
         steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
-    planes = node.output.shape[3]
-    return tuple(replace(step, reads_first=True, planes=planes) for step in steps)
+    return _planes(node, steps)
 
 
 def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:

@@ -2,7 +2,7 @@
 #ifndef TINYRT_DEPTHWISE_BLOCK_H
 #define TINYRT_DEPTHWISE_BLOCK_H
 
-#include "tinyrt_lines.h"
+#include "tinyrt_copy.h"
 #include "tinyrt_requant4.h"
 #include "tinyrt_tap_list.h"
 
@@ -10,11 +10,17 @@
 extern "C" {
 #endif
 
-/** w is (kernel_h, kernel_w, c), as in the model; init is bias - x_zp * sum(w).
+/** w is (kernel_h, kernel_w, c), as in the model; init is bias - x_zp * sum(w). line_bytes is what
+ *  four channels of an input row take with their padding; 0 if the window never leaves the input,
+ *  and rows are read in place.
  *  Requires: c is a multiple of four and the same for x and y; no dilation;
  *  |init + sum(x * w)| < 2^29. */
 typedef struct {
-    tinyrt_line_params line;
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t x_zp;
+    int32_t line_bytes;
     const int8_t *w;
     const int32_t *init;
     const int32_t *mult;
@@ -24,8 +30,8 @@ typedef struct {
 } tinyrt_depthwise_block_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the window is
- *  high; y may overlap x only where every row is written behind the rows still read. */
+ *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the window is high.
+ *  y may begin where x does; else they must not overlap. */
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
