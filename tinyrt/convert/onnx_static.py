@@ -19,7 +19,7 @@ from tinyrt.ir import Shape
 
 Static = Callable[[Call], Array]
 
-MOST_ELEMENTS = 1 << 26
+MOST_ELEMENTS = 1 << 28
 """A constant that would be larger is taken as a sign of a damaged file."""
 
 # What NumPy raises on operands that do not fit together.
@@ -184,7 +184,7 @@ def _sized(shape: Shape) -> Shape:
 def _constant_of_shape(call: Call) -> Array:
     value = call.node.get_tensor("value")
     fill = np.zeros(1, np.float32) if value is None else value
-    return np.full(_sized(call.ints(0, "the shape")), fill.reshape(-1)[0], fill.dtype)
+    return np.broadcast_to(fill.reshape(-1)[0], _sized(call.ints(0, "the shape")))
 
 
 def _cast(call: Call) -> Array:

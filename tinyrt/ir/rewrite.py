@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir.graph import Graph, Node, Value
@@ -63,19 +63,29 @@ class RewriteLog:
 
 def apply_patch(graph: Graph, patch: Patch) -> Graph:
     """The graph with the patch applied and unreferenced values dropped."""
-    gone = {id(n) for n in patch.remove}
-    anchor = patch.remove[-1] if patch.remove else patch.anchor
+    return _apply_patches(graph, [patch])
+
+
+def _apply_patches(graph: Graph, patches: Sequence[Patch]) -> Graph:
+    """The graph with patches applied that have nothing to do with each other."""
+    gone = {id(n) for patch in patches for n in patch.remove}
+    rename = {old: new for patch in patches for old, new in patch.rename.items()}
+    places: dict[int, list[Node]] = {}
     nodes: list[Node] = []
+    for patch in patches:
+        anchor = patch.remove[-1] if patch.remove else patch.anchor
+        if anchor is not None:
+            places.setdefault(id(anchor), []).extend(patch.add)
     for node in graph.nodes:
-        if node is anchor:
-            nodes.extend(patch.add)
+        nodes.extend(places.get(id(node), ()))
         if id(node) not in gone:
-            nodes.append(_renamed(node, patch.rename))
-    if anchor is None:
-        nodes.extend(patch.add)
-    outputs = tuple(patch.rename.get(n, n) for n in graph.outputs)
-    merged = replace(graph, outputs=outputs).with_nodes(nodes, patch.values)
-    return drop_unused_values(merged)
+            nodes.append(_renamed(node, rename))
+    for patch in patches:
+        if not patch.remove and patch.anchor is None:
+            nodes.extend(patch.add)
+    outputs = tuple(rename.get(n, n) for n in graph.outputs)
+    values = [value for patch in patches for value in patch.values]
+    return drop_unused_values(replace(graph, outputs=outputs).with_nodes(nodes, values))
 
 
 def drop_unused_values(graph: Graph) -> Graph:
@@ -99,7 +109,12 @@ def rewrite(
     log: RewriteLog | None = None,
     limit: int = 100_000,
 ) -> Graph:
-    """Apply the rules in order until none applies any more; verify after every patch.
+    """Apply the rules in order until none applies any more; verify whenever the graph changed.
+
+    The first rule that applies anywhere is applied everywhere, wherever its patches have nothing
+    to do with each other; then the first rule has its turn again. Rules look at the graph through
+    its methods alone: a rule is asked again about a node only when something that it had looked at
+    has changed.
 
     Raises:
         VerifyError: a patch broke an invariant (the message names the rule), or the rules
@@ -107,29 +122,125 @@ def rewrite(
 
     """
     log = log if log is not None else RewriteLog()
-    for _ in range(limit):
-        step = _first_patch(graph, rules, log)
+    settled = _Settled(rules)
+    count = 0
+    while True:
+        step = _next_patches(graph, rules, settled, log)
         if step is None:
             return graph
-        rule, patch = step
-        graph = apply_patch(graph, patch)
+        rule, patches = step
+        count += len(patches)
+        if count > limit:
+            raise VerifyError(f"rewriting did not settle after {limit} patches")
+        before = graph
+        graph = _apply_patches(graph, patches)
+        settled.forget(before, graph, patches)
         try:
             verify(graph)
         except VerifyError as error:
             error.problem = f"after rule '{rule.name}': {error.problem}"
             raise
-    raise VerifyError(f"rewriting did not settle after {limit} patches")
 
 
-def _first_patch(graph: Graph, rules: Iterable[Rule], log: RewriteLog) -> tuple[Rule, Patch] | None:
-    for rule in rules:
+class _Watched(Graph):
+    """A graph that notes the values it is asked about."""
+
+    seen: set[str]
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Watched:
+        """The same graph, watched."""
+        own = {f.name: getattr(graph, f.name) for f in fields(Graph)}
+        watched = cls(**own)
+        object.__setattr__(watched, "seen", set())
+        return watched
+
+    def value(self, name: str) -> Value:
+        """As ``Graph.value``."""
+        self.seen.add(name)
+        return super().value(name)
+
+    def consumers(self, name: str) -> list[Node]:
+        """As ``Graph.consumers``."""
+        self.seen.add(name)
+        return super().consumers(name)
+
+    def producer(self, name: str) -> Node | None:
+        """As ``Graph.producer``."""
+        self.seen.add(name)
+        return super().producer(name)
+
+
+class _Settled:
+    """Which rules need not be asked about which nodes, until a value changes."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._done: list[dict[int, Node]] = [{} for _ in rules]
+        self._readers: dict[str, set[tuple[int, int]]] = {}
+
+    def __contains__(self, key: tuple[int, Node]) -> bool:
+        rule, node = key
+        return id(node) in self._done[rule]
+
+    def add(self, rule: int, node: Node, seen: Iterable[str]) -> None:
+        """Note that rule number ``rule`` does not apply to the node, by what it has seen."""
+        # Kept, so that no other node gets its identity.
+        self._done[rule][id(node)] = node
+        for name in (*seen, *node.inputs, *node.outputs):
+            self._readers.setdefault(name, set()).add((rule, id(node)))
+
+    def forget(self, before: Graph, after: Graph, patches: Sequence[Patch]) -> None:
+        """Drop what had been found out from values that the patches have changed."""
+        if before.outputs != after.outputs:
+            self._done = [{} for _ in self._done]
+            self._readers = {}
+        for patch in patches:
+            for name in _touched(patch):
+                for rule, node in self._readers.pop(name, ()):
+                    self._done[rule].pop(node, None)
+
+
+def _touched(patch: Patch) -> set[str]:
+    """Values whose type, producer or readers the patch changes."""
+    kept = {id(n) for n in patch.remove} & {id(n) for n in patch.add}
+    names = {value.name for value in patch.values} | {*patch.rename, *patch.rename.values()}
+    for node in (*patch.remove, *patch.add):
+        if id(node) not in kept:
+            names.update(node.inputs, node.outputs)
+    return names
+
+
+def _next_patches(
+    graph: Graph, rules: Sequence[Rule], settled: _Settled, log: RewriteLog
+) -> tuple[Rule, list[Patch]] | None:
+    """The first rule that applies anywhere, and its patches that are free of each other."""
+    watched = _Watched.of(graph)
+    for number, rule in enumerate(rules):
+        patches: list[Patch] = []
+        changed: set[str] = set()
+        looked_at: set[str] = set()
         for node in graph.nodes:
-            if rule.ops and node.op not in rule.ops:
+            if (rule.ops and node.op not in rule.ops) or (number, node) in settled:
                 continue
-            result = rule.apply(graph, node)
-            if isinstance(result, Patch):
-                log.applied.append((rule.name, node.name))
-                return rule, result
-            if isinstance(result, Refusal):
-                log.refused[(rule.name, result.node)] = result.reason
+            watched.seen.clear()
+            result = rule.apply(watched, node)
+            if not isinstance(result, Patch):
+                settled.add(number, node, watched.seen)
+                if isinstance(result, Refusal):
+                    log.refused[(rule.name, result.node)] = result.reason
+                continue
+            touched = _touched(result)
+            seen = watched.seen | touched
+            is_whole = len(result.remove) == len(graph.nodes)
+            meets = not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched))
+            if patches and (is_whole or meets):
+                continue
+            patches.append(result)
+            log.applied.append((rule.name, node.name))
+            changed |= touched
+            looked_at |= seen
+            if is_whole:
+                break  # it says where every node goes
+        if patches:
+            return rule, patches
     return None

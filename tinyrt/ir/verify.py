@@ -56,6 +56,7 @@ def verify(
     rules: Mapping[str, OpRules],
     stage: Stage | None = None,
     placed: Collection[str] = (),
+    known: dict[int, BoundNode] | None = None,
 ) -> Graph:
     """Check the graph's invariants and return it unchanged.
 
@@ -67,6 +68,8 @@ def verify(
         rules: op name -> record.
         stage: whose rules must hold.
         placed: at PLANNED, the values that have a place in the arena.
+        known: nodes that were found right before, by identity, for graphs that are checked again
+            and again; those that are found right now are added.
 
     Raises:
         VerifyError: an invariant is broken.
@@ -81,9 +84,12 @@ def verify(
         where = f"#{i} {node.op} '{node.name}'"
         _check_names(graph, i, where, defined)
         bound = graph.bind(i)
-        with error_context(op=where):
-            _check_types(bound, rules)
-            _check_stage(bound, rules[node.op], stage)
+        if known is None or not _is_same(known.get(id(node)), bound):
+            with error_context(op=where):
+                _check_types(bound, rules)
+                _check_stage(bound, rules[node.op], stage)
+        if known is not None:
+            known[id(node)] = bound
         defined.update(node.outputs)
     for name in graph.outputs:
         if name not in defined:
@@ -105,6 +111,14 @@ def _check_states(graph: Graph) -> None:
             raise VerifyError(
                 f"state {old.describe()} becomes {new.describe()}", expected="the same type"
             )
+
+
+def _is_same(known: BoundNode | None, found: BoundNode) -> bool:
+    """Whether both are the same node with the same values."""
+    if known is None or known.node is not found.node:
+        return False
+    pairs = zip((*known.inputs, *known.outputs), (*found.inputs, *found.outputs), strict=True)
+    return all(a is b for a, b in pairs)
 
 
 def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tinyrt.ir import Graph, Stage
+from tinyrt.ir import BoundNode, Graph, Stage
 from tinyrt.ir import verify as _verify
 from tinyrt.ops.add import ADD, SUB
 from tinyrt.ops.arg import ARG_MAX, ARG_MIN
@@ -148,9 +148,14 @@ OPS: dict[str, OpSpec] = {
 }
 
 
-def verify(graph: Graph, stage: Stage | None = None, placed: Collection[str] = ()) -> Graph:
+def verify(
+    graph: Graph,
+    stage: Stage | None = None,
+    placed: Collection[str] = (),
+    known: dict[int, BoundNode] | None = None,
+) -> Graph:
     """Check a graph against ``OPS`` and return it; see ``tinyrt.ir.verify``."""
-    return _verify(graph, OPS, stage, placed)
+    return _verify(graph, OPS, stage, placed, known)
 
 
 __all__ = ["OPS", "OpSpec", "verify"]

@@ -23,7 +23,7 @@ from tinyrt.convert.passes.to_nhwc import (
     TURN_INPUT,
     TURN_OUTPUT,
 )
-from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite
+from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
 
 FLOAT_PIPELINE: tuple[Rule, ...] = (
@@ -82,7 +82,8 @@ def optimise(graph: Graph, *, keep_layout: bool = False, log: RewriteLog | None 
         turned = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
         rules = tuple(rule for rule in turned if rule is not None)
     limit = PATCHES_PER_NODE * (len(graph.nodes) + 1)
-    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT), log, limit)
+    known: dict[int, BoundNode] = {}
+    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, known=known), log, limit)
 
 
 __all__ = ["FLOAT_PIPELINE", "optimise"]

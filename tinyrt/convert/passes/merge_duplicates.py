@@ -8,7 +8,7 @@ from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 
 def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(x), f(x): the second reads the first's result."""
-    for other in graph.nodes:
+    for other in graph.consumers(node.inputs[0]) if node.inputs else ():
         if other is node:
             return None
         if (other.op, other.inputs, other.attrs) == (node.op, node.inputs, node.attrs):
