@@ -2,17 +2,19 @@
 
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from tests.c.conformance import C_OPS, graph_of
+from tests.c.conformance import C_OPS, INT4_OPS, INT16_OPS, graph_of
 from tests.graphs import small_cnn
-from tests.ops.build import build_s8
+from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native_backend
+from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 
@@ -38,9 +40,9 @@ def test_golden_outputs(zoo, name):
     np.testing.assert_array_equal(model(golden["inputs"][:, 0]), golden["outputs"][:, 0])
 
 
-def check_all(ops, seeds):
+def check_all(ops, seeds, build=build_s8):
     """Random cases of every op, as one model: one build, one run."""
-    graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds)
+    graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds, build)
     interpreter = Interpreter.from_graph(graph, backend="native")
     interpreter.allocate_tensors()
     for detail in interpreter.get_input_details():
@@ -60,6 +62,21 @@ def test_the_ops_of_convolutional_networks(op):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_op_that_has_c(part):
     check_all(sorted(set(C_OPS) - CNN)[part::PARTS], range(40))
+
+
+@pytest.mark.parametrize("op", INT4_OPS)
+def test_int4_weights(op):
+    check_all([op], range(200), partial(build_s8, weights=DType.INT4))
+
+
+@pytest.mark.parametrize("op", sorted(CNN & set(INT16_OPS)))
+def test_int16_activations(op):
+    check_all([op], range(60), build_s16)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_other_op_on_int16(part):
+    check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], range(40), build_s16)
 
 
 @pytest.mark.parametrize("core", sorted(native_backend.CORES))
