@@ -27,7 +27,7 @@ from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, Shape
-from tinyrt.memory import ArenaPlan, plan_memory, schedule
+from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed, schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops import OPS
 
@@ -336,15 +336,30 @@ class Inspection:
     plan: ArenaPlan
 
 
-def inspect_model(model: str | Path, *, shapes: Mapping[str, Shape] | None = None) -> Inspection:
+def inspect_model(
+    model: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
+) -> Inspection:
     """What a model consists of and costs, without running it.
 
+    Args:
+        model: a .tflite or .onnx file.
+        shapes: input name -> its shape, where the file leaves it open.
+        by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether the input is pushed row by row.
+
     Raises:
-        TinyrtError: the model cannot be read.
+        TinyrtError: the model cannot be read, or its input cannot come row by row.
 
     """
     graph = open_model(model, shapes=shapes)
-    plan = plan_memory(graph)
+    if input_rows:
+        plan = plan_pushed(graph)
+    else:
+        plan = plan_streamed(graph) if by_rows else plan_memory(graph)
     ops = tuple(
         OpCost(
             name=node.name,

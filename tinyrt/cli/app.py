@@ -337,13 +337,17 @@ def inspect(
     html: Annotated[
         Path | None, typer.Option("--html", help="Write the report as a page.", show_default=False)
     ] = None,
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
     json: Json = False,
 ) -> None:
     """Ops, shapes, quantisation, cost, and the arena over time."""
     from tinyrt import api
 
     with reporting(json) as report:
-        found = api.inspect_model(model, shapes=parse_shapes(shape))
+        found = api.inspect_model(
+            model, shapes=parse_shapes(shape), by_rows=by_rows, input_rows=input_rows
+        )
         if html is not None:
             from tinyrt.report import write_page
 
@@ -354,6 +358,10 @@ def inspect(
             "weight_bytes": found.weight_bytes,
             "packed_bytes": found.packed_bytes,
             "arena_bytes": found.arena_bytes,
+            "segments": [
+                {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}
+                for s in found.plan.segments
+            ],
         }
         report(data, tables.inspection(found))
 

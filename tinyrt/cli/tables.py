@@ -64,7 +64,20 @@ def inspection(found: Inspection) -> RenderableType:
         "arena bytes": found.arena_bytes,
         "of these, no plan can do without": found.plan.lower_bound,
     }
-    return Group(facts(ports), table, facts(totals), _peak(found))
+    return Group(facts(ports), table, facts(totals), _peak(found), *_segments(found))
+
+
+def _segments(found: Inspection) -> list[RenderableType]:
+    """Which ops run row by row, and how many rows of each tensor are held."""
+    shown: list[RenderableType] = []
+    for segment in found.plan.segments:
+        rows = {
+            ring.value: f"{ring.rows} of {found.graph.value(ring.value).shape[1]} rows"
+            for ring in segment.images
+        }
+        title = f"  Ops {segment.first} to {segment.stop - 1} run row by row and hold:"
+        shown.append(Group(Text(title), facts(rows)))
+    return shown
 
 
 def _peak(found: Inspection) -> RenderableType:

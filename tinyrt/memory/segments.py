@@ -136,6 +136,12 @@ class Segment:
             yield from (access for access in stage.reads if access is not None)
             yield stage.writes
 
+    @property
+    def images(self) -> list[Ring]:
+        """Rings of rows; sums are none."""
+        sums = {stage.writes.name for stage in self.stages if stage.fold is not None}
+        return [ring for name, ring in self.rings.items() if name not in sums]
+
     def ring_of(self, stage: int) -> Ring | None:
         """The ring that a stage writes to; None where it writes to a tensor that is held whole."""
         return self.rings.get(self.stages[stage].writes.name)
