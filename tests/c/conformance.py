@@ -64,6 +64,20 @@ def graph_of(
     return verify(Graph("all_ops", tuple(inputs), tuple(outputs), values, tuple(nodes))), feeds
 
 
+def other_data(feeds: Mapping[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Further data for the same inputs: of each tensor all values, or its extremes only."""
+    return {name: _other(array, rng) for name, array in feeds.items()}
+
+
+def _other(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.dtype not in (np.int8, np.int16):
+        return rng.permuted(array) if np.issubdtype(array.dtype, np.floating) else array
+    least, most = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+    if rng.random() < 0.2:
+        return rng.choice(np.array([least, most], array.dtype), array.shape)
+    return rng.integers(least, most + 1, array.shape, array.dtype)
+
+
 def _renamed(value, name):
     return type(value)(name, value.dtype, value.shape, value.q, value.data)
 

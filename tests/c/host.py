@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
@@ -62,12 +64,32 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
 
 def run_program(program: Path, project: ExportedProject, feeds, *mode: str):
     """Output name -> array, for one sample of every input."""
-    samples = {port.name: feeds[port.name].reshape(1, *_sample(port)) for port in project.inputs}
-    packed, _ = pack_inputs(project.inputs, samples)
+    return run_samples(program, project, [feeds], *mode)[0]
+
+
+def run_samples(program: Path, project: ExportedProject, samples, *mode: str):
+    """For each sample, output name -> array; one process runs them all."""
+    columns = {
+        port.name: np.stack([feeds[port.name].reshape(_sample(port)) for feeds in samples])
+        for port in project.inputs
+    }
+    packed, count = pack_inputs(project.inputs, columns)
     done = subprocess.run([program, *mode], input=packed, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    outputs = unpack_outputs(project.outputs, done.stdout, 1)
-    return {port.name: outputs[port.name].reshape(port.shape) for port in project.outputs}
+    outputs = unpack_outputs(project.outputs, done.stdout, count)
+    return [
+        {port.name: outputs[port.name][i].reshape(port.shape) for port in project.outputs}
+        for i in range(count)
+    ]
+
+
+def require_tool(name: str) -> None:
+    """Skip where a tool is missing; in CI its absence is a failure."""
+    if shutil.which(name) is None:
+        message = f"{name} is not installed: run tools/setup_system.sh --tests"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
 
 
 def _sample(port):

@@ -1,4 +1,4 @@
-"""The packed kernels of scalar and DSP cores on this machine, under sanitizers.
+"""The kernels of scalar and DSP cores on this machine, under sanitizers.
 
 DSP instructions have twins in C, so that the bodies of these cores' kernels run here, too.
 """
@@ -6,13 +6,16 @@ DSP instructions have twins in C, so that the bodies of these cores' kernels run
 import numpy as np
 import pytest
 
-from tests.c.conformance import graph_of
-from tests.c.host import build_program, run_program
+from tests.c.conformance import C_OPS, graph_of, other_data
+from tests.c.host import build_program, run_samples
 from tests.c.packed_cases import PACKED_CASES
+from tests.ops.cases import CASES
 from tinyrt.export import export_graph
 from tinyrt.ops.evaluate import evaluate
 
-SEEDS = range(20)
+SEEDS = range(10)
+SAMPLES = 25
+LEAST_CASES = 10_000
 PACKED = {
     "tinyrt_dense_s8",
     "tinyrt_dense_row_s8",
@@ -24,11 +27,23 @@ PACKED = {
 }
 
 
+@pytest.fixture(scope="module")
+def cases():
+    """Layers of every op and of every packed kernel, each with many inputs, and all answers."""
+    rng = np.random.default_rng(7)
+    packed = {f"packed {name}": case for name, case in PACKED_CASES.items()}
+    graph, feeds = graph_of({op: CASES[op] for op in C_OPS} | packed, SEEDS)
+    samples = [feeds, *(other_data(feeds, rng) for _ in range(SAMPLES - 1))]
+    assert len(graph.nodes) * SAMPLES >= LEAST_CASES
+    return graph, samples, [evaluate(graph, data) for data in samples]
+
+
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
-def test_packed_kernels_equal_the_references(tmp_path, core):
-    graph, feeds = graph_of(PACKED_CASES, SEEDS)
+def test_ten_thousand_random_cases(cases, tmp_path, core):
+    graph, samples, expected = cases
     project = export_graph(graph, tmp_path / "project", core=core)
     assert set(project.kernels) >= PACKED
-    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
-    for name, expected in evaluate(graph, feeds).items():
-        np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+    found = run_samples(build_program(project, tmp_path), project, samples, "arena")
+    for answers, outputs in zip(expected, found, strict=True):
+        for name, answer in answers.items():
+            np.testing.assert_array_equal(outputs[name], answer, err_msg=name, strict=True)

@@ -66,7 +66,7 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
     return single;
 }
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__)
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__)
 
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
