@@ -21,10 +21,10 @@ class Budget:
 
 BUDGETS = {
     "autoencoder_ad": Budget(60_000, 2_500, 768),
-    "dscnn_kws": Budget(802_000, 11_400, 17_600),
-    "mobilenet_vww": Budget(2_520_000, 24_800, 55_296),
-    "resnet8": Budget(2_170_000, 9_750, 50_800),
-    "streaming_wakeword": Budget(220_000, 11_800, 6_900),
+    "dscnn_kws": Budget(811_000, 11_936, 12_096),
+    "mobilenet_vww": Budget(2_566_000, 25_504, 40_896),
+    "resnet8": Budget(2_189_000, 10_352, 34_912),
+    "streaming_wakeword": Budget(220_000, 12_288, 6_144),
 }
 
 MOST_WEIGHTS = 1.1

@@ -200,12 +200,14 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Pixels or rows from the front; with vectors, column by column."""
+    """Pixels or rows from the front."""
     if not is_integer(node):
         return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    if isa is InstructionSet.MVE or isa in X86:
+    if isa in X86:
         return None
     p = prepare_s8(node)
+    if isa is InstructionSet.MVE:
+        return packing_mve.convolution_sweep(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     if block is not None and is_pointwise(p.window):
         return dense_sweep(node, block, isa)

@@ -257,12 +257,14 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """As the packed kernels go, else rows from the front; with vectors, by channels."""
+    """As the packed kernels go, else rows from the front; by vectors of channels with MVE."""
     if not is_integer(node):
         return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    if isa is InstructionSet.MVE or isa in X86:
+    if isa in X86:
         return None
     p = prepare_s8(node)
+    if isa is InstructionSet.MVE:
+        return packing_mve.depthwise_sweep(node, p.window)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
     return windows(node, p.window) if block is None else depthwise_sweep(node, p.window, block)
 

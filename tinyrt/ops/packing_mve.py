@@ -10,6 +10,7 @@ The input's zero point is folded into the bias: ``bias - x_zp * sum(w)``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import (
     Fields,
     check_accumulator,
-    nhwc,
     requant_fields,
     strides_of,
     window_fields,
 )
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter
+from tinyrt.ops.sweep import Sweep, columns, row_bands, whole_images, windows
 from tinyrt.ops.window import Window
 
 VECTOR = 16
@@ -42,7 +43,10 @@ MOST_DEPTHWISE_SCRATCH = 4096
 """Bytes up to which a depthwise convolution copies eight channels of the whole image."""
 
 MOST_SCRATCH = 2048
-"""Bytes up to which a convolution copies a whole column of the image."""
+"""Bytes that a convolution copies at once, if one window is not more."""
+
+MOST_PIXELS = 4096
+"""Bytes that a pointwise convolution copies at once."""
 
 
 def constants(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[Any, NDArray[np.int64]]:
@@ -123,27 +127,77 @@ def emit_fully_connected(node: BoundNode, x_zp: int, requant: Requant, c: CWrite
     )
 
 
-def band_of(node: BoundNode, window: Window) -> int:
-    """Outputs of a column that are computed from one copy of their input; 0: nothing is copied."""
+def convolution_lines(window: Window) -> tuple[int, int]:
+    """Axes of a convolution's lines and points; rows and columns where nothing is copied."""
+    return (0, 1) if window.kernel == (1, 1) else lines_of(window)
+
+
+def points_at_once(node: BoundNode, window: Window) -> int:
+    """Points of an output line that are computed together."""
     if window.kernel == (1, 1):
-        return 0
-    if window.dilation[0] != 1:
+        return pixels_at_once(node, window)
+    lines, points = convolution_lines(window)
+    if window.dilation[points] != 1:
         return 1
-    fitting = MOST_SCRATCH // row_bytes(node) - window.kernel[0]
-    return max(1, min(window.out[0], 1 + fitting // window.stride[0]))
+    fitting = MOST_SCRATCH // (window.kernel[lines] * node.input(1).shape[3])
+    together = 1 + (fitting - window.kernel[points]) // window.stride[points]
+    return max(1, min(window.out[points], together))
 
 
-def row_bytes(node: BoundNode) -> int:
-    """Bytes that one window reads of one row."""
-    _, _, kernel_w, c_in = node.input(1).shape
-    return kernel_w * c_in
+def pixels_at_once(node: BoundNode, window: Window) -> int:
+    """Pixels of a pointwise convolution for which the weights are read once.
+
+    All of a line with strides, all of a small image, and all with groups, which come one after the
+    other. Otherwise as many as are copied, so that the output may overwrite the input.
+    """
+    x, y = node.input(0), node.output
+    if window.stride != (1, 1):
+        return window.out[1]
+    pixels = window.out[0] * window.out[1]
+    if max(x.size, y.size) <= MOST_PIXELS or x.shape[3] != node.input(1).shape[3]:
+        return pixels
+    parts = -(-pixels * x.shape[3] // MOST_PIXELS)
+    return padded(-(-pixels // parts), 2)
 
 
 def convolution_scratch(node: BoundNode, window: Window) -> int:
     """Bytes of the copy that ``tinyrt_conv2d_s8`` makes."""
-    band = band_of(node, window)
-    rows = (band - 1) * window.stride[0] + window.kernel[0]
-    return rows * row_bytes(node) if band else 0
+    c_in = node.input(1).shape[3]
+    at_once = points_at_once(node, window)
+    if window.kernel == (1, 1):
+        copied = window.stride == (1, 1) and at_once < window.out[0] * window.out[1]
+        return at_once * c_in if copied else 0
+    lines, points = convolution_lines(window)
+    read = (at_once - 1) * window.stride[points] + window.kernel[points]
+    return read * window.kernel[lines] * c_in
+
+
+def convolution_sweep(node: BoundNode, window: Window) -> Sweep | None:
+    """Rows from the front, or some pixels of a pointwise convolution.
+
+    Columns and groups come one after the other over the whole image.
+    """
+    x, w, y = node.input(0), node.input(1), node.output
+    at_once = points_at_once(node, window)
+    if x.shape[3] != w.shape[3] or convolution_lines(window) != (0, 1):
+        return None
+    if window.kernel == (1, 1) and window.stride == (1, 1):
+        steps = columns(node, y.size // y.shape[3], at_once)
+        return steps if convolution_scratch(node, window) else None
+    copied = window.kernel != (1, 1) and at_once == window.out[1]
+    return tuple(replace(step, reads_first=copied) for step in windows(node, window))
+
+
+def turned_fields(node: BoundNode, axes: tuple[int, int]) -> Fields:
+    """Shapes and steps with lines and points as height and width."""
+    i, j = axes
+    fields: Fields = {}
+    for name, shape in (("x", node.input(0).shape), ("y", node.output.shape)):
+        fields[name] = {"n": shape[0], "h": shape[1 + i], "w": shape[1 + j], "c": shape[3]}
+    for name, shape in (("x", node.input(0).shape), ("y", node.output.shape)):
+        fields[f"{name}_line_step"] = strides_of(shape)[1 + i]
+        fields[f"{name}_point_step"] = strides_of(shape)[1 + j]
+    return fields
 
 
 def emit_convolution(
@@ -153,14 +207,15 @@ def emit_convolution(
     x, y = node.input(0), node.output
     w, bias = constants(node, x_zp, channel_axis=0)
     groups = x.shape[3] // w.shape[3]
-    product, packed = product_fields(c, requant, w.reshape(len(w), -1), bias, groups)
+    i, j = convolution_lines(window)
+    filters = w.transpose(0, 1 + j, 1 + i, 3).reshape(len(w), -1)
+    product, packed = product_fields(c, requant, filters, bias, groups)
     fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window),
+        **turned_fields(node, (i, j)),
+        "window": window_fields(turned(window, (i, j))),
         "groups": groups,
         "x_zp": x_zp,
-        "band": band_of(node, window),
+        "at_once": points_at_once(node, window),
         "product": product,
     }
     params = c.params("tinyrt_conv2d_s8_params", fields)
@@ -182,9 +237,9 @@ def lines_of(window: Window) -> tuple[int, int]:
     return min(((0, 1), (1, 0)), key=cost)
 
 
-def turned(window: Window) -> Window:
+def turned(window: Window, axes: tuple[int, int]) -> Window:
     """The window with lines and points as its rows and columns."""
-    i, j = lines_of(window)
+    i, j = axes
     pairs = (window.kernel, window.stride, window.dilation, window.before, window.after, window.out)
     return Window(*((pair[i], pair[j]) for pair in pairs))
 
@@ -208,9 +263,25 @@ def depthwise_band(window: Window) -> int:
 
 def depthwise_scratch(window: Window) -> int:
     """Bytes of the copy that ``tinyrt_depthwise_conv2d_s8`` makes."""
-    window = turned(window)
+    window = turned(window, lines_of(window))
     lines = (depthwise_band(window) - 1) * window.stride[0] + depthwise_extent(window)
     return lines * depthwise_line_bytes(window)
+
+
+def depthwise_sweep(node: BoundNode, window: Window) -> Sweep | None:
+    """Eight channels at a time: the input lines of a band, then its output lines.
+
+    Channels keep apart, so that each is a plane. Lines that are columns have a sweep only where
+    one band is the whole image.
+    """
+    x, y = node.input(0), node.output
+    lined = turned(window, lines_of(window))
+    band = depthwise_band(lined)
+    if x.shape[3] != y.shape[3]:
+        return None
+    if band == lined.out[0]:
+        return whole_images(node, planes=y.shape[3])
+    return row_bands(node, window, band, planes=y.shape[3]) if lines_of(window) == (0, 1) else None
 
 
 def evens_first(channels: NDArray[Any]) -> NDArray[Any]:
@@ -242,16 +313,11 @@ def emit_depthwise(
     x, y = node.input(0), node.output
     w, bias = constants(node, x_zp, channel_axis=3)
     i, j = lines_of(window)
-    lined = turned(window)
+    lined = turned(window, lines_of(window))
     taps = w[0].transpose(i, j, 2).reshape(-1, w.shape[3])
     blocks = np.pad(taps, ((0, 0), (0, padded(w.shape[3], LANES) - w.shape[3])))
     fields: Fields = {
-        "x": {"n": x.shape[0], "h": x.shape[1 + i], "w": x.shape[1 + j], "c": x.shape[3]},
-        "y": {"n": y.shape[0], "h": y.shape[1 + i], "w": y.shape[1 + j], "c": y.shape[3]},
-        "x_line_step": strides_of(x.shape)[1 + i],
-        "x_point_step": strides_of(x.shape)[1 + j],
-        "y_line_step": strides_of(y.shape)[1 + i],
-        "y_point_step": strides_of(y.shape)[1 + j],
+        **turned_fields(node, (i, j)),
         "window": window_fields(lined),
         "x_zp": x_zp,
         "band": depthwise_band(lined),

@@ -94,6 +94,38 @@ def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep:
     return tuple(replace(step, reads_first=True, planes=planes) for step in steps)
 
 
+def row_bands(node: BoundNode, window: Window, band: int, planes: int) -> Sweep:
+    """Some output rows at a time, from a copy of the input rows under their windows.
+
+    A row is read once: what the next band needs of it stays in the copy.
+    """
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    steps = []
+    for n in range(y.shape[0]):
+        loaded = 0
+        for start in range(0, y.shape[1], band):
+            stop = min(start + band, y.shape[1])
+            reach = (window.kernel[0] - 1) * window.dilation[0] + 1
+            last = (stop - 1) * window.stride[0] - window.before[0] + reach
+            last = max(loaded, min(last, x.shape[1]))
+            read = _rows(x, n, loaded, last) if loaded < last else None
+            write = _rows(y, n, start, stop)
+            steps.append(Step((read, *others), write, reads_first=True, planes=planes))
+            loaded = last
+    return tuple(steps)
+
+
+def whole_images(node: BoundNode, planes: int) -> Sweep:
+    """Each plane of an image is copied before its output is written."""
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    return tuple(
+        Step((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]), True, planes)
+        for n in range(y.shape[0])
+    )
+
+
 def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep:
     """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
 

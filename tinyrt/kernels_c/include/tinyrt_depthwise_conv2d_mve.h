@@ -34,10 +34,10 @@ typedef struct {
 /** y = clamp(requant(bias + sum(x * w)) + y_zp); output channel c reads input channel
  *  c / (y.c / x.c), elements outside of x are x_zp. w has all taps of eight channels, then of the
  *  next eight, padded; bias contains what the input's zero point adds and is ordered and padded as
- *  requant is. y overlaps nothing. */
+ *  requant is. y overlaps nothing, or begins where x does and has as many channels and no more
+ * lines and points: eight channels are read ahead of what is written. */
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
-                                const int8_t *w, const int32_t *bias, int8_t *scratch,
-                                int8_t *TINYRT_RESTRICT y);
+                                const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -23,8 +23,8 @@ typedef struct {
 /** y[i * y_step + c] = clamp(requant(bias[c] + sum(x[i * x_step + k] * w[c][k])) + y_zp), for i in
  *  [0, count) and c in [0, c_out). y overlaps nothing. */
 void tinyrt_product_s8(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step,
-                       int32_t count, const int8_t *w, const int32_t *bias,
-                       int8_t *TINYRT_RESTRICT y, int32_t y_step);
+                       int32_t count, const int8_t *w, const int32_t *bias, int8_t *y,
+                       int32_t y_step);
 
 #ifdef __cplusplus
 }

@@ -125,7 +125,8 @@ static void output_line(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_b
     }
 }
 
-/** Output lines [first, first + count) of eight channels. */
+/** Output lines [first, first + count) of eight channels. Input lines that the band before has read
+ *  are kept: its output may lie on them. */
 static void band(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block, int32_t c,
                  int32_t first, int32_t count, const int8_t *x, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
@@ -133,7 +134,13 @@ static void band(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *b
     const int32_t extent = (window->kernel_h - 1) * window->dilation_h + 1;
     const int32_t lines = (count - 1) * window->stride_h + extent;
     const int32_t top = first * window->stride_h - window->pad_top;
-    for (int32_t i = 0; i < lines; ++i) {
+    int32_t kept = 0;
+    if (first > 0 && extent > window->stride_h) {
+        kept = extent - window->stride_h;
+        tinyrt_mve_copy(scratch, scratch + p->band * window->stride_h * line_bytes,
+                        kept * line_bytes);
+    }
+    for (int32_t i = kept; i < lines; ++i) {
         int8_t *const copy = scratch + i * line_bytes;
         if (top + i >= 0 && top + i < p->x.h) {
             copy_line(p, c, x + (top + i) * p->x_line_step, line_bytes / TINYRT_LANES, copy);
@@ -149,8 +156,7 @@ static void band(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *b
 }
 
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
-                                const int8_t *w, const int32_t *bias, int8_t *scratch,
-                                int8_t *TINYRT_RESTRICT y) {
+                                const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t taps = window->kernel_h * window->kernel_w;
     tinyrt_mve_block block;

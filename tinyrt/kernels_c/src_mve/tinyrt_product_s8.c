@@ -38,8 +38,9 @@ static void single(const tinyrt_product_s8_params *p, int32_t c, const int8_t *x
 }
 
 /** Patches two by two, channels four by four; count is even and not 0. */
-static void pairs(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step, int32_t count,
-                  const int8_t *w, const int32_t *bias, int8_t *y, int32_t y_step) {
+TINYRT_NOINLINE static void pairs(const tinyrt_product_s8_params *p, const int8_t *x,
+                                  int32_t x_step, int32_t count, const int8_t *w,
+                                  const int32_t *bias, int8_t *y, int32_t y_step) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
     const int32x4_t zero = vdupq_n_s32(0);
     int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
@@ -73,8 +74,8 @@ static void pairs(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_
 }
 
 void tinyrt_product_s8(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step,
-                       int32_t count, const int8_t *w, const int32_t *bias,
-                       int8_t *TINYRT_RESTRICT y, int32_t y_step) {
+                       int32_t count, const int8_t *w, const int32_t *bias, int8_t *y,
+                       int32_t y_step) {
     const int32_t even = count & ~1;
     const int32_t full = p->c_out & ~3;
     if (even != 0 && full != 0) {
