@@ -33,7 +33,7 @@
 #endif
 
 /** Set where loops may be assembly of Thumb. Made for size, compilers for cores without Thumb-2
- * keep off the upper registers, and do not save them either. */
+ * keep off the upper registers, and do not save them either; clang runs out of registers. */
 #if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__) &&                 \
     !defined(__clang__)
 #if __ARM_ARCH_ISA_THUMB == 2 || !defined(__OPTIMIZE_SIZE__)
