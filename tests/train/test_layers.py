@@ -5,9 +5,22 @@ import pytest
 
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import ShapeError
-from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, gradgradcheck
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, gradgradcheck, trace
 from tinyrt.train.losses import bce_loss, huber_loss, kl_loss, mae_loss, mse_loss
-from tinyrt.train.nn import Conv2d, ConvTranspose2d, Dropout, LayerNorm
+from tinyrt.train.nn import (
+    Conv2d,
+    ConvTranspose2d,
+    Dropout,
+    HardSwish,
+    LayerNorm,
+    LeakyReLU,
+    MaxPool2d,
+    Residual,
+    Sequential,
+    Sigmoid,
+    Tanh,
+)
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, Embedding, MultiHeadAttention
 
 SEQUENCE = (2, 4, 3)
@@ -83,10 +96,30 @@ def test_transposed_convolution_is_the_adjoint():
     rng = np.random.default_rng(3)
     up = in_float64(ConvTranspose2d(3, 2, 3, stride=2, bias=False, rng=rng))
     down = in_float64(Conv2d(2, 3, 3, stride=2, bias=False, rng=rng))
-    down.weight.data = up.weight.data
+    down.weight.data = up.weight.data.transpose(3, 1, 2, 0)
     x, y = rng.normal(size=(1, 4, 4, 3)), rng.normal(size=(1, 8, 8, 2))
     inner = float((up(Tensor(x)).data * y).sum())
     assert inner == pytest.approx(float((x * down(Tensor(y)).data).sum()))
+
+
+def test_residual_and_activations_are_deployable():
+    rng = np.random.default_rng(5)
+    net = Sequential(
+        Conv2d(2, 4, 3, rng=rng),
+        HardSwish(),
+        Residual(Sequential(Conv2d(4, 4, 3, stride=2, rng=rng), Tanh()), MaxPool2d(2)),
+        Residual(Sequential(LeakyReLU(0.1), Sigmoid())),
+        ConvTranspose2d(4, 2, 2, stride=2, rng=rng),
+    )
+    graph = trace(net, (8, 8, 2))
+    ops = [n.op for n in graph.nodes]
+    assert ops == [
+        *("conv2d", "hard_swish", "conv2d", "tanh", "max_pool2d", "add"),
+        *("leaky_relu", "logistic", "add", "transpose_conv"),
+    ]
+    x = rng.normal(size=(1, 8, 8, 2)).astype(np.float32)
+    (expected,) = evaluate(graph, {"input": x}).values()
+    np.testing.assert_allclose(net(Tensor(x)).data, expected, rtol=1e-6)
 
 
 def test_dropout_keeps_the_mean_and_stops_when_deployed():

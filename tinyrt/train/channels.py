@@ -20,6 +20,7 @@ from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shapes import axis_of
+from tinyrt.train.distill import recording
 from tinyrt.train.function import Array
 from tinyrt.train.graph_model import GraphModel, is_weighted, with_own_constants
 from tinyrt.train.losses import cross_entropy
@@ -286,7 +287,7 @@ def channel_scores(
     with model.evaluating():
         for start in range(0, len(x), batch):
             samples, labels = x[start : start + batch], y[start : start + batch]
-            with model.recording(outputs) as seen:
+            with recording(model, outputs) as seen:
                 value = loss(model(Tensor(samples)), labels) * len(samples)
             for tensor in seen.values():
                 tensor.retain_grad()

@@ -6,8 +6,10 @@ for possible besides the right class tells the student which classes are alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -70,7 +72,7 @@ class Distillation:
     def __call__(self, student: Module, samples: Array, labels: Array) -> Tensor:
         """The loss of a batch, a tensor of one element."""
         paths = [f.student for f in self.features]
-        with student.recording(paths) as seen:
+        with recording(student, paths) as seen:
             logits = student(Tensor(samples))
         targets, theirs = self._ask(samples)
         soft = kl_loss(logits * (1 / self.temperature), softened(targets, self.temperature))
@@ -87,7 +89,7 @@ class Distillation:
             logits, seen = logits_of(self.teacher)(samples), {}
         else:
             inner = [f.teacher for f in self.features if isinstance(f.teacher, str)]
-            with self.teacher.evaluating(), no_grad(), self.teacher.recording(inner) as tensors:
+            with self.teacher.evaluating(), no_grad(), recording(self.teacher, inner) as tensors:
                 logits = self.teacher(Tensor(samples)).data
             seen = {path: tensor.data for path, tensor in tensors.items()}
         found = []
@@ -162,3 +164,28 @@ def similarity_loss(features: Tensor, wanted: Array) -> Tensor:
     difference = ours - theirs.astype(features.dtype)
     total: Tensor = (difference * difference).sum() * (1 / n)
     return total
+
+
+@contextmanager
+def recording(module: Module, paths: Iterable[str]) -> Iterator[dict[str, Tensor]]:
+    """Collect what parts of a module give within a ``with`` block, by their paths.
+
+    Raises:
+        DataError: there is no such part.
+
+    """
+    parts = dict(module.named_modules())
+    wanted = list(paths)
+    missing = [p for p in wanted if p not in parts]
+    if missing:
+        known = ", ".join(filter(None, parts))
+        raise DataError(f"the module has no part {missing}", expected=known)
+    seen: dict[str, Tensor] = {}
+    before = [(parts[p], parts[p].observers) for p in wanted]
+    for path in wanted:
+        parts[path].observers = (*parts[path].observers, partial(seen.__setitem__, path))
+    try:
+        yield seen
+    finally:
+        for part, observers in before:
+            part.observers = observers

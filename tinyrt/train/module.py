@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 from tinyrt.errors import DataError, ShapeError
@@ -42,7 +41,7 @@ class Module:
 
     Attributes:
         training: whether the module behaves as in training (batch statistics) or as deployed.
-        observers: called with each output, see ``recording``.
+        observers: called with each output.
 
     """
 
@@ -98,31 +97,6 @@ class Module:
 
     def set_random_state(self, state: Any) -> None:
         """Draw from here on as from where ``random_state`` gave ``state``."""
-
-    @contextmanager
-    def recording(self, paths: Iterable[str]) -> Iterator[dict[str, Tensor]]:
-        """Collect what parts of this module give within a ``with`` block, by their paths.
-
-        Raises:
-            DataError: there is no such part.
-
-        """
-        parts = dict(self.named_modules())
-        wanted = list(paths)
-        missing = [p for p in wanted if p not in parts]
-        if missing:
-            known = ", ".join(filter(None, parts))
-            raise DataError(f"the module has no part {missing}", expected=known)
-        seen: dict[str, Tensor] = {}
-        before = [(parts[p], parts[p].observers) for p in wanted]
-        for path in wanted:
-            record = partial(seen.__setitem__, path)
-            parts[path].observers = (*parts[path].observers, record)
-        try:
-            yield seen
-        finally:
-            for part, observers in before:
-                part.observers = observers
 
     def parameters(self) -> list[Parameter]:
         """What an optimiser takes."""

@@ -9,39 +9,22 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
+from tinyrt.ops.window import Pair
 from tinyrt.train.function import Array
 from tinyrt.train.init import he_normal
-from tinyrt.train.module import Buffer, Module, Parameter, Sequential
+from tinyrt.train.module import Buffer as Buffer
+from tinyrt.train.module import Module as Module
+from tinyrt.train.module import Parameter as Parameter
+from tinyrt.train.module import Sequential as Sequential
 from tinyrt.train.normalise import normalise_batch
 from tinyrt.train.tensor import Tensor, apply
-
-__all__ = [
-    "AvgPool2d",
-    "BatchNorm",
-    "Buffer",
-    "Conv2d",
-    "ConvTranspose2d",
-    "DepthwiseConv2d",
-    "Dropout",
-    "Flatten",
-    "GlobalAvgPool2d",
-    "LayerNorm",
-    "Linear",
-    "MaxPool2d",
-    "Module",
-    "Parameter",
-    "ReLU",
-    "ReLU6",
-    "Sequential",
-    "Softmax",
-]
 
 
 def _zeros(count: int) -> Array:
@@ -240,28 +223,77 @@ class Flatten(Module):
         return x.reshape(x.shape[0], -1)
 
 
-class ReLU(Module):
+class _Op(Module):
+    """One op on one tensor, whose shape it keeps."""
+
+    op: str
+    attrs: Any = NoAttrs()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        return apply(self.op, self.attrs, x)
+
+
+class ReLU(_Op):
     """``max(x, 0)``."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape."""
-        return apply("relu", NoAttrs(), x)
+    op = "relu"
 
 
-class ReLU6(Module):
+class ReLU6(_Op):
     """``min(max(x, 0), 6)``: bounded, so that int8 steps stay fine."""
 
+    op = "relu6"
+
+
+class LeakyReLU(_Op):
+    """``x``, or ``slope * x`` where that is greater."""
+
+    op = "leaky_relu"
+
+    def __init__(self, slope: float = 0.01) -> None:
+        self.attrs = LeakyReluAttrs(slope)
+
+
+class Sigmoid(_Op):
+    """``1 / (1 + exp(-x))``."""
+
+    op = "logistic"
+
+
+class Tanh(_Op):
+    """Hyperbolic tangent."""
+
+    op = "tanh"
+
+
+class HardSwish(_Op):
+    """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al. 2019)."""
+
+    op = "hard_swish"
+
+
+class Residual(Module):
+    """What two branches give for the same input, added up (He et al. 2016).
+
+    Args:
+        body: changes the input.
+        shortcut: brings the input to the body's output shape; None where it has that.
+
+    """
+
+    def __init__(self, body: Module, shortcut: Module | None = None) -> None:
+        self.body, self.shortcut = body, shortcut
+
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape."""
-        return apply("relu6", NoAttrs(), x)
+        """Any shape that both branches take."""
+        return self.body(x) + (x if self.shortcut is None else self.shortcut(x))
 
 
-class Softmax(Module):
+class Softmax(_Op):
     """Probabilities from logits, along the last dimension."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, classes) -> the same shape."""
-        return apply("softmax", SoftmaxAttrs(), x)
+    op, attrs = "softmax", SoftmaxAttrs()
 
 
 class LayerNorm(Module):
@@ -328,7 +360,7 @@ class ConvTranspose2d(Module):
         kernel: taps (height, width), or one number for both; at least the stride.
         stride: step between the places where inputs are added.
         bias: whether to add one number per output channel.
-        rng: draws the weights, (c_in, kh, kw, c_out).
+        rng: draws the weights, (c_out, kh, kw, c_in).
 
     """
 
@@ -344,15 +376,11 @@ class ConvTranspose2d(Module):
     ) -> None:
         (kh, kw), self.stride = _pair(kernel), _pair(stride)
         fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
-        self.weight = he_normal(rng, (c_in, kh, kw, c_out), max(1, fan_in))
+        self.weight = he_normal(rng, (c_out, kh, kw, c_in), max(1, fan_in))
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, h, w, c_in) -> (n, h * stride, w * stride, c_out)."""
-        n, h, w, _ = x.shape
-        _, kh, kw, c_out = self.weight.shape
-        size = (h * self.stride[0], w * self.stride[1])
-        window = Window.of(size, (kh, kw), self.stride, "SAME")
-        shapes = Shapes(window, (n, *size, c_out), self.weight.shape)
-        y = apply(CONVOLUTION.dx, shapes, x, self.weight)
-        return y if self.bias is None else y + self.bias
+        size = (x.shape[1] * self.stride[0], x.shape[2] * self.stride[1])
+        attrs = TransposeConvAttrs(size, self.stride)
+        return apply("transpose_conv", attrs, x, self.weight, self.bias)

@@ -1,0 +1,178 @@
+"""Every op that PyTorch has, beside it: values, first and second derivatives (extra ``torch``)."""
+
+import numpy as np
+import pytest
+
+from tests.ops.build import in_domain
+from tests.ops.cases import CASES, rng_of
+from tinyrt.ops import OPS
+from tinyrt.train import Tensor, apply
+from tinyrt.train.autograd import partial_derivatives
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
+F = torch.nn.functional
+torch.set_num_threads(1)  # tensors this small only wait for each other on more
+
+CASES_PER_OP = 3
+
+
+def clamp(activation, y):
+    bounds = {"NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
+    low, high = bounds[activation]
+    return y if low is None else torch.clamp(y, low, high)
+
+
+def windowed(attrs, x, kernel, fill=0.0):
+    """NCHW, padded as TFLite's SAME or VALID has it."""
+    x = x.permute(0, 3, 1, 2)
+    if attrs.padding == "VALID":
+        return x
+    dilation = getattr(attrs, "dilation", (1, 1))
+    sides = []
+    for axis in (1, 0):  # torch pads the last dimension first
+        size, step = x.shape[2 + axis], attrs.stride[axis]
+        reach = (kernel[axis] - 1) * dilation[axis] + 1
+        total = max(0, (-(-size // step) - 1) * step + reach - size)
+        sides += [total // 2, total - total // 2]
+    return F.pad(x, sides, value=fill)
+
+
+def conv2d(a, x, w, b=None):
+    groups = x.shape[3] // w.shape[3]
+    kernel = w.permute(0, 3, 1, 2)
+    y = F.conv2d(windowed(a, x, w.shape[1:3]), kernel, b, a.stride, 0, a.dilation, groups)
+    return clamp(a.activation, y.permute(0, 2, 3, 1))
+
+
+def depthwise(a, x, w, b=None):
+    kernel = w.permute(3, 0, 1, 2)
+    y = F.conv2d(windowed(a, x, w.shape[1:3]), kernel, b, a.stride, 0, a.dilation, x.shape[3])
+    return clamp(a.activation, y.permute(0, 2, 3, 1))
+
+
+def dense(a, x, w, b=None):
+    rows = x if a.keep_num_dims else x.reshape(-1, w.shape[1])
+    return clamp(a.activation, F.linear(rows, w, b))
+
+
+def max_pool(a, x):
+    low = float("-inf")
+    y = F.max_pool2d(windowed(a, x, a.kernel, low), a.kernel, a.stride)
+    return clamp(a.activation, y.permute(0, 2, 3, 1))
+
+
+def average_pool(a, x):
+    def summed(t):
+        return F.avg_pool2d(windowed(a, t, a.kernel), a.kernel, a.stride)
+
+    y = summed(x) / summed(torch.ones_like(x))  # only what lies inside counts
+    return clamp(a.activation, y.permute(0, 2, 3, 1))
+
+
+def batch_norm(a, x, gamma, beta, mean, variance):
+    return (x - mean) / torch.sqrt(variance + a.epsilon) * gamma + beta
+
+
+def matmul(a, x, y):
+    x = x.transpose(-1, -2) if a.adj_x else x
+    return x @ (y.transpose(-1, -2) if a.adj_y else y)
+
+
+def padded(a, x):
+    return F.pad(x, [s for pair in reversed(a.paddings) for s in pair], value=a.value)
+
+
+def axes(a, x):
+    return tuple(i % x.ndim for i in a.axes)
+
+
+TWINS = {
+    "abs": lambda a, x: x.abs(),
+    "add": lambda a, x, y: clamp(a.activation, x + y),
+    "average_pool2d": average_pool,
+    "batch_matmul": matmul,
+    "batch_norm": batch_norm,
+    "concatenation": lambda a, *xs: torch.cat(xs, a.axis),
+    "conv2d": conv2d,
+    "cos": lambda a, x: x.cos(),
+    "depthwise_conv2d": depthwise,
+    "div": lambda a, x, y: clamp(a.activation, x / y),
+    "elu": lambda a, x: F.elu(x),
+    "exp": lambda a, x: x.exp(),
+    "fully_connected": dense,
+    "hard_swish": lambda a, x: F.hardswish(x),
+    "leaky_relu": lambda a, x: F.leaky_relu(x, a.alpha),
+    "log": lambda a, x: x.log(),
+    "log_softmax": lambda a, x: F.log_softmax(x, -1),
+    "logistic": lambda a, x: x.sigmoid(),
+    "max_pool2d": max_pool,
+    "maximum": lambda a, x, y: torch.maximum(x, y),
+    "mean": lambda a, x: x.mean(axes(a, x), a.keep_dims),
+    "minimum": lambda a, x, y: torch.minimum(x, y),
+    "mul": lambda a, x, y: clamp(a.activation, x * y),
+    "neg": lambda a, x: -x,
+    "pad": padded,
+    "pow": lambda a, x, y: x**y,
+    "ceil": lambda a, x: x.ceil(),
+    "floor": lambda a, x: x.floor(),
+    "prelu": lambda a, x, slope: torch.where(x >= 0, x, x * slope),
+    "reduce_max": lambda a, x: x.amax(axes(a, x), a.keep_dims),
+    "reduce_min": lambda a, x: x.amin(axes(a, x), a.keep_dims),
+    "relu_0_to_1": lambda a, x: x.clamp(0, 1),
+    "relu_n1_to_1": lambda a, x: x.clamp(-1, 1),
+    "round": lambda a, x: x.round(),
+    "sign": lambda a, x: x.sign(),
+    "relu": lambda a, x: F.relu(x),
+    "relu6": lambda a, x: F.relu6(x),
+    "reshape": lambda a, x: x.reshape(a.new_shape),
+    "rsqrt": lambda a, x: x.rsqrt(),
+    "sin": lambda a, x: x.sin(),
+    "softmax": lambda a, x: F.softmax(a.beta * x, -1),
+    "sqrt": lambda a, x: x.sqrt(),
+    "square": lambda a, x: x * x,
+    "squared_difference": lambda a, x, y: (x - y) ** 2,
+    "sub": lambda a, x, y: clamp(a.activation, x - y),
+    "sum": lambda a, x: x.sum(axes(a, x), a.keep_dims),
+    "tanh": lambda a, x: x.tanh(),
+    "transpose": lambda a, x: x.permute(a.perm),
+}
+OTHERS = {name for name, spec in OPS.items() if spec.vjp is not None} - set(TWINS)
+"""Differentiable ops without a twin here: those are held against finite differences only."""
+
+
+def assert_close(ours, theirs):
+    expected = theirs.detach().numpy(force=True)
+    scale = max(1, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("op", sorted(TWINS))
+def test_values_and_derivatives(op):
+    for seed in range(CASES_PER_OP):
+        rng = rng_of(op, seed)
+        case = CASES[op](rng)
+        arrays = in_domain(op, [rng.normal(size=shape) for shape in case.shapes])
+        inputs = [Tensor(a.copy(), requires_grad=True) for a in arrays]
+        twins = [torch.tensor(a, requires_grad=True) for a in arrays]
+        y, ty = apply(op, case.attrs, *inputs), TWINS[op](case.attrs, *twins)
+        assert_close(y.data, ty)
+        u = rng.normal(size=y.shape)
+        weights = [rng.normal(size=a.shape) for a in arrays]
+        ours = partial_derivatives(y, inputs, Tensor(u, requires_grad=True), create_graph=True)
+        theirs = torch.autograd.grad(
+            ty, twins, torch.tensor(u), create_graph=True, allow_unused=True
+        )
+        for a, b in zip(ours, theirs, strict=True):
+            assert_close(np.zeros(1) if a is None else a.data, torch.zeros(1) if b is None else b)
+        along = sum((g * w).sum() for g, w in zip(ours, weights, strict=True) if g is not None)
+        pairs = zip(theirs, weights, strict=True)
+        their_along = sum((g * torch.tensor(w)).sum() for g, w in pairs if g is not None)
+        if not their_along.requires_grad or not along.requires_grad:
+            continue  # linear: no second derivative
+        second = partial_derivatives(along, inputs)
+        their_second = torch.autograd.grad(their_along, twins, allow_unused=True)
+        for a, b, x in zip(second, their_second, inputs, strict=True):
+            nothing = np.zeros(x.shape)
+            assert_close(
+                nothing if a is None else a.data, torch.tensor(nothing) if b is None else b
+            )
