@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from tests.ops.build import build_s8
+from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import BACKENDS, Interpreter
-from tinyrt.interpreter.numba_backend import KERNELS
+from tinyrt.interpreter.numba_backend import KERNELS, KERNELS_S16
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -55,6 +55,14 @@ def test_random_cases(op, backend):
         rng = rng_of(op, seed)
         built = build_s8(CASES[op](rng), rng)
         check(built.graph, built.feeds, backend)
+
+
+@pytest.mark.parametrize("op", sorted(KERNELS_S16))
+def test_random_cases_on_int16(op):
+    for seed in range(100):
+        rng = rng_of(op, seed)
+        built = build_s16(CASES[op](rng), rng)
+        check(built.graph, built.feeds, "numba")
 
 
 def weighted(op, attrs, shapes, rng, real=None):

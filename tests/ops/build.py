@@ -207,6 +207,9 @@ def _output_q(
     # Now and then far too fine a scale: the multiplier exceeds 1 and most outputs saturate.
     finest = span / 20_000 if rng.random() < 0.1 else span / 400
     scale = _scale(rng, finest, span / 60) / (1 if dtype is DType.INT8 else 256)
+    if wide and spec.quant is Quant.WEIGHTED and values[0].q and values[1].q:
+        # int64 accumulators are multiplied by less than 2**7.
+        scale = max(scale, values[0].q.scale * max(values[1].q.scales) / 2**6)
     if case.op == "hard_swish" and values[0].q is not None:
         scale = max(scale, values[0].q.scale / 64)
     return QParams((scale,), _zero_point(rng, dtype))

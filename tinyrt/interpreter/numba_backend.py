@@ -82,7 +82,14 @@ KERNELS: dict[str, str] = {
 }
 """Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel, or ``NUMPY``."""
 
-KERNELS_S16: dict[str, str] = {}
+KERNELS_S16: dict[str, str] = {
+    "add": "wide_pairs.pack_add",
+    "conv2d": "wide.pack_conv2d",
+    "depthwise_conv2d": "wide.pack_depthwise",
+    "fully_connected": "wide.pack_dense",
+    "mul": "wide_pairs.pack_mul",
+    "sub": "wide_pairs.pack_sub",
+}
 """The same for nodes on int16; ops that are not here run the NumPy reference."""
 
 

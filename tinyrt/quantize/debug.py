@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model, Progress
-from tinyrt.ir import BoundNode, Graph, QParams, Value
+from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.metrics import sqnr_db
+from tinyrt.ops.spec import limits_of
 from tinyrt.quantize.causes import Symptoms, diagnose
 from tinyrt.quantize.channels import is_weighted
 from tinyrt.quantize.layers import weight_axis
@@ -106,7 +107,8 @@ def debug_graphs(
     count = search_samples(graph)
     feeds = {n: a[:count] for n, a in Model(graph).check_inputs(data).items()}
     matched = as_quantised(graph, quantised)
-    simulator = Simulator(matched, feeds)
+    dtypes = {v.name: v.dtype for v in quantised.values.values()}
+    simulator = Simulator(matched, feeds, dtypes)
     found = _run(quantised, dict(zip(quantised.inputs, feeds.values(), strict=True)))
     nodes = {node.output.name: node for node in quantised.bound()}
     names = [
@@ -153,7 +155,7 @@ def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Ar
     weighted = node is not None and is_weighted(node)
     weights = {value.name: quantised_constants(node)} if node is not None and weighted else {}
     own = simulator.run({value.name: value.q}, weights, simulator.reference, (value.name,))
-    symptoms = _symptoms(simulator, value.q, node, exact, own)
+    symptoms = _symptoms(simulator, value, node, exact, own)
     cause, cure = diagnose(symptoms)
     return LayerReport(
         name=value.name,
@@ -163,7 +165,7 @@ def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Ar
         accumulated_db=_db(exact, found),
         cosine=_cosine(exact, found),
         max_error=float(np.abs(exact - found).max()),
-        range_use=min(float((found.max() - found.min()) / (255 * value.q.scale)), 1.0),
+        range_use=min(float((found.max() - found.min()) / (_steps(value) * value.q.scale)), 1.0),
         saturation=symptoms.saturation,
         dead_channels=_dead(exact, found),
         weight_spread=symptoms.weight_spread,
@@ -173,13 +175,16 @@ def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Ar
 
 
 def _symptoms(
-    simulator: Simulator, q: QParams, node: BoundNode | None, exact: Array, own: Arrays
+    simulator: Simulator, value: Value, node: BoundNode | None, exact: Array, own: Arrays
 ) -> Symptoms:
-    low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in ((-128, 1), (127, -1)))
+    q = value.q
+    assert q is not None, "only quantised tensors are looked at"
+    sides = zip(limits_of(value.dtype), (1, -1), strict=True)
+    low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in sides)
     outer = float(np.quantile(np.abs(exact), 0.999))
     common = Symptoms(
         impact_db=simulator.sqnr_db(own),
-        rounding_db=_db(exact, round_to(exact, q)),
+        rounding_db=_db(exact, round_to(exact, q, value.dtype)),
         saturation=float(((exact < low) | (exact > high)).mean()),
         outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,
         channel_spread=_spread(np.abs(exact), -1),
@@ -199,6 +204,11 @@ def _symptoms(
         per_tensor=scales is not None and scales.axis is None,
         mean_share=float((error.mean(axis=0) ** 2).mean() / power) if power else 0.0,
     )
+
+
+def _steps(value: Value) -> int:
+    low, high = limits_of(value.dtype)
+    return high - low
 
 
 def _spread(magnitudes: Array, axis: int) -> float:

@@ -86,6 +86,7 @@ def _pointer_to(element: Any) -> Intrinsic:
 
 s8_at = _pointer_to(types.int8)
 u8_at = _pointer_to(types.uint8)
+s16_at = _pointer_to(types.int16)
 s32_at = _pointer_to(types.int32)
 s64_at = _pointer_to(types.int64)
 f32_at = _pointer_to(types.float32)

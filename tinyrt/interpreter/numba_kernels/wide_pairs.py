@@ -1,0 +1,83 @@
+"""add, sub and mul on int16, with broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinyrt.interpreter.numba_kernels import elementwise
+from tinyrt.interpreter.numba_kernels.abi import Call, Int, row_of, s16_at, s64_at, subroutine
+from tinyrt.interpreter.numba_kernels.elementwise import AddRow, MulRow, Walk
+from tinyrt.interpreter.numba_kernels.fixedpoint import requant
+from tinyrt.interpreter.numba_kernels.workspace import Workspace
+from tinyrt.ir import BoundNode
+from tinyrt.ops.add import LEFT_SHIFT_S16, AddS8
+from tinyrt.ops.mul import MulS8
+
+TWO_BYTES = 2
+
+
+@subroutine
+def _sum(a: Int, b: Int, sign: Int, p: AddRow) -> np.int16:
+    first = requant(np.int64(a) << LEFT_SHIFT_S16, p.a_mult, 0, p.a_right)
+    second = requant(np.int64(b) << LEFT_SHIFT_S16, p.b_mult, 0, p.b_right)
+    total = requant(first + sign * second, p.y_mult, 0, p.y_right)
+    return np.int16(min(max(total, p.act_min), p.act_max))
+
+
+@subroutine
+def _sums(p: AddRow, sign: Int) -> None:
+    walk = row_of(p.walk, Walk)
+    starts = s64_at(walk.starts)
+    for r in range(walk.runs):
+        a = s16_at(walk.a + TWO_BYTES * starts[2 * r])
+        b = s16_at(walk.b + TWO_BYTES * starts[2 * r + 1])
+        y = s16_at(walk.y + TWO_BYTES * r * walk.length)
+        for i in range(walk.length):
+            y[i] = _sum(a[i * walk.a_step], b[i * walk.b_step], sign, p)
+
+
+def add_s16(address: int) -> None:
+    """``clamp(requant(rescale(a) + rescale(b)))``."""
+    _sums(row_of(address, AddRow), np.int64(1))
+
+
+def sub_s16(address: int) -> None:
+    """``clamp(requant(rescale(a) - rescale(b)))``."""
+    _sums(row_of(address, AddRow), np.int64(-1))
+
+
+def mul_s16(address: int) -> None:
+    """``clamp(requant(a * b))``."""
+    p = row_of(address, MulRow)
+    walk = row_of(p.walk, Walk)
+    starts = s64_at(walk.starts)
+    for r in range(walk.runs):
+        a = s16_at(walk.a + TWO_BYTES * starts[2 * r])
+        b = s16_at(walk.b + TWO_BYTES * starts[2 * r + 1])
+        y = s16_at(walk.y + TWO_BYTES * r * walk.length)
+        for i in range(walk.length):
+            product = np.int64(a[i * walk.a_step]) * np.int64(b[i * walk.b_step])
+            scaled = requant(product, p.mult, p.left, p.right)
+            y[i] = np.int16(min(max(scaled, p.act_min), p.act_max))
+
+
+def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
+    """``add_s16`` and its arguments."""
+    return _with(add_s16, elementwise.pack_add(node, p, workspace))
+
+
+def pack_sub(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
+    """``sub_s16`` and its arguments."""
+    return _with(sub_s16, elementwise.pack_sub(node, p, workspace))
+
+
+def pack_mul(node: BoundNode, p: MulS8, workspace: Workspace) -> Call:
+    """``mul_s16`` and its arguments."""
+    return _with(mul_s16, elementwise.pack_mul(node, p, workspace))
+
+
+def _with(kernel: Any, call: Call) -> Call:
+    """The int8 kernel's arguments, which count elements, for a kernel on int16."""
+    return Call(kernel, call.row)
