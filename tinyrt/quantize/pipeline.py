@@ -59,5 +59,6 @@ def quantize_graph(
     if config.tune_ranges:
         # With refined layers, what is left to measure is the ranges' own part of the error.
         tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
-        plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
+        if tuned_ranges != ranges:
+            plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
     return apply_plan(graph, plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tinyrt.interpreter.model import Progress
-from tinyrt.ir import Graph
+from tinyrt.ir import DType, Graph
 from tinyrt.ops import OPS
 from tinyrt.quantize.plan import QuantPlan, shared_ranges
 from tinyrt.quantize.ranges import Range
@@ -55,6 +55,8 @@ def search_ranges(
     for done, (names, start) in enumerate(groups.items(), 1):
         if not any(name in live for name in names):
             continue  # constants: their range is known
+        if plan.layout.dtypes[names[0]] is DType.INT16:
+            continue  # steps are fine enough: cutting values off can only lose
         for candidate in candidates(names, start):
             params = candidate.params(plan.layout.dtypes[names[0]])
             trial = activations | dict.fromkeys(names, params)
