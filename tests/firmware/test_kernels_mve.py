@@ -5,6 +5,7 @@ import pytest
 
 from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
+from tests.ops.cases.windowed import pair
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
@@ -74,6 +75,16 @@ def average_pool2d(rng):
     )
 
 
+def max_pool2d(rng):
+    """Up to three vectors of channels."""
+    case = average_pool2d(rng)
+    shape = (*case.shapes[0][:3], int(rng.integers(1, 40)))
+    attrs = Pool2dAttrs(
+        kernel=pair(rng, 1, 3), stride=pair(rng, 1, 2), padding="SAME", activation="RELU6"
+    )
+    return Case("max_pool2d", attrs, (shape,))
+
+
 def plain(shapes):
     return tuple(tuple(int(d) for d in shape) for shape in shapes)
 
@@ -104,7 +115,7 @@ def test_weighted_ops(make, cflags, tmp_path):
     check_on_device(*many(make, np.random.default_rng(1)), tmp_path, CORE, cflags)
 
 
-@pytest.mark.parametrize("make", [add, average_pool2d])
+@pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])
 def test_other_ops(make, tmp_path):
     check_on_device(*many(make, np.random.default_rng(2)), tmp_path, CORE)
 

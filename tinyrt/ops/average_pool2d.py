@@ -17,7 +17,6 @@ from tinyrt.ops.pool import (
     emit_c,
     infer,
     prepare,
-    sweep,
     window_of,
     windows_sweep,
 )
@@ -118,7 +117,7 @@ AVERAGE_POOL2D = OpSpec(
         sweep=windows_sweep,
         emit_c=partial(emit_c, "tinyrt_average_pool2d_s16"),
     ),
-    sweep=sweep,
+    sweep=windows_sweep,
     rows=rows,
     emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
     emit_f32=emit_average_f32,

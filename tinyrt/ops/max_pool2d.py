@@ -20,7 +20,6 @@ from tinyrt.ops.pool import (
     emit_max_f32,
     infer,
     prepare,
-    sweep,
     window_of,
     windows_sweep,
 )
@@ -120,7 +119,7 @@ MAX_POOL2D = OpSpec(
     int16x8=IntegerForm(
         prepare, ref_integer, sweep=windows_sweep, emit_c=partial(emit_c, "tinyrt_max_pool2d_s16")
     ),
-    sweep=sweep,
+    sweep=windows_sweep,
     rows=rows,
     emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
     emit_f32=emit_max_f32,

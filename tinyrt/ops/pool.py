@@ -13,7 +13,7 @@ from tinyrt.ops.activation import act_range, bounds
 from tinyrt.ops.emit import Fields, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import CWriter, InstructionSet, is_integer, require_alike, require_same_q
+from tinyrt.ops.spec import CWriter, InstructionSet, require_alike, require_same_q
 from tinyrt.ops.sweep import Sweep, windows
 from tinyrt.ops.window import Pair, Window
 
@@ -59,15 +59,8 @@ def prepare(node: BoundNode) -> Pool2dS8:
     return Pool2dS8(window_of(node.attrs, x.shape), *act_range(node.attrs.activation, y))
 
 
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Rows from the front; a vector kernel may do otherwise."""
-    if is_integer(node) and isa is InstructionSet.MVE:
-        return None
-    return windows(node, window_of(node.attrs, node.input(0).shape))
-
-
 def windows_sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
-    """Rows from the front: the kernels on int16 are the same on all cores."""
+    """Rows from the front, on all cores."""
     del isa
     return windows(node, window_of(node.attrs, node.input(0).shape))
 

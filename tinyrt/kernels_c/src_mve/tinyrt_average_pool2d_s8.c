@@ -80,8 +80,7 @@ static tinyrt_taps taps_at(const tinyrt_pool2d_s8_params *p, tinyrt_range ky, ti
     return taps;
 }
 
-void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
-                              int8_t *TINYRT_RESTRICT y) {
+void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t row_step = p->x.w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {
