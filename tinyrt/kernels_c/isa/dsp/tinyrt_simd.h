@@ -81,6 +81,26 @@ static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
     return sum;
 }
 
+/** The larger of each two signed bytes. */
+static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
+    uint32_t most;
+    __asm("ssub8 %0, %1, %2\n"
+          "sel %0, %1, %2"
+          : "=&r"(most)
+          : "r"(a), "r"(b));
+    return most;
+}
+
+/** The smaller of each two signed bytes. */
+static inline uint32_t tinyrt_min_bytes(uint32_t a, uint32_t b) {
+    uint32_t least;
+    __asm("ssub8 %0, %1, %2\n"
+          "sel %0, %2, %1"
+          : "=&r"(least)
+          : "r"(a), "r"(b));
+    return least;
+}
+
 /** round(a * b / 2^32), halves towards +infinity. */
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     int32_t high;
@@ -127,6 +147,21 @@ static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
     return acc + tinyrt_low(a) * tinyrt_high(b);
 }
 
+/** Of each two bytes the one of a where it is larger, else that of b. */
+static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
+    uint32_t most = 0;
+    for (int32_t i = 0; i < 32; i += 8) {
+        const int8_t from_a = (int8_t)(uint8_t)(a >> i);
+        const int8_t from_b = (int8_t)(uint8_t)(b >> i);
+        most |= (uint32_t)(uint8_t)(from_a >= from_b ? from_a : from_b) << i;
+    }
+    return most;
+}
+
+static inline uint32_t tinyrt_min_bytes(uint32_t a, uint32_t b) {
+    return ~tinyrt_max_bytes(~a, ~b);
+}
+
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     return (int32_t)(((int64_t)a * b + (INT64_C(1) << 31)) >> 32);
 }
@@ -139,5 +174,10 @@ static inline int32_t tinyrt_saturate(int32_t value) {
 }
 
 #endif
+
+/** The byte value in all four places. */
+static inline uint32_t tinyrt_four_times(int32_t value) {
+    return UINT32_C(0x01010101) * (uint8_t)value;
+}
 
 #endif

@@ -1,0 +1,75 @@
+"""Which kernel a layer takes, by its shape: the rules of docs/kernels.md."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ops.build import Case, build_s8
+from tinyrt.export import export_graph
+from tinyrt.ir import QParams
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+
+BOTH = ("cortex-m3", "cortex-m4")
+
+
+def conv(x, w, stride=1, **attrs):
+    return _case("conv2d", Conv2dAttrs, x, w, w[0], stride, attrs)
+
+
+def depthwise(channels, kernel, stride=1, **attrs):
+    x, w = (1, 9, 9, channels), (1, kernel, kernel, channels)
+    return _case("depthwise_conv2d", DepthwiseConv2dAttrs, x, w, channels, stride, attrs)
+
+
+def _case(op, kind, x, w, c_out, stride, attrs):
+    strides = stride if isinstance(stride, tuple) else (stride, stride)
+    shapes = (x, w, (c_out,))
+    return Case(op, kind(stride=strides, padding="SAME", **attrs), shapes, frozenset({1, 2}))
+
+
+def dense(rows, c_in, c_out):
+    shapes = ((rows, c_in), (c_out, c_in), (c_out,))
+    return Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+
+
+LAYERS = [
+    ("dense_s8", BOTH, conv((1, 5, 5, 8), (8, 1, 1, 8))),
+    ("dense_row_s8", BOTH, conv((1, 1, 1, 8), (8, 1, 1, 8))),
+    ("window_block_s8", BOTH, conv((1, 5, 5, 8), (8, 1, 1, 8), stride=2)),
+    ("window_block_s8", BOTH, conv((1, 8, 8, 3), (8, 3, 3, 3))),
+    ("conv2d_s8", BOTH, conv((1, 8, 8, 8), (8, 3, 3, 4))),
+    ("conv2d_s8", BOTH, conv((1, 8, 8, 8), (8, 3, 3, 8), dilation=(2, 2))),
+    ("depthwise3x3_s8", BOTH, depthwise(8, 3)),
+    ("depthwise3x3_s8", BOTH, depthwise(5, 3, stride=2)),
+    ("depthwise_block_s8", BOTH, depthwise(8, 3, stride=(1, 2))),
+    ("depthwise_block_s8", BOTH, depthwise(8, 5)),
+    ("depthwise_conv2d_s8", BOTH, depthwise(5, 5)),
+    ("dense_s8", BOTH, dense(2, 16, 8)),
+    ("dense_row_s8", BOTH, dense(1, 16, 8)),
+    ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
+    ("dense_s8", ("cortex-m3",), dense(1, 16, 12)),
+    ("sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("add_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
+]
+
+
+def _plain(graph):
+    """Scales that no packed kernel refuses: the output's is far above the sums'."""
+    values = dict(graph.values)
+    values["out"] = replace(values["out"], q=QParams((1e3,), 0))
+    return replace(graph, values=values)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "core", "case"),
+    [(kernel, core, case) for kernel, cores, case in LAYERS for core in cores],
+)
+def test_layers_take_the_kernel_of_their_shape(tmp_path, kernel, core, case):
+    built = build_s8(case, np.random.default_rng(0))
+    graph = built.graph if case.op == "add" else _plain(built.graph)
+    project = export_graph(graph, tmp_path / "project", core=core)
+    assert project.kernels[0] == f"tinyrt_{kernel}"
