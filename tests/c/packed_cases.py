@@ -8,6 +8,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.pool import Pool2dAttrs
 
 
 def _attrs(rng: Rng, kind, stride):
@@ -69,6 +70,14 @@ def sub(rng: Rng) -> Case:
     return Case("sub", case.attrs, case.shapes)
 
 
+def max_pool2d(rng: Rng) -> Case:
+    """Four channels at a time on DSP cores, and what is left of them."""
+    shape = (1, *pair(rng, 2, 6), int(rng.integers(1, 11)))
+    attrs = Pool2dAttrs(pair(rng, 1, 2), pair(rng, 1, 2), "SAME", activation(rng))
+    return Case("max_pool2d", attrs, (shape,))
+
+
 PACKED_CASES = {
-    case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub)
+    case.__name__: case
+    for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub, max_pool2d)
 }
