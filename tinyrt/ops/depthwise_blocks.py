@@ -85,6 +85,11 @@ def slides(window: Window) -> bool:
     return window.kernel == (3, 3) and window.stride in ((1, 1), (2, 2))
 
 
+def is_row(window: Window) -> bool:
+    """Whether there is one row of outputs, with no padding above or below."""
+    return window.out[0] == 1 and window.before[0] == 0 and window.after[0] == 0
+
+
 def slides_down(window: Window, x: Shape) -> bool:
     """Whether that kernel slides along columns: setting out costs, and they are the longer lines.
 
@@ -114,7 +119,7 @@ def depthwise_scratch(
     if block is None:
         return 0
     if slides(window):
-        return max(x[1:3]) if window.stride == (1, 1) else 0
+        return max(x[1:3]) if window.stride == (1, 1) and not is_row(window) else 0
     return _list_bytes(window, isa) + window.kernel[0] * block.line_bytes
 
 
@@ -124,9 +129,11 @@ def _list_bytes(window: Window, isa: InstructionSet) -> int:
     return entries * 4 * (per_entry + BLOCK)
 
 
-def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep:
-    """The order in which the packed kernels read and write."""
+def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep | None:
+    """The order in which the packed kernels read and write; None for a row on its own."""
     if slides(window):
+        if is_row(window):
+            return None
         return planes_by_lines(node, window, slides_down(window, node.input(0).shape))
     return planes_by_rows(node, window, copied=block.line_bytes > 0)
 
@@ -139,7 +146,7 @@ def emit_depthwise(
     requant: Requant,
     c: CWriter,
 ) -> None:
-    """Write the call of ``tinyrt_depthwise3x3_s8`` or ``tinyrt_depthwise_block_s8``."""
+    """Write the call of ``tinyrt_depthwise3x3_s8``, ``_row3_s8`` or ``_block_s8``."""
     if slides(window):
         _emit_slides(node, block, window, x_zp, requant, c)
     else:
@@ -151,7 +158,7 @@ def _emit_slides(
     node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
 ) -> None:
     x, y = node.input(0), node.output
-    down = slides_down(window, x.shape)
+    down = slides_down(window, x.shape) and not is_row(window)
     rows, columns = (_axis(x.shape, y.shape, window, axis) for axis in (0, 1))
     w = np.asarray(node.input(1).data).reshape(9, -1) if block.w is None else block.w
     fields: Fields = {
@@ -165,6 +172,9 @@ def _emit_slides(
         **_constants(block, requant, c),
     }
     params = c.params("tinyrt_depthwise3x3_s8_params", fields)
+    if is_row(window):
+        c.call("tinyrt_depthwise_row3_s8", params, c.pointer(x), c.pointer(y))
+        return
     saved = c.scratch() if window.stride == (1, 1) else "NULL"
     c.call("tinyrt_depthwise3x3_s8", params, c.pointer(x), saved, c.pointer(y))
 

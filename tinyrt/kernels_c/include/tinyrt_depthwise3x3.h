@@ -45,6 +45,10 @@ typedef struct {
 void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 
+/** The same for a single row of outputs, from three rows of inputs: along is the axis of columns.
+ *  y must not overlap x. */
+void tinyrt_depthwise_row3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,18 @@
 
 #include "tinyrt_copy.h"
 
+/** Copies bytes to lower places [to, end), four words at a time. */
+static void move_down(const int8_t *from, const int8_t *end, int8_t *to) {
+#if TINYRT_COPY_BYTES == 4
+    for (; end - to >= 16; to += 16, from += 16) {
+        int32_t words[4];
+        memcpy(words, from, 16);
+        memcpy(to, words, 16);
+    }
+#endif
+    tinyrt_copy(from, end, to);
+}
+
 int32_t tinyrt_next_stage(const uint8_t *steps, const tinyrt_ring *rings, int8_t *arena,
                           tinyrt_progress *progress) {
     for (;;) {
@@ -14,7 +26,7 @@ int32_t tinyrt_next_stage(const uint8_t *steps, const tinyrt_ring *rings, int8_t
             int8_t *const first = arena + ring->offset;
             int8_t *const last = first + ring->keep;
             if ((step & TINYRT_SHIFT) != 0) {
-                tinyrt_copy(first + ring->row, last, first);
+                move_down(first + ring->row, last, first);
             }
             if ((step & TINYRT_FILL) != 0) {
                 tinyrt_fill(ring->fill, last + ring->row, last);
