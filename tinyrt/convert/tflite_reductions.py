@@ -113,7 +113,7 @@ REDUCTIONS: tuple[Codec, ...] = (
         "BatchMatMulOptions",
         _encode_matmul,
         _decode_matmul,
-        since_s8(2),
+        since_s8(2, s16=3),
     ),
     plain("prelu", "PRELU", _first),
     plain("pow", "POW", _first),

@@ -9,13 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT8_MIN,
+    INT16_MAX,
+    INT16_MIN,
+    multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
+)
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.requant import multiplier
+from tinyrt.ops.requant import multiplier, reduced
 from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    qparams,
+    require_alike,
+    require_s8,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,22 @@ class BatchMatmulS8:
     mult: int
     shift: int
     y_zp: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatmulS16:
+    """What the kernel on int16 knows beforehand.
+
+    Attributes:
+        attrs: the op's attributes.
+        mult: mantissa of 15 bits of ``a_scale * b_scale / y_scale``.
+        right: right shift behind it.
+
+    """
+
+    attrs: BatchMatmulAttrs
+    mult: int
+    right: int
 
 
 def infer(attrs: BatchMatmulAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -121,6 +153,21 @@ def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArra
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
+def prepare_s16(node: BoundNode) -> BatchMatmulS16:
+    """The multiplier of one node."""
+    a, b, y = node.input(0), node.input(1), node.output
+    require_alike(a, b, y)
+    real = float(qparams(a)[0] * qparams(b)[0]) / float(qparams(y)[0])
+    return BatchMatmulS16(node.attrs, *reduced(*multiplier(real), y))
+
+
+def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> NDArray[np.int16]:
+    """``clamp(requant(a @ b))`` with int64 sums; NumPy's own int64 product is exact."""
+    acc = ref_f32(p.attrs, a.astype(np.int64), b.astype(np.int64))
+    scaled = multiply_by_reduced_multiplier(acc, p.mult, p.right)
+    return np.asarray(np.clip(scaled, INT16_MIN, INT16_MAX), np.int16)
+
+
 def emit_c(node: BoundNode, p: BatchMatmulS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_batch_matmul_s8``: strides of all three, batches and matrices."""
     a, b, y = node.input(0), node.input(1), node.output
@@ -169,4 +216,5 @@ BATCH_MATMUL = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
+    int16x8=IntegerForm(prepare_s16, ref_s16),
 )

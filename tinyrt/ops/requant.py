@@ -169,13 +169,24 @@ def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     limits = act_range(node.attrs.activation, y)
     if bias is not None and bias.dtype is DType.INT32:
         return Requant(mult, shift, 0, *limits, y.dtype)
-    reduced = [reduced_multiplier(int(m), int(s)) for m, s in zip(mult, shift, strict=True)]
-    if min(right for _, right in reduced) < LEAST_RIGHT:
+    found = [reduced(int(m), int(s), y) for m, s in zip(mult, shift, strict=True)]
+    pairs = np.array(found, np.int32)
+    return WideRequant(pairs[:, 0], pairs[:, 1], *limits)
+
+
+def reduced(mult: int, shift: int, y: Value) -> tuple[int, int]:
+    """Mantissa of 15 bits and right shift, for accumulators of 64 bits.
+
+    Raises:
+        VerifyError: the multiplier is larger than such a shift allows.
+
+    """
+    mantissa, right = reduced_multiplier(mult, shift)
+    if right < LEAST_RIGHT:
         raise VerifyError(
             "scales of inputs and output differ by too much",
             tensor=y.describe(),
-            expected="an output scale of at least input scale times weight scale / 2**7",
+            expected="an output scale of at least the product of the inputs' scales / 2**7",
             hint="quantise again: a scale in this model cannot be right",
         )
-    pairs = np.array(reduced, np.int32)
-    return WideRequant(pairs[:, 0], pairs[:, 1], *limits)
+    return mantissa, right
