@@ -208,8 +208,8 @@ def _output_q(
     finest = span / 20_000 if rng.random() < 0.1 else span / 400
     scale = _scale(rng, finest, span / 60) / (1 if dtype is DType.INT8 else 256)
     if wide and spec.quant is Quant.WEIGHTED and values[0].q and values[1].q:
-        # int64 accumulators are multiplied by less than 2**7.
-        scale = max(scale, values[0].q.scale * max(values[1].q.scales) / 2**6)
+        # TFLM holds the product in an int32, which larger multipliers would overflow.
+        scale = max(scale, values[0].q.scale * max(values[1].q.scales) / 2)
     if case.op == "hard_swish" and values[0].q is not None:
         scale = max(scale, values[0].q.scale / 64)
     return QParams((scale,), _zero_point(rng, dtype))
