@@ -2,6 +2,7 @@
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
 from tinyrt.export.c_model import Port
+from tinyrt.export.memories import Memories
 from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "RISCV",
     "Core",
     "ExportedProject",
+    "Memories",
     "Port",
     "export_c",
     "export_graph",

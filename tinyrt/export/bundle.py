@@ -10,19 +10,24 @@ from pathlib import Path
 
 from tinyrt import kernels_c
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.errors import OutputError, error_context
+from tinyrt.errors import OutputError, UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import Port, model_files, port_of, write_ops
 from tinyrt.export.c_writer import PushedRows
+from tinyrt.export.memories import Memories
+from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
 from tinyrt.ir import Graph
 from tinyrt.memory import (
     ArenaPlan,
+    MemoryOptions,
+    Region,
     plan_memory,
     plan_pushed,
     plan_streamed,
     require_budget,
 )
+from tinyrt.memory.regions import ARENA
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
@@ -46,6 +51,8 @@ class ExportedProject:
         optimize: what its code is made for.
         segments: ops that run row by row.
         pushed: the rows of the input that is pushed row by row; None where it is held.
+        regions: name and size of each memory region; the arena alone by default.
+        state_bytes: memory that the model keeps between inferences.
 
     """
 
@@ -60,6 +67,8 @@ class ExportedProject:
     optimize: Optimize = Optimize.BALANCED
     segments: tuple[Segment, ...] = ()
     pushed: PushedRows | None = None
+    regions: tuple[Region, ...] = (Region(ARENA),)
+    state_bytes: int = 0
 
 
 def export_c(
@@ -71,6 +80,7 @@ def export_c(
     max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
+    memories: Memories | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -86,10 +96,12 @@ def export_c(
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row: the project has the functions
             ``<name>_begin`` and ``<name>_push_row`` instead of ``<name>_invoke``.
+        memories: which memory there is and what lies in it; one arena for all by default.
 
     Raises:
         ModelFormatError: the file is not a model.
-        BudgetError: the arena takes more than ``max_arena``; nothing is written.
+        BudgetError: the arena takes more than ``max_arena``, or a region is too small; nothing is
+            written.
         UnsupportedError: an op has no C kernel, or there is no such core or optimisation.
         OutputError: the folder cannot be written.
 
@@ -103,6 +115,7 @@ def export_c(
             max_arena=max_arena,
             by_rows=by_rows,
             input_rows=input_rows,
+            memories=memories,
         )
 
 
@@ -115,43 +128,84 @@ def export_graph(
     max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
+    memories: Memories | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
     target, made_for = find_core(core), find_optimize(optimize)
+    wanted = (target, made_for, max_arena, _Rows(by_rows, input_rows), memories or Memories())
+    project, files = _render(graph, Path(out_dir), *wanted)
+    _write_folder(project.directory, files)
+    return project
+
+
+def _render(
+    graph: Graph,
+    directory: Path,
+    target: Core,
+    made_for: Optimize,
+    max_arena: int | None,
+    rows: _Rows,
+    memories: Memories,
+) -> tuple[ExportedProject, dict[str, str]]:
+    """A project, and the text of its files by name."""
     prefix = c_text.identifier(graph.name)
-    plan = _plan(graph, target.isa, max_arena or 0, by_rows, input_rows)
+    graph = settle(graph)
+    states = lay_out(graph)
+    options = memories.options(graph, states)
+    plan = _plan(graph, target.isa, options, max_arena or 0, rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    writer = write_ops(prefix, graph, plan, target.isa)
-    files = dict(model_files(prefix, graph, plan, target, made_for, writer))
+    writer = write_ops(prefix, graph, plan, target.isa, states)
+    files = dict(model_files(prefix, graph, plan, target, made_for, writer, states, memories))
     for path in kernels_c.closure(writer.kernels, target.isa.value):
         files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
-    directory = Path(out_dir)
-    _write_folder(directory, files)
-    return ExportedProject(
+    project = ExportedProject(
         name=prefix,
         directory=directory,
         core=target,
         optimize=made_for,
         arena_bytes=plan.arena_bytes,
-        inputs=tuple(port_of(v, plan) for v in graph.input_values),
-        outputs=tuple(port_of(v, plan) for v in graph.output_values),
+        inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
+        outputs=tuple(port_of(graph.value(name), plan) for name in graph.answers),
         kernels=tuple(writer.kernels),
         macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
         segments=plan.segments,
         pushed=writer.pushed,
+        regions=plan.regions,
+        state_bytes=states.nbytes,
     )
+    return project, files
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the user says about rows: whether ops may run by them, whether the input comes so."""
+
+    allowed: bool
+    pushed: bool
 
 
 def _plan(
-    graph: Graph, isa: InstructionSet, max_arena: int, by_rows: bool, input_rows: bool
+    graph: Graph, isa: InstructionSet, options: MemoryOptions, max_arena: int, rows: _Rows
 ) -> ArenaPlan:
-    """The plan that the user asks for; one with segments, too, where no other fits."""
-    if input_rows:
-        return plan_pushed(graph, isa, enough=max_arena)
-    if by_rows or max_arena:
-        return plan_streamed(graph, isa, enough=max_arena)
-    return plan_memory(graph, isa)
+    """The plan that the user asks for; one with segments, too, where no other fits.
+
+    Raises:
+        UnsupportedError: rows are asked for together with something that they do not go with.
+
+    """
+    if options == MemoryOptions() and not graph.states:
+        if rows.pushed:
+            return plan_pushed(graph, isa, enough=max_arena)
+        if rows.allowed or max_arena:
+            return plan_streamed(graph, isa, enough=max_arena)
+    elif rows.allowed or rows.pushed:
+        raise UnsupportedError(
+            "ops run row by row in one arena only, and without states",
+            expected="no memory regions, tensors outside, other alignment, or states over time",
+            hint="leave out either the rows or the others",
+        )
+    return plan_memory(graph, isa, options=options, enough=max_arena)
 
 
 def _write_folder(directory: Path, files: Mapping[str, str]) -> None:

@@ -12,8 +12,10 @@ from tinyrt import kernels_c
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_rows import SegmentWriter
-from tinyrt.export.c_writer import ModelWriter
+from tinyrt.export.c_writer import ModelWriter, base_of
+from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, render
+from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Core, Optimize
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
@@ -32,11 +34,12 @@ class Port:
         name: the tensor's name in the model.
         dtype: element type.
         shape: as in the model.
-        offset: its reserved place in the arena, in bytes; None for an input that is pushed row by
-            row.
+        offset: its reserved place in its region of the arena, in bytes; None where it has none,
+            as an input that is pushed row by row.
         nbytes: its size.
         scale: real value of one step; None for a tensor that is not quantised.
         zero_point: the value that stands for zero; None likewise.
+        region: which region of the arena the reserved place is in, in the order of their cost.
 
     """
 
@@ -47,6 +50,7 @@ class Port:
     nbytes: int
     scale: float | None
     zero_point: int | None
+    region: int = 0
 
     @property
     def c_type(self) -> str:
@@ -80,10 +84,13 @@ def port_of(value: Value, plan: ArenaPlan) -> Port:
         value.nbytes,
         q.scale if q else None,
         q.zero_point if q else None,
+        plan.region_of.get(value.name, 0),
     )
 
 
-def write_ops(prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -> ModelWriter:
+def write_ops(
+    prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet, states: StateLayout
+) -> ModelWriter:
     """Have every op write its call.
 
     Raises:
@@ -91,7 +98,7 @@ def write_ops(prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -
 
     """
     _check_ports(graph)
-    writer = ModelWriter(prefix, graph, plan, isa)
+    writer = ModelWriter(prefix, graph, plan, isa, states)
     numbers = {s.first: i for i, s in enumerate(plan.segments)}
     inside = {i for s in plan.segments for i in range(s.first, s.stop)}
     for node in graph.bound():
@@ -123,9 +130,9 @@ def _write_call(writer: ModelWriter, node: BoundNode) -> None:
     writer.begin(node)
     if writer.is_view(node):
         return
-    emit = _emitter(node)
     writer.statements.append(f"    TINYRT_PROFILE_BEGIN({node.index});")
-    emit(writer)
+    if not writer.shift(node):
+        _emitter(node)(writer)
     writer.statements.append(f"    TINYRT_PROFILE_END({node.index});")
 
 
@@ -170,6 +177,8 @@ def model_files(
     core: Core,
     optimize: Optimize,
     writer: ModelWriter,
+    states: StateLayout,
+    memories: Memories,
 ) -> Mapping[str, str]:
     """File name -> text, for all files but the kernels."""
     sources = [kernels_c.source(k, core.isa.value) for k in writer.kernels]
@@ -181,9 +190,20 @@ def model_files(
         "core": core,
         "optimize": optimize,
         "plan": plan,
-        "alignment": ARENA_ALIGNMENT,
-        "inputs": [port_of(v, plan) for v in graph.input_values],
-        "outputs": [port_of(v, plan) for v in graph.output_values],
+        "alignment": max(ARENA_ALIGNMENT, memories.alignment),
+        "regions": [
+            {"name": region.name.lower(), "base": base_of(plan, i), "nbytes": region.nbytes}
+            for i, region in enumerate(plan.regions)
+        ],
+        "arena_parameter": (
+            "void *arena_start" if len(plan.regions) == 1 else f"const {prefix}_arena_t *arena"
+        ),
+        "state_parameter": ", void *state_start" if states.fills else "",
+        "reserved": memories.inputs_in_arena or memories.outputs_in_arena,
+        "states": states,
+        "section": memories.weights_section,
+        "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
+        "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "sources": [s.name for s in needed if s.suffix == ".c"],
         "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),

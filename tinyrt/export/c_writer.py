@@ -9,8 +9,10 @@ import numpy as np
 
 from tinyrt.errors import VerifyError
 from tinyrt.export import c_text
+from tinyrt.export.states import StateLayout
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
+from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Array, InstructionSet, Quant
 
@@ -56,7 +58,14 @@ class ModelWriter:
 
     """
 
-    def __init__(self, prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        graph: Graph,
+        plan: ArenaPlan,
+        isa: InstructionSet,
+        states: StateLayout | None = None,
+    ) -> None:
         self.prefix = prefix
         self.isa = isa
         self.definitions: list[str] = []
@@ -67,6 +76,7 @@ class ModelWriter:
         self.pushed: PushedRows | None = None
         self._graph = graph
         self._plan = plan
+        self._states = states or StateLayout()
         self._constants: dict[str, str] = {}
         self._node: BoundNode | None = None
 
@@ -88,7 +98,16 @@ class ModelWriter:
 
     def is_view(self, node: BoundNode) -> bool:
         """Whether the node's output shares its inputs' memory, so that there is nothing to do."""
-        return node.index in self._plan.idle
+        return node.index in self._plan.idle or node.index in self._states.idle
+
+    def shift(self, node: BoundNode) -> bool:
+        """Write the call that moves a state's window on, if that is what the node is for."""
+        shift = self._states.shifts.get(node.index)
+        if shift is None:
+            return False
+        sizes = (str(shift.kept), str(shift.new))
+        self.call("tinyrt_shift", *sizes, self.pointer(shift.rows), self.pointer(shift.window))
+        return True
 
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
@@ -122,7 +141,7 @@ class ModelWriter:
         port = self._port(value)
         if port is not None:
             return port
-        at_offset = f"arena + {self._plan.offsets[value.name]}"
+        at_offset = self._inside(value.name)
         if value.dtype is DType.INT8:
             return at_offset
         return f"({c_text.c_type(value.dtype)} *)(void *)({at_offset})"
@@ -138,7 +157,8 @@ class ModelWriter:
 
     def scratch(self) -> str:
         """The C expression for the current op's scratch memory."""
-        return f"arena + {self._plan.scratch_offset(self._current().index)}"
+        name = scratch_name(self._current().index)
+        return self._inside(name) if name in self._plan.offsets else "NULL"
 
     def call(self, kernel: str, *arguments: str) -> None:
         """Write the call and add the kernel's source file to the project."""
@@ -168,15 +188,28 @@ class ModelWriter:
         """The variable of the model output or input that the value is, or is a view of."""
         root, start = self._plan.views.get(value.name, (value.name, 0))
         step = f" + {start // value.dtype.itemsize}" if start else ""
-        if root in self._graph.outputs:
-            return f"output_{self._graph.outputs.index(root)}{step}"
-        if root in self._graph.inputs:
-            return f"input_{self._graph.inputs.index(root)}{step}"
+        if root in self._graph.answers:
+            return f"output_{self._graph.answers.index(root)}{step}"
+        if root in self._graph.fed:
+            return f"input_{self._graph.fed.index(root)}{step}"
         return None
+
+    def _inside(self, name: str) -> str:
+        """The C expression for the first byte of what lies in a region or in the state."""
+        root, start = self._plan.views.get(name, (name, 0))
+        if root in self._states.offsets:
+            return f"state + {self._states.offsets[root] + start}"
+        region = self._plan.region_of.get(name, 0)
+        return f"{base_of(self._plan, region)} + {self._plan.offsets[name]}"
 
     def _place(self, value: Value) -> str:
         place = self.placed.get(value.name) or self._port(value)
-        return place or f"arena {self._plan.offsets[value.name]}"
+        return place or self._inside(value.name).replace(" + ", " ")
+
+
+def base_of(plan: ArenaPlan, region: int) -> str:
+    """The C variable that points to a region's start."""
+    return "arena" if len(plan.regions) == 1 else f"arena_{plan.regions[region].name.lower()}"
 
 
 def short_name(name: str) -> str:

@@ -61,6 +61,8 @@ typedef enum {
     TINYRT_NULL_ARENA = 1,
     TINYRT_MISALIGNED_ARENA = 2,
     TINYRT_NO_ROW_WANTED = 3,
+    TINYRT_NULL_TENSOR = 4,
+    TINYRT_NULL_STATE = 5,
 } tinyrt_status;
 
 /** A shape: batch, height, width, channels. */

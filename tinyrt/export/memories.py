@@ -1,0 +1,60 @@
+"""What the user says about memory, as the exporter takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.export.states import StateLayout
+from tinyrt.ir import Graph
+from tinyrt.memory import MemoryOptions, Region
+from tinyrt.memory.place import ALIGNMENT
+from tinyrt.memory.regions import ARENA
+
+RESERVED = frozenset({"state", "io"})
+"""Names of regions that would hide other variables of the generated code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """Which memory is there, and what lies in it.
+
+    Attributes:
+        regions: the memories that activations may lie in, the cheapest to use first.
+        inputs_in_arena: whether inputs have reserved places; else the caller always brings them.
+        outputs_in_arena: likewise for outputs.
+        alignment: what the offsets of tensors are multiples of, in bytes.
+        weights_section: the linker section that weights go to; None for the compiler's choice.
+
+    """
+
+    regions: tuple[Region, ...] = (Region(ARENA),)
+    inputs_in_arena: bool = True
+    outputs_in_arena: bool = True
+    alignment: int = ALIGNMENT
+    weights_section: str | None = None
+
+    def __post_init__(self) -> None:
+        for region in self.regions:
+            if not region.name.isidentifier() or not region.name.isascii():
+                raise UnsupportedError(
+                    f"'{region.name}' cannot name a memory region",
+                    expected="letters, digits and underscores, with a letter first",
+                )
+            if region.name.lower() in RESERVED:
+                raise UnsupportedError(
+                    f"a memory region cannot be called '{region.name}'",
+                    expected=f"another name than {', '.join(sorted(RESERVED))}",
+                )
+        section = self.weights_section
+        if section is not None and not all(c.isalnum() or c in "._$" for c in section):
+            raise UnsupportedError(
+                f"'{section}' cannot name a section", expected="letters, digits, dots and dollars"
+            )
+
+    def options(self, graph: Graph, states: StateLayout) -> MemoryOptions:
+        """The same, as the planner takes it."""
+        outside = set(states.offsets)
+        outside |= set() if self.inputs_in_arena else set(graph.fed)
+        outside |= set() if self.outputs_in_arena else set(graph.answers)
+        return MemoryOptions(self.regions, frozenset(outside), self.alignment)

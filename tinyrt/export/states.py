@@ -1,0 +1,141 @@
+"""Where the states of a model lie on the device: in memory of the caller's that lasts.
+
+A state and what it becomes are the same bytes. Where the newest rows are joined behind the old ones
+and all but the oldest become the next state, the whole window lies there instead: its rows move
+towards its start, the new ones are written behind them, and nothing is copied back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tinyrt.ir import BoundNode, Graph, Node, Value
+from tinyrt.memory.place import ALIGNMENT
+from tinyrt.memory.ties import slice_offset
+from tinyrt.ops import verify
+from tinyrt.ops.reshape import ReshapeAttrs
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A concatenation that moves a window on.
+
+    Attributes:
+        kept: bytes of the window that move to its start.
+        new: bytes that come behind them.
+        rows: the value that these are.
+        window: the value that the window is.
+
+    """
+
+    kept: int
+    new: int
+    rows: Value
+    window: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What ``reset`` writes: so many bytes of one value."""
+
+    offset: int
+    nbytes: int
+    byte: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateLayout:
+    """The state memory.
+
+    Attributes:
+        offsets: value -> its first byte, for all values that lie there.
+        nbytes: the memory's size.
+        shifts: node's index -> what it does instead of joining.
+        idle: nodes that have nothing to do.
+        fills: how the memory begins.
+
+    """
+
+    offsets: dict[str, int] = field(default_factory=dict)
+    nbytes: int = 0
+    shifts: dict[int, Shift] = field(default_factory=dict)
+    idle: frozenset[int] = frozenset()
+    fills: tuple[Fill, ...] = ()
+
+
+def lay_out(graph: Graph) -> StateLayout:
+    """The state memory of a graph that ``settle`` has returned."""
+    offsets: dict[str, int] = {}
+    shifts: dict[int, Shift] = {}
+    idle: set[int] = set()
+    fills: list[Fill] = []
+    end = 0
+    for before, after in graph.states:
+        value = graph.value(before)
+        found = _shift(graph, before, after)
+        nbytes = value.nbytes
+        offsets[before] = offsets[after] = end
+        if found is not None:
+            index, cut, shift = found
+            shifts[index] = shift
+            idle.add(cut)
+            nbytes = shift.window.nbytes
+            offsets[shift.window.name] = end
+            offsets[before] = offsets[after] = end + shift.new
+        zero = value.q.zero_point if value.q else 0
+        fills.append(Fill(end, nbytes, zero & 0xFF if value.dtype.itemsize == 1 else 0))
+        end += -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return StateLayout(offsets, end, shifts, frozenset(idle), tuple(fills))
+
+
+def settle(graph: Graph) -> Graph:
+    """The graph with a copy at its end for each state that would change before its last reader."""
+    nodes = list(graph.nodes)
+    values: list[Value] = []
+    for before, after in graph.states:
+        if _shift(graph, before, after) is not None:
+            continue
+        reads = [i for i, node in enumerate(graph.nodes) if before in node.inputs]
+        writes = [i for i, node in enumerate(graph.nodes) if after in node.outputs]
+        if writes and (not reads or max(reads) < writes[0]):
+            continue
+        value = graph.value(after)
+        early = replace(value, name=graph.unique_name(f"{after}/early"))
+        values.append(early)
+        renamed = {after: early.name}
+        nodes = [
+            replace(
+                node,
+                inputs=tuple(renamed.get(n, n) for n in node.inputs),
+                outputs=tuple(renamed.get(n, n) for n in node.outputs),
+            )
+            for node in nodes
+        ]
+        attrs = ReshapeAttrs(value.shape)
+        nodes.append(Node("reshape", f"{after}/settle", (early.name,), (after,), attrs))
+    return verify(graph.with_nodes(nodes, values)) if values else graph
+
+
+def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | None:
+    """The concatenation behind a state, the slice before the next one, if they move a window on."""
+    join = _only(node for node in graph.bound() if before in node.node.inputs)
+    cut = _only(node for node in graph.bound() if after in node.node.outputs)
+    if join is None or cut is None or join.op != "concatenation" or len(join.inputs) != 2:
+        return None
+    window, rows = join.output, join.input(1)
+    axis = join.node.attrs.axis % len(window.shape)
+    in_order = join.node.inputs[0] == before and math.prod(window.shape[:axis]) == 1
+    if not in_order or rows.is_constant or rows.name == before or window.name in graph.outputs:
+        return None
+    if cut.node.inputs[0] != window.name or slice_offset(cut) != rows.nbytes:
+        return None
+    if cut.output.nbytes != window.nbytes - rows.nbytes or rows.nbytes % ALIGNMENT:
+        return None
+    return join.index, cut.index, Shift(cut.output.nbytes, rows.nbytes, rows, window)
+
+
+def _only(nodes: Iterator[BoundNode]) -> BoundNode | None:
+    found = list(nodes)
+    return found[0] if len(found) == 1 else None
