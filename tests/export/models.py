@@ -6,6 +6,7 @@ import numpy as np
 
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -42,3 +43,20 @@ def views() -> Graph:
         Node("reshape", "fold", ("x",), ("copy",), ReshapeAttrs((3, 4))),
     )
     return verify(Graph("views", ("x",), ("y", "copy"), {v.name: v for v in values}, nodes))
+
+
+def echo() -> Graph:
+    """y = x + state; the state becomes x in the first op, before it is read."""
+    values = [
+        Value("x", DType.INT8, (1, 4), Q),
+        Value("old", DType.INT8, (1, 4), Q),
+        Value("new", DType.INT8, (1, 4), Q),
+        Value("y", DType.INT8, (1, 4), Q),
+    ]
+    nodes = (
+        Node("reshape", "keep", ("x",), ("new",), ReshapeAttrs((1, 4))),
+        Node("add", "sum", ("x", "old"), ("y",), AddAttrs()),
+    )
+    by_name = {v.name: v for v in values}
+    graph = Graph("echo", ("x", "old"), ("y", "new"), by_name, nodes, (("old", "new"),))
+    return verify(graph)

@@ -116,6 +116,7 @@ def emulation(found: EmulationReport) -> RenderableType:
         "  the C library's part": flash.library,
         "flash, weight bytes": flash.weights,
         "RAM, arena bytes": ram.arena,
+        **({"RAM, state bytes": ram.state} if ram.state else {}),
         "RAM, stack bytes": ram.stack,
         "  at most, as compiled": ram.stack_bound,
         "RAM, static bytes": ram.static,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.emulate import toolchain
+from tinyrt.emulate.blocks import harness_context
 from tinyrt.emulate.boards import Board, find_board
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
@@ -148,15 +149,8 @@ def _build_program(project: ExportedProject, build_dir: Path) -> Image:
 
 
 def _write_header(project: ExportedProject, build_dir: Path) -> None:
-    context = {
-        "model": project.name,
-        "MODEL": project.name.upper(),
-        "inputs": len(project.inputs),
-        "outputs": len(project.outputs),
-        "pushed": project.pushed is not None,
-    }
     header = build_dir / "harness_model.h"
-    header.write_text(render(FIRMWARE, "harness_model.h.j2", context))
+    header.write_text(render(FIRMWARE, "harness_model.h.j2", harness_context(project)))
 
 
 def _compile_harness(

@@ -25,6 +25,7 @@ class Ram:
         stack_bound: what no inference can exceed, from the compiler's figures; None where the
             compiler gives none.
         static: variables besides.
+        state: what the model keeps from one inference to the next.
 
     """
 
@@ -32,6 +33,7 @@ class Ram:
     stack: int | None
     stack_bound: int | None
     static: int
+    state: int = 0
 
 
 @dataclass(frozen=True, slots=True)

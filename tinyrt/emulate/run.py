@@ -18,7 +18,7 @@ from tinyrt.emulate.profile import profile_ops
 from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.errors import DataError, OutputError, UnsupportedError, error_context
-from tinyrt.export import ExportedProject, Port, export_graph, find_core
+from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
 from tinyrt.ir import DType, Shape
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -37,6 +37,7 @@ def run_emulated(
     input_rows: bool = False,
     macs: int | None = None,
     profile: bool = False,
+    memories: Memories | None = None,
     timeout_s: float = 300.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> EmulationReport:
@@ -54,6 +55,7 @@ def run_emulated(
         input_rows: whether the input is pushed row by row.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
+        memories: which memory there is and what lies in it; one arena for all by default.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
 
@@ -81,6 +83,7 @@ def run_emulated(
             optimize=optimize,
             by_rows=by_rows,
             input_rows=input_rows,
+            *(graph, build / "model"), core=target.name, optimize=optimize, memories=memories
         )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)
@@ -108,7 +111,10 @@ def run_emulated(
         instructions=run.instructions,
         instructions_per_mac=run.instructions / macs if macs and run.instructions else None,
         flash=image.sizes,
-        ram=Ram(run.arena_bytes, run.stack_bytes, image.stack_bound, image.sizes.static),
+        ram=Ram(
+            *(run.arena_bytes, run.stack_bytes, image.stack_bound, image.sizes.static),
+            project.state_bytes,
+        ),
         bit_exact=None if expected is None else _equal(project, outputs, expected),
         outputs=outputs,
         baseline=peer.total(target.name, graph),

@@ -1,8 +1,8 @@
 /** Runs every sample of inputs.bin through the model and measures it.
  *
  *  Reads inputs.bin (the samples one after the other, each with all inputs), writes outputs.bin
- *  likewise and report.txt (one "name hexadecimal" to a line). The model works in an arena with a
- *  canary on both sides, checked after every inference. */
+ *  likewise and report.txt (one "name hexadecimal" to a line). The model works in blocks of
+ *  memory with a canary on both sides, checked after every inference. */
 #include <stdint.h>
 
 #include "harness_clock.h"
@@ -10,7 +10,6 @@
 #include "harness_profile.h"
 #include "semihosting.h"
 
-#define CANARY_BYTES 32
 #define ARENA_FILL 0xA5U
 #define CANARY_FILL 0x3CU
 #define STACK_FILL 0xC5C5C5C5U
@@ -18,9 +17,7 @@
 
 extern uint32_t image_stack_limit;
 
-static uint8_t guarded[CANARY_BYTES + HARNESS_ARENA_BYTES + CANARY_BYTES]
-    __attribute__((aligned(16)));
-static uint8_t *const arena = guarded + CANARY_BYTES;
+static uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((aligned(64)));
 static int32_t report_file;
 static int32_t invoke_status;
 
@@ -84,23 +81,28 @@ static void fill(uint8_t *bytes, uint32_t count, uint8_t value) {
     }
 }
 
-/** Ends the emulation if the model wrote outside its arena. */
+/** Ends the emulation if the model wrote beside a block of its memory. */
 static void check_canaries(void) {
-    for (uint32_t i = 0; i < CANARY_BYTES; ++i) {
-        if (arena[-1 - (int32_t)i] != CANARY_FILL) {
-            harness_print_hex("bytes_before_arena", i + 1);
-            fail("the model wrote before the start of its arena");
-        }
-        if (arena[HARNESS_ARENA_BYTES + i] != CANARY_FILL) {
-            harness_print_hex("bytes_behind_arena", i + 1);
-            fail("the model wrote behind the end of its arena");
+    for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
+        const uint8_t *const start = memory + harness_blocks[block].offset;
+        const uint8_t *const end = start + harness_blocks[block].bytes;
+        for (uint32_t i = 0; i < HARNESS_CANARY_BYTES; ++i) {
+            if (start[-1 - (int32_t)i] != CANARY_FILL) {
+                harness_print_hex("bytes_before_arena", i + 1);
+                fail("the model wrote before the start of its arena");
+            }
+            if (end[i] != CANARY_FILL) {
+                harness_print_hex("bytes_behind_arena", i + 1);
+                fail("the model wrote behind the end of its arena");
+            }
         }
     }
 }
 
 static void read_inputs(int32_t file) {
     for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
-        if (semihosting_read(file, harness_input(arena, i), harness_input_bytes[i]) != 0) {
+        const harness_place *place = &harness_inputs[i];
+        if (semihosting_read(file, memory + place->offset, place->bytes) != 0) {
             fail("inputs.bin is too short");
         }
     }
@@ -109,7 +111,7 @@ static void read_inputs(int32_t file) {
 static void write_outputs(int32_t file) {
     for (uint32_t i = 0; i < HARNESS_OUTPUTS; ++i) {
         const harness_place *place = &harness_outputs[i];
-        if (semihosting_write(file, arena + place->offset, place->bytes) != 0) {
+        if (semihosting_write(file, memory + place->offset, place->bytes) != 0) {
             fail("outputs.bin cannot be written");
         }
     }
@@ -118,14 +120,14 @@ static void write_outputs(int32_t file) {
 static uint32_t sample_bytes(void) {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
-        bytes += harness_input_bytes[i];
+        bytes += harness_inputs[i].bytes;
     }
     return bytes;
 }
 
 /** Stack is counted from here. */
 __attribute__((noinline)) void harness_call(void) {
-    invoke_status = harness_invoke(arena);
+    invoke_status = harness_invoke(memory);
 }
 
 static harness_time time_call(void (*function)(void), uint32_t delay) {
@@ -242,8 +244,11 @@ int main(void) {
     const int32_t outputs = open_file("outputs.bin", SEMIHOSTING_OPEN_WRITE);
     report_file = open_file("report.txt", SEMIHOSTING_OPEN_WRITE);
 
-    fill(guarded, sizeof guarded, CANARY_FILL);
-    fill(arena, HARNESS_ARENA_BYTES, ARENA_FILL);
+    fill(memory, sizeof memory, CANARY_FILL);
+    for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
+        fill(memory + harness_blocks[block].offset, harness_blocks[block].bytes, ARENA_FILL);
+    }
+    harness_reset(memory);
     report("arena_bytes", HARNESS_ARENA_BYTES);
     report("stack_bytes", run_samples(inputs, outputs));
     measure_time(inputs);

@@ -1,7 +1,7 @@
 /** Runs every sample of inputs.bin through the model on this machine.
  *
- *  Files are those of the emulated harness; report.txt has no counts. The model works in an arena
- *  with a canary on both sides, checked after every inference. */
+ *  Files are those of the emulated harness; report.txt has no counts. The model works in blocks
+ *  of memory with a canary on both sides, checked after every inference. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,10 @@
 
 #include "harness_model.h"
 
-#define CANARY_BYTES 64
 #define ARENA_FILL 0xA5
 #define CANARY_FILL 0x3C
 
-static uint8_t guarded[CANARY_BYTES + HARNESS_ARENA_BYTES + CANARY_BYTES]
-    __attribute__((aligned(64)));
-static uint8_t *const arena = guarded + CANARY_BYTES;
+static uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((aligned(64)));
 
 static void fail(const char *message) {
     fprintf(stderr, "error: %s\n", message);
@@ -32,12 +29,16 @@ static FILE *open_file(const char *name, const char *mode) {
 }
 
 static void check_canaries(void) {
-    for (uint32_t i = 0; i < CANARY_BYTES; ++i) {
-        if (guarded[i] != CANARY_FILL) {
-            fail("the model wrote before the start of its arena");
-        }
-        if (arena[HARNESS_ARENA_BYTES + i] != CANARY_FILL) {
-            fail("the model wrote behind the end of its arena");
+    for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
+        const uint8_t *const start = memory + harness_blocks[block].offset;
+        const uint8_t *const end = start + harness_blocks[block].bytes;
+        for (uint32_t i = 0; i < HARNESS_CANARY_BYTES; ++i) {
+            if (start[-1 - (int32_t)i] != CANARY_FILL) {
+                fail("the model wrote before the start of its arena");
+            }
+            if (end[i] != CANARY_FILL) {
+                fail("the model wrote behind the end of its arena");
+            }
         }
     }
 }
@@ -46,7 +47,7 @@ static void check_canaries(void) {
 static int read_inputs(FILE *file) {
     for (uint32_t i = 0; i < HARNESS_INPUTS; ++i) {
         const harness_place *place = &harness_inputs[i];
-        if (fread(arena + place->offset, 1, place->bytes, file) != place->bytes) {
+        if (fread(memory + place->offset, 1, place->bytes, file) != place->bytes) {
             return 0;
         }
     }
@@ -56,7 +57,7 @@ static int read_inputs(FILE *file) {
 static void write_outputs(FILE *file) {
     for (uint32_t i = 0; i < HARNESS_OUTPUTS; ++i) {
         const harness_place *place = &harness_outputs[i];
-        if (fwrite(arena + place->offset, 1, place->bytes, file) != place->bytes) {
+        if (fwrite(memory + place->offset, 1, place->bytes, file) != place->bytes) {
             fail("outputs.bin cannot be written");
         }
     }
@@ -65,10 +66,13 @@ static void write_outputs(FILE *file) {
 int main(void) {
     FILE *const inputs = open_file("inputs.bin", "rb");
     FILE *const outputs = open_file("outputs.bin", "wb");
-    memset(guarded, CANARY_FILL, sizeof guarded);
-    memset(arena, ARENA_FILL, HARNESS_ARENA_BYTES);
+    memset(memory, CANARY_FILL, sizeof memory);
+    for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
+        memset(memory + harness_blocks[block].offset, ARENA_FILL, harness_blocks[block].bytes);
+    }
+    harness_reset(memory);
     while (read_inputs(inputs)) {
-        if (harness_invoke(arena) != 0) {
+        if (harness_invoke(memory) != 0) {
             fail("the model's invoke function returned an error");
         }
         check_canaries();

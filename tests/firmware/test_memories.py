@@ -1,0 +1,91 @@
+"""States, memory regions and tensors outside the arena, on emulated cores."""
+
+import numpy as np
+import pytest
+
+from tests.export.models import echo
+from tinyrt import api
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.emulate import run_emulated
+from tinyrt.export import Memories
+from tinyrt.interpreter.model import Model
+from tinyrt.memory import Region
+
+
+@pytest.fixture(scope="module")
+def wakeword(zoo, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stream") / "wakeword.tflite"
+    model = zoo / "models" / "streaming_wakeword_int8.tflite"
+    api.convert_model(model, path, stream=api.Stream(1))
+    return model, path
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0", "cortex-m55", "host"])
+def test_a_streamed_model_answers_on_every_window_for_a_fifth_of_the_work(
+    zoo, tmp_path, wakeword, core
+):
+    model, path = wakeword
+    specs = np.load(zoo / "data" / "streaming_wakeword.npz")["specs"].astype(np.float32)
+    host = Model(api.open_model(model))
+    windows = host.stored_inputs(specs if core == "cortex-m4" else specs[:3])
+    ((name, stored),) = windows.items()
+    frames = {name: stored.reshape(-1, 1, 1, 40)}
+    streamed = api.open_model(path)
+    report = run_emulated(
+        path,
+        core=core,
+        inputs=frames,
+        expected=Model(streamed).run_raw(frames),
+        build_dir=tmp_path / "stream",
+    )
+    assert report.bit_exact
+    (answers,) = report.outputs.values()
+    # The given windows do not overlap: each one's answer comes with its last frame.
+    (expected,) = host.run_raw(windows).values()
+    np.testing.assert_array_equal(answers[29::30], expected)
+    assert report.ram.state == 40 * 3 + 128 * (5 + 10 + 15)
+    assert report.ram.arena <= 512
+    if core in ("cortex-m4", "cortex-m0"):
+        first = {name: stored[:1]}
+        whole = run_emulated(model, core=core, inputs=first, build_dir=tmp_path / "whole")
+        assert report.instructions <= whole.instructions / 5
+
+
+@pytest.mark.parametrize(
+    "memories",
+    [
+        Memories((Region("dtcm", 20_000), Region("sram"))),
+        Memories((Region("DTCM", 8_000), Region("sram", 24_000), Region("slow"))),
+        Memories(inputs_in_arena=False, outputs_in_arena=False, alignment=32),
+    ],
+    ids=["two regions", "three regions", "outside"],
+)
+def test_memories_give_the_same_answers(zoo, tmp_path, memories):
+    golden = np.load(zoo / "golden" / "resnet8_int8.npz")
+    path = zoo / "models" / "resnet8_int8.tflite"
+    graph = read_tflite(path)
+    (x,), (y,) = graph.inputs, graph.outputs
+    report = run_emulated(
+        path,
+        core="cortex-m4",
+        inputs={x: golden["inputs"].reshape(-1, 32, 32, 3)[:2]},
+        expected={y: golden["outputs"].reshape(-1, 10)[:2]},
+        build_dir=tmp_path,
+        memories=memories,
+    )
+    assert report.bit_exact
+
+
+def test_a_state_that_is_read_after_it_changes_is_settled_last(tmp_path):
+    """An echo: y = x + state, and the state becomes x before y is computed."""
+
+    graph = echo()
+    save_tflite(graph, tmp_path / "echo.tflite")
+    x = np.arange(-40, 40, 4, dtype=np.int8).reshape(5, 4)
+    expected = Model(graph).run_raw({"x": x})
+    np.testing.assert_array_equal(expected["y"][1:], x[1:] + x[:-1] - 3)
+    report = run_emulated(
+        tmp_path / "echo.tflite", inputs={"x": x}, expected=expected, build_dir=tmp_path / "b"
+    )
+    assert report.bit_exact

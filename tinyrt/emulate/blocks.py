@@ -1,0 +1,54 @@
+"""The blocks of memory that a model works in, as the harness lays them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tinyrt.export import ExportedProject, Port
+
+
+def harness_context(project: ExportedProject) -> dict[str, Any]:
+    """What the template of the harness's header takes.
+
+    Each region of the arena, the state, and each tensor outside of the arena (an input whose rows
+    are pushed, too) is a block of its own, with canaries around it.
+    """
+    name = project.name.upper()
+    several = len(project.regions) > 1
+    regions = [region.name.lower() for region in project.regions] if several else []
+    blocks = [f"{name}_{region.upper()}_BYTES" for region in regions] or [f"{name}_ARENA_BYTES"]
+    state = None
+    if project.state_bytes:
+        state = f"HARNESS_BLOCK_{len(blocks)}"
+        blocks.append(f"{name}_STATE_BYTES")
+    ports = {
+        kind: list(_places(name, kind, found, blocks))
+        for kind, found in (("input", project.inputs), ("output", project.outputs))
+    }
+    return {
+        "model": project.name,
+        "MODEL": name,
+        "blocks": blocks,
+        "regions": regions,
+        "pushed": project.pushed is not None,
+        "state": state,
+        "inputs": ports["input"],
+        "outputs": ports["output"],
+    }
+
+
+def _places(
+    name: str, kind: str, ports: Iterable[Port], blocks: list[str]
+) -> Iterable[dict[str, Any]]:
+    for i, port in enumerate(ports):
+        macro = f"{name}_{kind.upper()}_{i}"
+        outside = port.offset is None
+        if outside:
+            blocks.append(f"{macro}_BYTES")
+        at = f"HARNESS_BLOCK_{len(blocks) - 1 if outside else port.region}"
+        yield {
+            "index": i,
+            "outside": outside,
+            "offset": at if outside else f"{at} + {macro}_OFFSET",
+        }
