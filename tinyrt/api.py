@@ -28,11 +28,13 @@ from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed, schedule
+from tinyrt.memory.advice import Advice, advise
 from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops import OPS
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
+    from tinyrt.export import Memories
     from tinyrt.quantize import QuantConfig
     from tinyrt.quantize.debug import DebugReport
     from tinyrt.quantize.samples import Samples
@@ -324,6 +326,7 @@ class Inspection:
         arena_bytes: size of the arena.
         graph: the model.
         plan: the arena plan.
+        advice: ways to a smaller arena.
 
     """
 
@@ -334,12 +337,14 @@ class Inspection:
     arena_bytes: int
     graph: Graph
     plan: ArenaPlan
+    advice: tuple[Advice, ...] = ()
 
 
 def inspect_model(
     model: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    core: str = "cortex-m4",
     by_rows: bool = False,
     input_rows: bool = False,
 ) -> Inspection:
@@ -348,18 +353,23 @@ def inspect_model(
     Args:
         model: a .tflite or .onnx file.
         shapes: input name -> its shape, where the file leaves it open.
+        core: whose kernels' scratch memory counts.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
 
     Raises:
-        TinyrtError: the model cannot be read, or its input cannot come row by row.
+        TinyrtError: the model cannot be read, its input cannot come row by row, or there is no
+            such core.
 
     """
+    from tinyrt.export import find_core
+
+    isa = find_core(core).isa
     graph = open_model(model, shapes=shapes)
     if input_rows:
-        plan = plan_pushed(graph)
+        plan = plan_pushed(graph, isa)
     else:
-        plan = plan_streamed(graph) if by_rows else plan_memory(graph)
+        plan = plan_streamed(graph, isa) if by_rows else plan_memory(graph, isa)
     ops = tuple(
         OpCost(
             name=node.name,
@@ -378,6 +388,7 @@ def inspect_model(
         arena_bytes=plan.arena_bytes,
         graph=graph,
         plan=plan,
+        advice=tuple(advise(graph, isa, plan)),
     )
 
 
@@ -400,6 +411,7 @@ def run_emulated(
     samples: int = 4,
     by_rows: bool = False,
     input_rows: bool = False,
+    memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
     progress: Progress | None = None,
@@ -415,6 +427,7 @@ def run_emulated(
         samples: how many random inputs to run where none are given.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
+        memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
         progress: called with the samples done and their total.
@@ -444,6 +457,7 @@ def run_emulated(
             expected=expected,
             by_rows=by_rows,
             input_rows=input_rows,
+            memories=memories,
             profile=profile,
             build_dir=build_dir or scratch,
             progress=progress,

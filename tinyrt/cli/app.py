@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 
 from tinyrt import __version__
 from tinyrt.api import Stream
@@ -19,6 +19,8 @@ from tinyrt.cli.train import train
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.ir import Shape
+from tinyrt.memory import Region, require_budget
+from tinyrt.memory.regions import ARENA
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme
 
 app = typer.Typer(
@@ -73,6 +75,31 @@ MadeFor = Annotated[
 Backend = Annotated[
     str,
     typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
+]
+
+
+Regions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--region",
+        metavar="NAME=SIZE",
+        help="A memory for the arena, e.g. dtcm=64k; repeated, the fastest first. No size: any.",
+    ),
+]
+InputInArena = Annotated[
+    bool,
+    typer.Option(
+        "--input-in-arena/--input-outside", help="Whether the arena has places for inputs."
+    ),
+]
+OutputInArena = Annotated[
+    bool,
+    typer.Option(
+        "--output-in-arena/--output-outside", help="Whether the arena has places for outputs."
+    ),
+]
+Alignment = Annotated[
+    int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
 ]
 
 
@@ -337,8 +364,13 @@ def inspect(
     html: Annotated[
         Path | None, typer.Option("--html", help="Write the report as a page.", show_default=False)
     ] = None,
+    core: Core = "cortex-m4",
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    max_arena: Annotated[
+        str | None,
+        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Ops, shapes, quantisation, cost, and the arena over time."""
@@ -346,8 +378,14 @@ def inspect(
 
     with reporting(json) as report:
         found = api.inspect_model(
-            model, shapes=parse_shapes(shape), by_rows=by_rows, input_rows=input_rows
+            model,
+            shapes=parse_shapes(shape),
+            core=core,
+            by_rows=by_rows,
+            input_rows=input_rows,
         )
+        if max_arena is not None:
+            require_budget(found.graph, found.plan, parse_bytes(max_arena))
         if html is not None:
             from tinyrt.report import write_page
 
@@ -362,13 +400,19 @@ def inspect(
                 {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}
                 for s in found.plan.segments
             ],
+            "arena_lower_bound": found.plan.lower_bound,
+            "arena_optimal": found.plan.optimal,
+            "advice": [asdict(advice) for advice in found.advice],
         }
         report(data, tables.inspection(found))
 
 
 @app.command()
 def export(
-    model: Int8Model,
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="Quantised .tflite models.", show_default=False),
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
     ],
@@ -380,12 +424,33 @@ def export(
     ] = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    region: Regions = None,
+    input_in_arena: InputInArena = True,
+    output_in_arena: OutputInArena = True,
+    alignment: Alignment = 4,
+    weights_section: Annotated[
+        str | None,
+        typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
+    ] = None,
+    shared_arena: Annotated[
+        bool,
+        typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Write the model as a C project that builds by itself."""
-    from tinyrt.export import export_c
+    """Write models as a C project that builds by itself."""
+    from tinyrt.export import Memories, export_c
 
     with reporting(json) as report:
+        memories = Memories(
+            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
+        )
+        if len(models) > 1 or shared_arena:
+            wanted = {"core": core, "optimize": optimize, "memories": memories}
+            rows_wanted = by_rows or input_rows
+            report(*_export_several(models, output, max_arena, shared_arena, rows_wanted, wanted))
+            return
+        (model,) = models
         budget = None if max_arena is None else parse_bytes(max_arena)
         project = export_c(
             *(model, output),
@@ -394,9 +459,10 @@ def export(
             max_arena=budget,
             by_rows=by_rows,
             input_rows=input_rows,
+            memories=memories,
         )
         rows = [f"{s.first}-{s.stop - 1}" for s in project.segments]
-        data = {
+        data: dict[str, Any] = {
             "output": str(project.directory),
             "name": project.name,
             "core": project.core.name,
@@ -405,8 +471,40 @@ def export(
             "row_by_row": rows,
             "kernels": list(project.kernels),
         }
+        if len(project.regions) > 1:
+            data["regions"] = {r.name: r.nbytes for r in project.regions}
+        if project.state_bytes:
+            data["state_bytes"] = project.state_bytes
         shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
         report(data, tables.facts({**data, **shown}))
+
+
+def _export_several(
+    models: list[Path],
+    output: Path,
+    max_arena: str | None,
+    shared_arena: bool,
+    rows: bool,
+    wanted: dict[str, Any],
+) -> tuple[dict[str, Any], RenderableType]:
+    from tinyrt.export import export_several
+
+    if rows:
+        raise TinyrtError(
+            "ops run row by row in one model at a time",
+            hint="export each model into a folder of its own, or leave the rows out",
+        )
+    budget = None if max_arena is None else parse_bytes(max_arena)
+    found = export_several(models, output, max_arena=budget, shared_arena=shared_arena, **wanted)
+    data: dict[str, Any] = {
+        "output": str(found.directory),
+        "name": found.name,
+        "arena_bytes": found.arena_bytes,
+        "shared_arena": shared_arena,
+        "models": {project.name: project.arena_bytes for project in found.models},
+    }
+    each = {f"  {name}, arena bytes": nbytes for name, nbytes in data["models"].items()}
+    return data, tables.facts({k: v for k, v in data.items() if k != "models"} | each)
 
 
 @app.command()
@@ -424,6 +522,10 @@ def emulate(
     ] = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    region: Regions = None,
+    input_in_arena: InputInArena = True,
+    output_in_arena: OutputInArena = True,
+    alignment: Alignment = 4,
     profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
@@ -432,6 +534,7 @@ def emulate(
 ) -> None:
     """Build the C code, boot it in QEMU, compare every output with the host's."""
     from tinyrt import api
+    from tinyrt.export import Memories
 
     with reporting(json) as report:
         with progress_bar("emulating") as progress:
@@ -444,6 +547,9 @@ def emulate(
                 samples=samples,
                 by_rows=by_rows,
                 input_rows=input_rows,
+                memories=Memories(
+                    *(parse_regions(region), input_in_arena, output_in_arena, alignment)
+                ),
                 profile=profile,
                 build_dir=keep,
                 progress=progress,
@@ -522,6 +628,20 @@ def parse_stream(option: str, hop: int) -> Stream:
             hint="--stream 1, or --stream x=1",
         )
     return Stream(int(axis), hop, name or None)
+
+
+def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
+    """``["dtcm=64k", "sram"]`` -> the regions; one arena of any size where there are none.
+
+    Raises:
+        TinyrtError: a size is not a number of bytes.
+
+    """
+    regions = []
+    for option in options or [ARENA]:
+        name, _, size = option.partition("=")
+        regions.append(Region(name, parse_bytes(size) if size else None))
+    return tuple(regions)
 
 
 def parse_bytes(option: str) -> int:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyrt.api import Inspection
+from tinyrt.cli.arena_map import arena_map
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.interpreter.profile import OpTime
 
@@ -63,8 +64,10 @@ def inspection(found: Inspection) -> RenderableType:
         "packed again on the host": found.packed_bytes,
         "arena bytes": found.arena_bytes,
         "of these, no plan can do without": found.plan.lower_bound,
+        "gap to that bound": percent(_gap(found.plan.arena_bytes, found.plan.lower_bound)),
     }
-    return Group(facts(ports), table, facts(totals), _peak(found), *_segments(found))
+    drawn = arena_map(found.plan, len(found.ops))
+    return Group(facts(ports), table, facts(totals), drawn, _peak(found), *_segments(found))
 
 
 def _segments(found: Inspection) -> list[RenderableType]:
@@ -85,7 +88,19 @@ def _peak(found: Inspection) -> RenderableType:
     step = found.plan.fullest_step()
     where = f"op #{step} {found.ops[step].op}" if 0 <= step < len(found.ops) else "the start"
     rows = {b.names[0]: f"{b.nbytes:,}" for b in found.plan.alive_at(step)}
-    return Group(Text(f"  The arena is fullest at {where}, which keeps:"), facts(rows))
+    shown: list[RenderableType] = [
+        Text(f"  The arena is fullest at {where}, which keeps:"),
+        facts(rows),
+    ]
+    if found.advice:
+        ways = {advice.what: advice.arena_bytes for advice in found.advice}
+        shown += [Text("  What would make it smaller, and its bytes then:"), facts(ways)]
+    return Group(*shown)
+
+
+def _gap(found: int, bound: int) -> float:
+    """By what part of the bound a plan is larger."""
+    return (found - bound) / bound if bound else 0.0
 
 
 def _share(part: int, whole: int) -> int:

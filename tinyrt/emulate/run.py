@@ -83,7 +83,7 @@ def run_emulated(
             optimize=optimize,
             by_rows=by_rows,
             input_rows=input_rows,
-            *(graph, build / "model"), core=target.name, optimize=optimize, memories=memories
+            memories=memories,
         )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)

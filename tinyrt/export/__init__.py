@@ -3,6 +3,7 @@
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
 from tinyrt.export.c_model import Port
 from tinyrt.export.memories import Memories
+from tinyrt.export.several import ExportedModels, export_several
 from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core
 
 __all__ = [
@@ -10,10 +11,12 @@ __all__ = [
     "CORES",
     "RISCV",
     "Core",
+    "ExportedModels",
     "ExportedProject",
     "Memories",
     "Port",
     "export_c",
     "export_graph",
+    "export_several",
     "find_core",
 ]

@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyrt import kernels_c
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import OutputError, UnsupportedError, error_context
 from tinyrt.export import c_text
-from tinyrt.export.c_model import Port, model_files, port_of, write_ops
+from tinyrt.export.c_model import (
+    Port,
+    library_files,
+    model_files,
+    port_of,
+    write_ops,
+)
 from tinyrt.export.c_writer import PushedRows
 from tinyrt.export.memories import Memories
 from tinyrt.export.states import lay_out, settle
@@ -31,8 +36,6 @@ from tinyrt.memory.regions import ARENA
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
-
-KERNEL_FOLDER = "tinyrt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +135,28 @@ def export_graph(
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
     target, made_for = find_core(core), find_optimize(optimize)
-    wanted = (target, made_for, max_arena, _Rows(by_rows, input_rows), memories or Memories())
-    project, files = _render(graph, Path(out_dir), *wanted)
-    _write_folder(project.directory, files)
+    wanted = (target, made_for, max_arena, Rows(by_rows, input_rows), memories or Memories())
+    project, files = render_project(graph, Path(out_dir), *wanted)
+    write_folder(project.directory, files)
     return project
 
 
-def _render(
+def render_project(
     graph: Graph,
     directory: Path,
     target: Core,
     made_for: Optimize,
     max_arena: int | None,
-    rows: _Rows,
+    rows: Rows,
     memories: Memories,
 ) -> tuple[ExportedProject, dict[str, str]]:
-    """A project, and the text of its files by name."""
+    """A project, and the text of its files by name.
+
+    Raises:
+        BudgetError: the arena takes more than ``max_arena``, or a region is too small.
+        UnsupportedError: the model cannot be exported.
+
+    """
     prefix = c_text.identifier(graph.name)
     graph = settle(graph)
     states = lay_out(graph)
@@ -156,9 +165,8 @@ def _render(
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
     writer = write_ops(prefix, graph, plan, target.isa, states)
-    files = dict(model_files(prefix, graph, plan, target, made_for, writer, states, memories))
-    for path in kernels_c.closure(writer.kernels, target.isa.value):
-        files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text()
+    files = dict(model_files(prefix, graph, plan, target.isa, writer, states, memories))
+    files |= library_files(prefix, [prefix], writer.kernels, target, made_for)
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -178,7 +186,7 @@ def _render(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class Rows:
     """What the user says about rows: whether ops may run by them, whether the input comes so."""
 
     allowed: bool
@@ -186,7 +194,7 @@ class _Rows:
 
 
 def _plan(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, max_arena: int, rows: _Rows
+    graph: Graph, isa: InstructionSet, options: MemoryOptions, max_arena: int, rows: Rows
 ) -> ArenaPlan:
     """The plan that the user asks for; one with segments, too, where no other fits.
 
@@ -208,7 +216,13 @@ def _plan(
     return plan_memory(graph, isa, options=options, enough=max_arena)
 
 
-def _write_folder(directory: Path, files: Mapping[str, str]) -> None:
+def write_folder(directory: Path, files: Mapping[str, str]) -> None:
+    """Write the files, all or none.
+
+    Raises:
+        OutputError: the folder cannot be written.
+
+    """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".tinyrt-", dir=directory.parent) as temporary:

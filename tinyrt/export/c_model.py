@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +21,9 @@ from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import InstructionSet, form_of, is_integer
+
+KERNEL_FOLDER = "tinyrt"
+"""Folder of the kernels in an exported one."""
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -174,21 +177,17 @@ def model_files(
     prefix: str,
     graph: Graph,
     plan: ArenaPlan,
-    core: Core,
-    optimize: Optimize,
+    isa: InstructionSet,
     writer: ModelWriter,
     states: StateLayout,
     memories: Memories,
 ) -> Mapping[str, str]:
-    """File name -> text, for all files but the kernels."""
-    sources = [kernels_c.source(k, core.isa.value) for k in writer.kernels]
-    needed = kernels_c.closure(writer.kernels, core.isa.value)
+    """File name -> text, for the model's own files."""
+    sources = [kernels_c.source(k, isa.value) for k in writer.kernels]
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
         "title": c_text.comment(graph.name),
-        "core": core,
-        "optimize": optimize,
         "plan": plan,
         "alignment": max(ARENA_ALIGNMENT, memories.alignment),
         "regions": [
@@ -205,7 +204,6 @@ def model_files(
         "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
-        "sources": [s.name for s in needed if s.suffix == ".c"],
         "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),
         "definitions": writer.definitions,
         "statements": writer.statements,
@@ -225,7 +223,32 @@ def model_files(
         f"{prefix}.c": "model.c.j2",
         f"{prefix}_weights.h": "weights.h.j2",
         f"{prefix}_weights.c": "weights.c.j2",
-        "Makefile": "Makefile.j2",
-        "CMakeLists.txt": "CMakeLists.txt.j2",
     }
     return {file: render(TEMPLATES, template, context) for file, template in names.items()}
+
+
+def library_files(
+    library: str, models: Sequence[str], kernels: Iterable[str], core: Core, optimize: Optimize
+) -> Mapping[str, str]:
+    """File name -> text, for what builds some models and their kernels as one library.
+
+    Args:
+        library: its name.
+        models: prefixes of the models.
+        kernels: the kernels that they call.
+        core: what they are meant for.
+        optimize: what their code is made for.
+
+    """
+    needed = kernels_c.closure(kernels, core.isa.value)
+    context = {
+        "library": library,
+        "models": models,
+        "core": core,
+        "optimize": optimize,
+        "sources": [path.name for path in needed if path.suffix == ".c"],
+    }
+    files = {
+        name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
+    }
+    return files | {f"{KERNEL_FOLDER}/{path.name}": path.read_text() for path in needed}

@@ -1,0 +1,60 @@
+"""The arena over time, drawn for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tinyrt.memory import ArenaPlan, Buffer
+
+ROWS = 16
+"""Lines of the map."""
+
+MOST_COLUMNS = 96
+"""Columns of the map: ops that do not fit share one."""
+
+SHADES = ("cyan", "green", "magenta", "yellow", "blue", "red", "white")
+FREE = "·"
+
+
+def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
+    """Ops from left to right, bytes from offset 0 upwards; each tensor in a colour of its own.
+
+    Args:
+        plan: what to draw.
+        steps: how many ops there are.
+
+    """
+    width = max(1, min(4, MOST_COLUMNS // max(steps, 1)))
+    share = -(-steps // MOST_COLUMNS) or 1
+    columns = -(-max(steps, 1) // share)
+    label = len(f"{plan.arena_bytes:,}")
+    lines = []
+    for row in reversed(range(ROWS)):
+        low, high = (plan.arena_bytes * r // ROWS for r in (row, row + 1))
+        line = Text(f"  {high:>{label},} ", style="dim")
+        for column in range(columns):
+            found = _holder(plan, low, high, column * share, (column + 1) * share - 1)
+            if found is None:
+                line.append(FREE * width, "dim")
+            else:
+                line.append("█" * width, SHADES[found % len(SHADES)])
+        lines.append(line)
+    ends = Text(f"  {'op':>{label}} 0{f'{steps - 1}':>{max(columns * width - 1, 1)}}", style="dim")
+    return Group(*lines, ends)
+
+
+def _holder(plan: ArenaPlan, low: int, high: int, first: int, last: int) -> int | None:
+    """The buffer that takes most of these bytes at these steps; the newest of several."""
+    best, most = None, 0
+    for i, buffer in enumerate(plan.buffers):
+        if buffer.first <= last and max(buffer.last, 0) >= first:
+            taken = _taken(plan, buffer, low, high)
+            if taken > most or (taken and taken == most):
+                best, most = i, taken
+    return best
+
+
+def _taken(plan: ArenaPlan, buffer: Buffer, low: int, high: int) -> int:
+    start = plan.start_of(buffer.names[0])
+    return max(0, min(high, start + buffer.nbytes) - max(low, start))

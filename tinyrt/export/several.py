@@ -1,0 +1,114 @@
+"""Several models in one folder, with one library and, if they never run at once, one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.export import c_text
+from tinyrt.export.bundle import ExportedProject, Rows, render_project, write_folder
+from tinyrt.export.c_model import ARENA_ALIGNMENT, library_files
+from tinyrt.export.memories import Memories
+from tinyrt.export.rendering import TEMPLATES, render
+from tinyrt.export.target import find_core, find_optimize
+from tinyrt.memory import Region
+from tinyrt.memory.regions import ARENA
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedModels:
+    """What was written.
+
+    Attributes:
+        name: the library's name: the folder's, as a C identifier.
+        directory: the folder.
+        models: one entry per model.
+        regions: name and size of each region of the arena that all of them share; none where each
+            has its own.
+
+    """
+
+    name: str
+    directory: Path
+    models: tuple[ExportedProject, ...]
+    regions: tuple[Region, ...]
+
+    @property
+    def arena_bytes(self) -> int:
+        """Size of the shared arena, or of all arenas together."""
+        if self.regions:
+            return sum(region.nbytes or 0 for region in self.regions)
+        return sum(model.arena_bytes for model in self.models)
+
+
+def export_several(
+    model_paths: Sequence[str | Path],
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    max_arena: int | None = None,
+    memories: Memories | None = None,
+    shared_arena: bool = False,
+) -> ExportedModels:
+    """Write one C project for several .tflite models; kernels that several use are there once.
+
+    Args:
+        model_paths: .tflite files, whose names differ.
+        out_dir: the folder to write; its name becomes the library's.
+        core: a name in ``tinyrt.export.target.CORES``.
+        optimize: ``speed``, ``balanced`` or ``size``, of the code.
+        max_arena: bytes that each model's arena may take; None for any number.
+        memories: which memory there is and what lies in it, for each model alike.
+        shared_arena: write a header that declares an arena as large as the largest one, for models
+            that do not run at the same time.
+
+    Raises:
+        UnsupportedError: two models have the same name, or one cannot be exported.
+        TinyrtError: as ``export_c``.
+
+    """
+    directory = Path(out_dir)
+    target, made_for = find_core(core), find_optimize(optimize)
+    found: list[ExportedProject] = []
+    files: dict[str, str] = {}
+    for path in model_paths:
+        with error_context(file=str(path)):
+            wanted = (target, made_for, max_arena, Rows(False, False), memories or Memories())
+            project, own = render_project(read_tflite(path), directory, *wanted)
+            if any(project.name == other.name for other in found):
+                raise UnsupportedError(
+                    f"two models are called '{project.name}'",
+                    expected="a name for each: the prefix of its functions",
+                    hint="rename one of the files",
+                )
+        found.append(project)
+        files |= own
+    library = c_text.identifier(directory.resolve().name)
+    kernels = list(dict.fromkeys(k for project in found for k in project.kernels))
+    files |= library_files(library, [p.name for p in found], kernels, target, made_for)
+    regions = _largest(found) if shared_arena else ()
+    if shared_arena:
+        alignment = max(ARENA_ALIGNMENT, memories.alignment if memories else 0)
+        context = {
+            "library": library,
+            "LIBRARY": library.upper(),
+            "models": [p.name for p in found],
+            "regions": regions,
+            "alignment": alignment,
+        }
+        files[f"{library}_arena.h"] = render(TEMPLATES, "arena.h.j2", context)
+    write_folder(directory, files)
+    return ExportedModels(library, directory, tuple(found), regions)
+
+
+def _largest(projects: Sequence[ExportedProject]) -> tuple[Region, ...]:
+    """Each region as large as any of the models needs it."""
+    several = len(projects[0].regions) > 1
+    return tuple(
+        Region(same[0].name if several else ARENA, max(region.nbytes or 0 for region in same))
+        for same in zip(*(project.regions for project in projects), strict=True)
+    )

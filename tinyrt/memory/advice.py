@@ -1,0 +1,52 @@
+"""What would make a model's arena smaller: each way is tried, and its size is what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import Graph
+from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
+from tinyrt.memory.order import schedule
+from tinyrt.memory.streaming import plan_pushed, plan_streamed
+from tinyrt.ops.isa import InstructionSet
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One way to a smaller arena.
+
+    Attributes:
+        what: what to do, with the option that does it.
+        arena_bytes: what the arena then takes.
+
+    """
+
+    what: str
+    arena_bytes: int
+
+
+def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
+    """Ways to an arena below that of ``plan``, the smallest first."""
+
+    def outside(*names: str) -> ArenaPlan:
+        options = MemoryOptions(outside=frozenset(names))
+        return plan_memory(graph, isa, options=options)
+
+    ways: dict[str, Callable[[], ArenaPlan]] = {
+        "run ops row by row: --by-rows": lambda: plan_streamed(graph, isa),
+        "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa),
+        "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
+        "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),
+        "order the ops anew: tinyrt convert": lambda: plan_memory(schedule(graph), isa),
+    }
+    found = []
+    for what, way in ways.items():
+        try:
+            nbytes = way().arena_bytes
+        except TinyrtError:
+            continue  # not every model can be run in every way
+        if nbytes < plan.arena_bytes:
+            found.append(Advice(what, nbytes))
+    return sorted(found, key=lambda advice: advice.arena_bytes)
