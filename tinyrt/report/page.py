@@ -15,6 +15,8 @@ from tinyrt.memory import Buffer
 
 MAP_WIDTH = 960
 MAP_HEIGHT = 360
+TICKS = 4
+"""Parts into which lines divide the map's height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ def render_page(found: Inspection) -> str:
     return environment.get_template("inspect.html.j2").render(
         found=found,
         boxes=arena_boxes(found),
+        ticks=[found.arena_bytes * i // TICKS for i in range(TICKS + 1)],
+        peak=max(found.plan.fullest_step(), 0),
+        kept=found.plan.alive_at(found.plan.fullest_step()),
         ports=[("input", v, quant_text(v)) for v in found.graph.input_values]
         + [("output", v, quant_text(v)) for v in found.graph.output_values],
         width=MAP_WIDTH,
@@ -68,7 +73,7 @@ def arena_boxes(found: Inspection) -> list[Box]:
     scale = MAP_HEIGHT / max(found.arena_bytes, 1)
 
     def box(index: int, buffer: Buffer) -> Box:
-        offset = found.plan.offsets[buffer.names[0]]
+        offset = found.plan.start_of(buffer.names[0])
         first, last = max(buffer.first, 0), min(buffer.last, steps - 1)
         return Box(
             x=first * column,
