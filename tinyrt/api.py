@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from tinyrt.errors import (
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
-from tinyrt.ir import DType, Graph, Shape
+from tinyrt.ir import DType, Graph, RewriteLog, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed, schedule
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.metrics import Evaluation, evaluate_graph
@@ -49,6 +49,9 @@ def open_model(
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
     optimise: bool = True,
+    passes: Collection[str] | None = None,
+    skip_passes: Collection[str] = (),
+    log: RewriteLog | None = None,
 ) -> Graph:
     """Read a .tflite or .onnx model; a float model comes back optimised.
 
@@ -57,6 +60,9 @@ def open_model(
         shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
         keep_layout: keep an ONNX model's NCHW inputs and outputs.
         optimise: run the graph passes on a float model.
+        passes: names of the passes to run; all by default.
+        skip_passes: names of passes to leave out.
+        log: what the passes did and refused is added to it.
 
     Raises:
         ModelFormatError: the file is neither, or is corrupt.
@@ -84,7 +90,7 @@ def open_model(
             return graph
         from tinyrt.convert.passes import optimise as run_passes
 
-        return run_passes(graph, keep_layout=keep_layout)
+        return run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
 
 
 def is_quantised(graph: Graph) -> bool:
@@ -99,6 +105,9 @@ def convert_model(
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
     stream: Stream | None = None,
+    passes: Collection[str] | None = None,
+    skip_passes: Collection[str] = (),
+    log: RewriteLog | None = None,
 ) -> Graph:
     """Convert a model to an optimised .tflite file of the same precision.
 
@@ -108,6 +117,9 @@ def convert_model(
         shapes: input name -> shape, for dimensions that the model leaves open.
         keep_layout: keep NCHW inputs and outputs instead of NHWC.
         stream: have the model take its window's newest rows only, and keep the rest as state.
+        passes: names of the passes to run; all by default.
+        skip_passes: names of passes to leave out.
+        log: what the passes did and refused is added to it.
 
     Returns:
         The graph that was written.
@@ -116,7 +128,14 @@ def convert_model(
         TinyrtError: the model cannot be read or the file cannot be written.
 
     """
-    graph = open_model(model, shapes=shapes, keep_layout=keep_layout)
+    graph = open_model(
+        model,
+        shapes=shapes,
+        keep_layout=keep_layout,
+        passes=passes,
+        skip_passes=skip_passes,
+        log=log,
+    )
     with error_context(file=str(model)):
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph

@@ -44,6 +44,25 @@ def quantised(files):
     return files
 
 
+def test_convert_explains_its_passes(files):
+    model = files / "net.tflite"
+    found = call_json("convert", model, "-o", files / "out.tflite", "--explain")
+    assert set(found) >= {"applied", "refused"}
+    assert all(set(entry) == {"pass", "op"} for entry in found["applied"])
+    shown = call("convert", model, "-o", files / "out.tflite", "--explain")
+    assert "applied" in shown.stdout
+    assert "refused" in shown.stdout
+
+
+def test_passes_are_chosen_by_name(files):
+    model, out = files / "net.tflite", files / "out.tflite"
+    found = call_json("convert", model, "-o", out, "--explain", "--passes", "remove_dead")
+    assert {entry["pass"] for entry in found["applied"]} <= {"remove_dead"}
+    call("convert", model, "-o", out, "--skip-pass", "fuse_activation", "--skip-pass", "fuse_pad")
+    result = call("convert", model, "-o", out, "--skip-pass", "fuse_everything", code=1)
+    assert "there is no pass 'fuse_everything'" in result.stderr
+
+
 def test_convert(files):
     found = call_json("convert", files / "net.tflite", "-o", files / "out.tflite")
     assert found["bytes"] == (files / "out.tflite").stat().st_size

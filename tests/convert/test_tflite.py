@@ -34,7 +34,7 @@ def _same(a, b):
 
 
 def test_every_op_has_a_codec_or_is_known_to_have_none():
-    assert set(IN_THE_FORMAT) == set(OPS) - {"batch_norm"}
+    assert set(IN_THE_FORMAT) == set(OPS) - {"batch_norm", "erf"}
 
 
 @pytest.mark.parametrize("op", IN_THE_FORMAT)

@@ -37,7 +37,9 @@ INT8_OPS = sorted(name for name, spec in OPS.items() if spec.ref_s8 is not None)
 INT16_OPS = sorted(name for name, spec in OPS.items() if spec.int16x8 is not None)
 INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 FLOAT_OPS = sorted(
-    name for name, spec in OPS.items() if spec.ref_f32 is not None and name != "batch_norm"
+    name
+    for name, spec in OPS.items()
+    if spec.ref_f32 is not None and name not in ("batch_norm", "erf")
 )
 
 

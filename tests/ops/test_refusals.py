@@ -61,6 +61,7 @@ UNARY = (
     "ceil",
     "cos",
     "elu",
+    "erf",
     "exp",
     "floor",
     "hard_swish",

@@ -13,13 +13,32 @@ from tinyrt.convert.passes.merge_moves import (
     TRANSPOSE_TO_RESHAPE,
 )
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
-from tinyrt.convert.passes.sink_reshape import SINK_PAD, SINK_RESHAPE, SINK_RESHAPES
+from tinyrt.convert.passes.sink_reshape import (
+    SINK_PAD,
+    SINK_RESHAPE,
+    SINK_RESHAPES,
+    SINK_TRANSPOSE,
+)
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
+
+
+@pytest.mark.parametrize("wide", [(1, 16, 1, 40), (1, 1, 16, 40), (1, 16, 40, 1)])
+def test_transposes_sink_behind_new_dimensions(wide):
+    net = Net((1, 40, 16))
+    y = net.reshape(net.transpose("x", (0, 2, 1)), *wide)
+    graph, _ = apply(net.graph(y), SINK_TRANSPOSE, REMOVE_DEAD)
+    assert ops(graph) == ["reshape", "transpose"]
+
+
+def test_transposes_stay_before_other_reshapes():
+    net = Net((1, 40, 16))
+    graph = net.graph(net.reshape(net.transpose("x", (0, 2, 1)), 1, 8, 2, 40))
+    assert "more than insert" in refusal(graph, SINK_TRANSPOSE)
 
 
 def test_reshapes_merge():

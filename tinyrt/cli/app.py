@@ -18,7 +18,7 @@ from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.train import train
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
-from tinyrt.ir import Shape
+from tinyrt.ir import RewriteLog, Shape
 from tinyrt.memory import Region, require_budget
 from tinyrt.memory.regions import ARENA
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme
@@ -137,16 +137,29 @@ def convert(
         ),
     ] = None,
     hop: Annotated[int, typer.Option("--hop", help="With --stream: new rows per run.")] = 1,
+    passes: Annotated[str, typer.Option("--passes", help="Passes to run, with commas.")] = "",
+    skip_pass: Annotated[
+        list[str] | None, typer.Option("--skip-pass", help="Name of a pass to leave out.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="List what each pass did and refused, and why.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Convert a model to an optimised .tflite file."""
     from tinyrt import api
 
     with reporting(json) as report:
-        shapes = parse_shapes(shape)
-        time = None if stream is None else parse_stream(stream, hop)
+        log = RewriteLog()
         graph = api.convert_model(
-            model, output, shapes=shapes, keep_layout=keep_layout, stream=time
+            model,
+            output,
+            shapes=parse_shapes(shape),
+            keep_layout=keep_layout,
+            passes=[name.strip() for name in passes.split(",")] if passes else None,
+            skip_passes=skip_pass or (),
+            stream=None if stream is None else parse_stream(stream, hop),
+            log=log,
         )
         data = {
             "output": str(output),
@@ -157,7 +170,11 @@ def convert(
         }
         if graph.states:
             data["state_bytes"] = sum(graph.value(name).nbytes for name, _ in graph.states)
-        report(data, tables.facts(data))
+        shown: list[RenderableType] = [tables.facts(data)]
+        if explain:
+            data |= tables.explained(log)
+            shown.append(tables.passes(log))
+        report(data, Group(*shown))
 
 
 @app.command()

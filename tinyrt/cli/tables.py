@@ -13,6 +13,7 @@ from tinyrt.api import Inspection
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.interpreter.profile import OpTime
+from tinyrt.ir import RewriteLog
 
 BAR_WIDTH = 16
 
@@ -25,6 +26,31 @@ def facts(rows: Mapping[str, object]) -> Table:
     for name, value in rows.items():
         table.add_row(name, number(value))
     return table
+
+
+def explained(log: RewriteLog) -> dict[str, object]:
+    """What the passes did and refused, for ``--json``."""
+    applied = [{"pass": rule, "op": node} for rule, node in log.applied]
+    refused = [
+        {"pass": rule, "op": node, "reason": reason}
+        for (rule, node), reason in log.final_refusals().items()
+    ]
+    return {"applied": applied, "refused": refused}
+
+
+def passes(log: RewriteLog) -> Group:
+    """What the passes did, in order, and what they refused, with the reasons."""
+    done = Table(title="applied", box=box.SIMPLE, title_justify="left")
+    for column in ("pass", "op"):
+        done.add_column(column)
+    for rule, node in log.applied:
+        done.add_row(rule, Text(node))
+    left = Table(title="refused", box=box.SIMPLE, title_justify="left")
+    for column in ("pass", "op", "reason"):
+        left.add_column(column)
+    for (rule, node), reason in log.final_refusals().items():
+        left.add_row(rule, Text(node), Text(reason))
+    return Group(done, left)
 
 
 def number(value: object) -> str:

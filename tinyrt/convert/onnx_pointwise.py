@@ -16,6 +16,7 @@ PLAIN = {
     "Abs": "abs",
     "Ceil": "ceil",
     "Cos": "cos",
+    "Erf": "erf",
     "Exp": "exp",
     "Floor": "floor",
     "HardSwish": "hard_swish",
@@ -29,10 +30,6 @@ PLAIN = {
     "Tanh": "tanh",
 }
 """ONNX op -> the op that computes the same."""
-
-ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-ERF_P = 0.3275911
-"""Abramowitz and Stegun, formula 7.1.26: an absolute error below 1.5e-7, float32's own."""
 
 
 def unary(op: str) -> Importer:
@@ -153,24 +150,6 @@ def softsign(call: Call) -> Value:
     )
 
 
-def erf(call: Call) -> Value:
-    """``sign(x) * (1 - t * (a1 + t * (a2 + ...)) * exp(-x**2))`` with ``t = 1 / (1 + p |x|)``."""
-    x, r = call.value(0), call.result
-    magnitude = call.emit("abs", x, name=f"{r}.abs")
-    scaled = call.emit("mul", magnitude, scalar(call, "p", ERF_P), name=f"{r}.scaled")
-    divisor = call.emit("add", scaled, scalar(call, "one", 1), name=f"{r}.divisor")
-    t = call.emit("div", scalar(call, "one", 1), divisor, name=f"{r}.t")
-    poly = call.emit("mul", t, scalar(call, "a5", ERF[4]), name=f"{r}.poly")
-    for i in (3, 2, 1, 0):
-        summed = call.emit("add", poly, scalar(call, f"a{i + 1}", ERF[i]), name=f"{r}.sum{i}")
-        poly = call.emit("mul", summed, t, name=f"{r}.poly{i}")
-    square = call.emit("mul", x, x, name=f"{r}.square")
-    negative = call.emit("mul", square, scalar(call, "minus_one", -1), name=f"{r}.negative")
-    tail = call.emit("mul", poly, call.emit("exp", negative, name=f"{r}.exp"), name=f"{r}.tail")
-    size = call.emit("sub", scalar(call, "one", 1), tail, name=f"{r}.size")
-    return call.emit("mul", call.emit("sign", x, name=f"{r}.sign"), size)
-
-
 def reciprocal(call: Call) -> Value:
     """``1 / x``."""
     return call.emit("div", scalar(call, "one", 1), call.value(0))
@@ -255,7 +234,6 @@ POINTWISE: dict[str, Importer] = {
     "Celu": celu,
     "Cosh": _hyperbolic("add"),
     "Elu": elu,
-    "Erf": erf,
     "Gelu": gelu,
     "HardSigmoid": hard_sigmoid,
     "LeakyRelu": leaky_relu,

@@ -60,6 +60,11 @@ class RewriteLog:
     applied: list[tuple[str, str]] = field(default_factory=list)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    def final_refusals(self) -> dict[tuple[str, str], str]:
+        """(rule, node) -> reason, without those where the rule applied later on."""
+        applied = set(self.applied)
+        return {key: reason for key, reason in self.refused.items() if key not in applied}
+
 
 def apply_patch(graph: Graph, patch: Patch) -> Graph:
     """The graph with the patch applied and unreferenced values dropped."""

@@ -31,6 +31,7 @@ from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
 from tinyrt.ops.div import DIV
 from tinyrt.ops.elu import ELU
+from tinyrt.ops.erf import ERF
 from tinyrt.ops.exponential import EXP, LOG
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
 from tinyrt.ops.gather import GATHER
@@ -88,6 +89,7 @@ OPS: dict[str, OpSpec] = {
         DIV,
         ELU,
         EQUAL,
+        ERF,
         EXP,
         FLOOR,
         FULLY_CONNECTED,

@@ -31,6 +31,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "div": pairs.div,
     "elu": unary.elu,
     "equal": pairs.equal,
+    "erf": unary.erf,
     "exp": unary.exp,
     "floor": unary.floor,
     "fully_connected": windowed.fully_connected,

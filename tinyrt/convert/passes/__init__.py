@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
 from tinyrt.convert.passes.fold_constants import FOLD_CONSTANTS
@@ -16,13 +18,29 @@ from tinyrt.convert.passes.merge_moves import (
     TRANSPOSE_TO_RESHAPE,
 )
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
-from tinyrt.convert.passes.sink_reshape import SINK_PAD, SINK_RESHAPE, SINK_RESHAPES
+from tinyrt.convert.passes.recognise import (
+    DIVIDE_BY_CONSTANT,
+    DIVIDE_BY_ROOT,
+    RECOGNISE_GELU,
+    RECOGNISE_HARD_SWISH,
+    RECOGNISE_LOGISTIC,
+    RECOGNISE_SOFTMAX,
+    SCALE_INTO_SOFTMAX,
+)
+from tinyrt.convert.passes.sink_reshape import (
+    SINK_PAD,
+    SINK_RESHAPE,
+    SINK_RESHAPES,
+    SINK_TRANSPOSE,
+)
 from tinyrt.convert.passes.to_nhwc import (
     FLIP_INNER_REGIONS,
     FLIP_REGIONS,
     TURN_INPUT,
     TURN_OUTPUT,
 )
+from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
+from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
 
@@ -31,6 +49,14 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     REMOVE_DEAD,
     REMOVE_IDENTITY,
     FOLD_CONSTANTS,
+    # What exporters wrote out is found before anything moves or folds into its parts.
+    RECOGNISE_GELU,
+    RECOGNISE_HARD_SWISH,
+    RECOGNISE_LOGISTIC,
+    RECOGNISE_SOFTMAX,
+    SCALE_INTO_SOFTMAX,
+    DIVIDE_BY_ROOT,
+    DIVIDE_BY_CONSTANT,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
     TRANSPOSE_INTO_MEAN,
@@ -43,6 +69,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SINK_RESHAPE,
     SINK_RESHAPES,
     SINK_PAD,
+    SINK_TRANSPOSE,
     MERGE_PADS,
     # What follows an op with weights goes into its weights, and only then a clamp into the op:
     # nothing folds behind a clamp.
@@ -53,6 +80,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     TRANSPOSE_TO_RESHAPE,
     SPLIT_BATCHNORM,
+    WRITE_OUT_ERF,
     # Cheapest on the small graph that is left.
     MERGE_DUPLICATES,
 )
@@ -64,7 +92,19 @@ PATCHES_PER_NODE = 50
 _KEEP_LAYOUT = {id(FLIP_REGIONS): FLIP_INNER_REGIONS, id(TURN_INPUT): None, id(TURN_OUTPUT): None}
 
 
-def optimise(graph: Graph, *, keep_layout: bool = False, log: RewriteLog | None = None) -> Graph:
+def pass_names() -> tuple[str, ...]:
+    """The names of the passes, in order of precedence."""
+    return tuple(rule.name for rule in FLOAT_PIPELINE)
+
+
+def optimise(
+    graph: Graph,
+    *,
+    keep_layout: bool = False,
+    log: RewriteLog | None = None,
+    passes: Collection[str] | None = None,
+    skip: Collection[str] = (),
+) -> Graph:
     """Apply the passes until none applies any more; results stay within float rounding.
 
     Args:
@@ -72,12 +112,15 @@ def optimise(graph: Graph, *, keep_layout: bool = False, log: RewriteLog | None 
         keep_layout: keep NCHW inputs and outputs; else those that are only read, or only written,
             through a transpose to or from NHWC take that layout.
         log: what was applied and refused is added to it.
+        passes: names of those that may be applied; all by default.
+        skip: names of those that may not.
 
     Raises:
+        DataError: there is no pass of such a name.
         VerifyError: a pass broke an invariant.
 
     """
-    rules = FLOAT_PIPELINE
+    rules = _chosen(pass_names() if passes is None else passes, skip)
     if keep_layout:
         turned = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
         rules = tuple(rule for rule in turned if rule is not None)
@@ -86,4 +129,15 @@ def optimise(graph: Graph, *, keep_layout: bool = False, log: RewriteLog | None 
     return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, known=known), log, limit)
 
 
-__all__ = ["FLOAT_PIPELINE", "optimise"]
+def _chosen(passes: Collection[str], skip: Collection[str]) -> tuple[Rule, ...]:
+    unknown = sorted({*passes, *skip} - set(pass_names()))
+    if unknown:
+        raise DataError(
+            f"there is no pass '{unknown[0]}'",
+            expected=", ".join(pass_names()),
+            hint="correct the name; 'tinyrt convert --explain' shows what each pass did",
+        )
+    return tuple(r for r in FLOAT_PIPELINE if r.name in passes and r.name not in skip)
+
+
+__all__ = ["FLOAT_PIPELINE", "optimise", "pass_names"]

@@ -26,6 +26,7 @@ UNARY = frozenset(
         "ceil",
         "cos",
         "elu",
+        "erf",
         "exp",
         "floor",
         "gelu",
@@ -131,6 +132,8 @@ def bypass(graph: Graph, node: Node, source: str) -> Patch | Refusal:
 
 
 def _swap(node: Node, old: str, new: str) -> Node:
+    if old not in node.inputs and old not in node.outputs:
+        return node
     inputs = tuple(new if n == old else n for n in node.inputs)
     return replace(node, inputs=inputs, outputs=tuple(new if n == old else n for n in node.outputs))
 

@@ -16,6 +16,7 @@ from tinyrt.convert.passes.common import (
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 
 def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -90,6 +91,40 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(pad, node), add=(reshape, moved), values=(inner,))
 
 
+def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """reshape(transpose(x)) = transpose(reshape(x)), where it only inserts dimensions of 1."""
+    turned = producer(graph, node, op="transpose")
+    shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.outputs[0]).shape
+    if turned is None or len(wide) <= len(shape):
+        return None
+    kept = _places(shape, wide)
+    if kept is None:
+        return Refusal(node.name, "it does more than insert dimensions of 1")
+    perm, source = turned.attrs.perm, graph.value(turned.inputs[0])
+    # Axes of the source, and for each inserted one the axis that it comes before.
+    before = [perm[kept.index(i)] if i in kept else None for i in range(len(wide))]
+    anchors = [next((a for a in before[i:] if a is not None), len(shape)) for i in range(len(wide))]
+    order = sorted(range(len(wide)), key=lambda i: (anchors[i], i in kept))
+    name = Names(graph).new(f"{source.name}.reshaped")
+    inner = replace(source, name=name, shape=tuple(wide[i] for i in order))
+    reshape = replace(node, name=name, inputs=turned.inputs, outputs=(name,))
+    reshape = replace(reshape, attrs=ReshapeAttrs(inner.shape))
+    attrs = TransposeAttrs(tuple(order.index(i) for i in range(len(wide))))
+    moved = replace(turned, name=node.name, inputs=(name,), outputs=node.outputs, attrs=attrs)
+    return Patch(remove=(node,), add=(reshape, moved), values=(inner,))
+
+
+def _places(shape: Shape, wide: Shape) -> list[int] | None:
+    """Where the dimensions of a shape are in a wider one; None where more than 1s are new."""
+    places: list[int] = []
+    for i, size in enumerate(wide):
+        if len(places) < len(shape) and size == shape[len(places)]:
+            places.append(i)
+        elif size != 1:
+            return None
+    return places if len(places) == len(shape) else None
+
+
 def _reshaped_behind(
     graph: Graph,
     names: Names,
@@ -115,4 +150,5 @@ def _reshaped_behind(
 
 SINK_RESHAPE = Rule("sink_reshape", (*UNARY, *BINARY, "batch_norm"), sink_reshape)
 SINK_RESHAPES = Rule("sink_reshapes", tuple(BINARY), sink_reshapes)
+SINK_TRANSPOSE = Rule("sink_transpose", ("reshape",), sink_transpose)
 SINK_PAD = Rule("sink_pad", ("reshape",), sink_pad)

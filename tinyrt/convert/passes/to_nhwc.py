@@ -93,7 +93,8 @@ class _Flip:
         if any(node is leaving for leaving in self.region.exits):
             attrs = TransposeAttrs(tuple(range(len(self.perm))))
             return replace(node, inputs=(self.inside[node.inputs[0]],), attrs=attrs)
-        return replace(node, inputs=tuple(self.outside.get(n, n) for n in node.inputs))
+        inputs = tuple(self.outside.get(n, n) for n in node.inputs)
+        return node if inputs == node.inputs else replace(node, inputs=inputs)
 
     def _operand(self, name: str) -> str:
         data = constant_data(self.graph, name)

@@ -1,0 +1,42 @@
+"""erf: the Gauss error function, in float; passes recognise what it is part of, or write it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.ops.exponential import exp_ref, exp_vjp
+from tinyrt.ops.function import Function, Gradient
+from tinyrt.ops.gelu import erf
+from tinyrt.ops.lut import infer_float
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+
+_EXP = Function("exp", exp_ref, exp_vjp)
+
+
+def ref_f32(attrs: NoAttrs, x: Array) -> Array:
+    """``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x."""
+    del attrs
+    return np.asarray(erf(x.astype(np.float64)), x.dtype)
+
+
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradient of x: ``2 / sqrt(pi) * exp(-x**2)``."""
+    del output
+    (x,) = inputs
+    return (grad * _EXP(attrs, x * x * -1.0) * (2 / math.sqrt(math.pi)),)
+
+
+ERF = OpSpec(
+    name="erf",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer_float,
+    quant=Quant.FLOAT_ONLY,
+    ref_f32=ref_f32,
+    vjp=vjp,
+)
