@@ -20,8 +20,10 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyrt.convert.onnx_flow import FLOW
 from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx_static import STATIC, STATIC_SEVERAL
 from tinyrt.errors import TinyrtError
 from tinyrt.ops.evaluate import evaluate
 
@@ -120,9 +122,49 @@ def outcomes() -> tuple[list[Outcome], Counter[str]]:
     return results, excluded
 
 
+PAGE = Path(__file__).parents[1] / "docs" / "onnx.md"
+
+INTRODUCTION = """# ONNX
+
+What `tinyrt` imports of ONNX's own domain, and how many of ONNX's own node tests it passes.
+`python -m tests.onnx_backend` prints each failure; with `--write` it writes this page.
+
+A converter of static graphs needs weights, shapes and indices as constants: each case runs with
+all float inputs open, or else with all but the first one known. A model's own functions are
+inlined; `If`, `Loop` and `Scan` are unrolled where their course is known.
+"""
+
+
+def page(results: list[Outcome], excluded: Counter[str]) -> str:
+    """The documentation's page."""
+    failed = [r for r in results if r.problem]
+    passed = len(results) - len(failed)
+    known = STATIC.keys() | STATIC_SEVERAL.keys()
+    dynamic = sorted(IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys())
+    parts = [
+        INTRODUCTION,
+        "## Ops\n\nOn activations:\n\n" + ", ".join(dynamic) + ".\n",
+        "Only on what is known on import:\n\n" + ", ".join(sorted(known - set(dynamic))) + ".\n",
+        f"## Node tests\n\n{passed} of {len(results)} cases in scope pass "
+        f"({passed / len(results):.1%}). Those that do not:\n",
+        "| case | op | why |\n| --- | --- | --- |",
+        *(f"| {r.name} | {r.op} | {r.problem} |" for r in failed),
+        "\nNot counted:\n",
+        "| cases | why |\n| --- | --- |",
+        *(f"| {count} | {reason} |" for reason, count in sorted(excluded.items(), key=_by_count)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _by_count(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]
+
+
 def main() -> int:
     """Print the failures, the exclusions and the share."""
     results, excluded = outcomes()
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(page(results, excluded))
     failed = [r for r in results if r.problem]
     for result in failed:
         print(f"{result.name} ({result.op}): {result.problem}")

@@ -175,6 +175,8 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
             sizes[axis], scales[axis] = size, ratio
     else:
         given = [float(s) for s in call.array(at, "the scales").reshape(-1)]
+    if not np.isfinite(given).all():
+        raise ModelFormatError(f"scales {list(given)}", expected="finite numbers")
     if given and len(given) != len(axes):
         raise ModelFormatError(f"{len(given)} scales for {len(axes)} dimensions")
     for axis, scale in zip(axes, given, strict=False):

@@ -29,6 +29,9 @@ DEEPEST = 32
 MOST_NODES = 50_000
 """A graph that would be larger, its loops unrolled, is refused."""
 
+NUMERIC = (ArithmeticError, ValueError, IndexError, MemoryError)
+"""What attributes and constants of a damaged file bring about in arithmetic."""
+
 Opsets = Mapping[str, int]
 
 
@@ -199,21 +202,31 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
             hint="the file is damaged: export the model again",
         )
     builder.defined.update(outputs)
-    results: Sequence[Operand]
-    if _is_function(source, node):
-        results = _import_function(builder, source, node)
-    elif node.op in FLOW:
-        results = FLOW[node.op](call, _Bodies(builder, source))
-    elif node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
-        results = [evaluate_static(call)]
-    elif node.op in STATIC_SEVERAL and call.all_known():
-        results = STATIC_SEVERAL[node.op](call)
-    elif node.op in SEVERAL:
-        results = SEVERAL[node.op](call)
-    else:
-        results = [IMPORTERS[node.op](call)]
+    try:
+        results = _results(call, source)
+    except NUMERIC as error:
+        raise ModelFormatError(
+            f"the op's numbers do not fit together: {error}",
+            hint="the file is damaged: export the model again",
+        ) from error
     named = zip(node.outputs, results, strict=False)
     builder.tensors.update((name, result) for name, result in named if name)
+
+
+def _results(call: Call, source: Source) -> Sequence[Operand]:
+    """What the node's outputs are."""
+    node, builder = call.node, call.builder
+    if _is_function(source, node):
+        return _import_function(builder, source, node)
+    if node.op in FLOW:
+        return FLOW[node.op](call, _Bodies(builder, source))
+    if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
+        return [evaluate_static(call)]
+    if node.op in STATIC_SEVERAL and call.all_known():
+        return STATIC_SEVERAL[node.op](call)
+    if node.op in SEVERAL:
+        return SEVERAL[node.op](call)
+    return [IMPORTERS[node.op](call)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""Architectures that onnx ships and that PyTorch exports, beside onnxruntime."""
+
+import pytest
+
+from benchmarks.convert import measure
+from tests import onnx_light
+
+
+def test_mobilenet_converts_in_little_memory(tmp_path):
+    found = measure(tmp_path)
+    assert found["bytes"] < 4 * found["model_bytes"]
+    assert found["transposes"] == 0
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "inception_v1"])
+def test_shipped_architectures(name, tmp_path):
+    outcome = onnx_light.run(name, tmp_path)
+    assert outcome.error < 1e-5
+
+
+TORCH = ("mobilenet_v3_small", "tcn", "unet", "gru", "transformer", "squeezenet")
+
+
+@pytest.mark.parametrize("dynamo", [False, True], ids=["script", "dynamo"])
+@pytest.mark.parametrize("name", TORCH)
+def test_exports_of_torch(name, dynamo, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
+    if dynamo:
+        pytest.importorskip("onnxscript", reason="PyTorch's new exporter needs onnxscript")
+    from tests import onnx_torch
+    from tests.convert.torch_models import CONVOLUTIONAL
+
+    outcome = onnx_torch.run(name, dynamo, tmp_path, quantise=False)
+    assert outcome.error < 1e-4
+    assert name not in CONVOLUTIONAL or outcome.transposes == 0
