@@ -17,10 +17,10 @@ from tinyrt.ops.spec import InstructionSet
 
 ARENA_BYTES = {
     "resnet8": 34_512,
-    "dscnn_kws": 9_344,
-    "mobilenet_vww": 39_216,
-    "autoencoder_ad": 1_920,
-    "streaming_wakeword": 3_840,
+    "dscnn_kws": 8_256,
+    "mobilenet_vww": 36_912,
+    "autoencoder_ad": 768,
+    "streaming_wakeword": 3_744,
 }
 """Activations and the scratch memory of the kernels for DSP cores."""
 
