@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tests.ops.build import Case, Rng
+from functools import partial
+
+from tests.ops.build import Case, Rng, build_s8
 from tests.ops.cases.windowed import activation, ints, pair
+from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -81,3 +84,9 @@ PACKED_CASES = {
     case.__name__: case
     for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub, max_pool2d)
 }
+
+INT4_CASES = {case.__name__: case for case in (pointwise, window, dense)}
+"""Those whose weights are packed two to a byte where they have four bits."""
+
+int4_weights = partial(build_s8, weights=DType.INT4)
+"""Builds a case with weights of four bits."""

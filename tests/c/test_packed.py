@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import C_OPS, graph_of, other_data
-from tests.c.host import build_program, run_samples
-from tests.c.packed_cases import PACKED_CASES
+from tests.c.host import build_program, run_program, run_samples
+from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph
 from tinyrt.ops.evaluate import evaluate
@@ -25,6 +25,7 @@ PACKED = {
     "tinyrt_sum_s8",
     "tinyrt_clamp_s8",
 }
+PACKED_INT4 = {"tinyrt_dense_s4", "tinyrt_dense_row_s4", "tinyrt_window_block_s4"}
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +48,12 @@ def test_ten_thousand_random_cases(cases, tmp_path, core):
     for answers, outputs in zip(expected, found, strict=True):
         for name, answer in answers.items():
             np.testing.assert_array_equal(outputs[name], answer, err_msg=name, strict=True)
+
+
+def test_packed_int4_weights_equal_the_references(tmp_path):
+    graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4")
+    assert set(project.kernels) >= PACKED_INT4
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)

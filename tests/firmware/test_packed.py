@@ -3,7 +3,7 @@
 import pytest
 
 from tests.c.conformance import graph_of
-from tests.c.packed_cases import PACKED_CASES
+from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
 from tests.firmware.device import check_on_device
 
 
@@ -20,3 +20,9 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     """Loops that are not unrolled; on a Cortex-M0, none in assembly."""
     graph, feeds = graph_of(PACKED_CASES, range(4))
     check_on_device(graph, feeds, tmp_path, core, "-Os")
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33"])
+def test_packed_int4_weights_on_the_device(tmp_path, core):
+    graph, feeds = graph_of(INT4_CASES, range(12), int4_weights)
+    check_on_device(graph, feeds, tmp_path, core)

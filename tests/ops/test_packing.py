@@ -99,10 +99,26 @@ def test_a_channel_that_gives_one_output_is_resolved(bias, shift):
     assert simple.apply(layer.bias) == r.apply(np.array([bias]))
 
 
+def test_exponents_to_the_left_raise_weights():
+    w = np.array([[3, -7], [5, 7]], np.int8)
+    bias = np.array([40, -9], np.int32)
+    r = requant(2, shift=2)
+    layer = simplify(w, bias, 3, r)
+    x = np.array([100, -50]) - 3
+    simple = Requant(r.mult, -layer.shift.astype(np.int32), r.y_zp, r.act_min, r.act_max)
+    assert layer.w.tolist() == (4 * w).tolist()
+    np.testing.assert_array_equal(simple.apply(layer.w @ x + layer.bias), r.apply(w @ x + bias))
+
+
 @pytest.mark.parametrize(
     ("w", "bias", "shift"),
     [(127, 2**24, -18), (127, 0, 0), (1, round(0.5 * 2**23 / 0.75), -23), (-128, 0, -8)],
-    ids=["large sum", "no shift", "large shift", "-128 beside negative weights"],
+    ids=[
+        "large sum",
+        "no shift",
+        "large shift",
+        "-128 beside negative weights",
+    ],
 )
 def test_layers_for_the_general_kernel(w, bias, shift):
     weights = np.full((4, 64), w, np.int8)

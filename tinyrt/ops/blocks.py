@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.emit import Fields, nhwc, window_fields
 from tinyrt.ops.packing import (
     BLOCK,
@@ -22,6 +22,7 @@ from tinyrt.ops.packing import (
     pack_block,
     single_bytes,
 )
+from tinyrt.ops.packing_s4 import pack_block_s4
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.sweep import Sweep
@@ -51,6 +52,10 @@ def block_of(
     if isa not in BLOCK_SETS or constants is None:
         return None
     w, bias = constants
+    if node.input(1).dtype is DType.INT4 and isa is InstructionSet.DSP:
+        narrow = pack_block_s4(w.reshape(w.shape[0], -1), bias, x_zp, requant)
+        if narrow is not None:
+            return narrow
     return pack_block(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
 
 
@@ -127,9 +132,15 @@ def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter
     if row is not None:
         del fields["rows"]
     fields["block"] = _block_fields(block if row is None else row, requant, c)
-    kernel = "tinyrt_dense_s8" if row is None else "tinyrt_dense_row_s8"
-    params = c.params(f"{kernel}_params", fields)
-    c.call(kernel, params, c.pointer(node.input(0)), columns(c), c.pointer(node.output))
+    kernel = "tinyrt_dense" if row is None else "tinyrt_dense_row"
+    params = c.params(f"{kernel}_s8_params", fields)
+    c.call(
+        f"{kernel}_s{block.bits}",
+        params,
+        c.pointer(node.input(0)),
+        columns(c),
+        c.pointer(node.output),
+    )
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
@@ -156,7 +167,7 @@ def emit_convolution(
     params = c.params("tinyrt_window_block_s8_params", fields)
     patch = f"{c.scratch()} + {columns_scratch(block, _pixels(node), c.isa)}"
     pointers = (c.pointer(x), columns(c), patch, c.pointer(y))
-    c.call("tinyrt_window_block_s8", params, *pointers)
+    c.call(f"tinyrt_window_block_s{block.bits}", params, *pointers)
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
@@ -194,4 +205,5 @@ def _block_fields(block: PackedBlock, requant: Requant, c: CWriter) -> Fields:
         "init": c.packed("init", block.init),
         **requant_arrays(block.requant, c),
         "y_zp": requant.y_zp,
+        **({"raise": block.raised} if block.bits == 4 else {}),
     }

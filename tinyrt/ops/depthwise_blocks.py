@@ -73,11 +73,12 @@ def depthwise_block(
     w, bias = constants
     by_channel = w.reshape(-1, channels).T
     layer = simplify(by_channel, bias, x_zp, requant, MOST_SINGLE_SUM)
-    if layer is None:
+    if layer is None or (layer.shift.min() < 1 and not slides(window)):
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)
     changed = None if (layer.w == by_channel).all() else layer.w.T.astype(np.int8)
-    return DepthwiseBlock(changed, init, pack_requant(layer), _line_bytes(window))
+    requantised = pack_requant(layer, more=int(slides(window)))
+    return DepthwiseBlock(changed, init, requantised, _line_bytes(window))
 
 
 def slides(window: Window) -> bool:

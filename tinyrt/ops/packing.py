@@ -16,7 +16,9 @@ columns of activations. A layer is packed for them when it is exported:
   come first there, as the activations do when their bytes are widened in pairs.
 * A channel that gives one output for all inputs (pruned channels do, with exponents and biases
   beyond any use) gets weights of 0, and a bias and scale that give this output.
-* Exponents of requantisation are right shifts of 1 to 22.
+* Exponents of requantisation are right shifts of 1 to 22. Some kernels take 0, too, and read shifts
+  plus 1. Where an exponent goes left, as it may beside weights of four bits, the channel's weights
+  and bias are raised instead.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class PackedRequant:
 
     Attributes:
         mult: mantissas, one for each channel, padded to blocks; four entries where all are alike.
-        shift: right shifts, likewise.
+        shift: right shifts, likewise; for some kernels, plus 1.
         step: entries from one block to the next: 4, or 0 where all channels are alike.
 
     """
@@ -71,6 +73,8 @@ class PackedBlock:
         init: first values of the accumulators: those of the channels 0 and 2 of a block, and the
             ones of 1 and 3 times 256 plus their neighbour's.
         requant: mantissas and shifts.
+        bits: of a weight; the kernels' names end in them.
+        raised: left shift of accumulators of weights of four bits: 1 doubles them.
 
     """
 
@@ -78,6 +82,8 @@ class PackedBlock:
     w: NDArray[np.int32]
     init: NDArray[np.int32]
     requant: PackedRequant
+    bits: int = 8
+    raised: int = 1
 
 
 def padded(size: int) -> int:
@@ -103,7 +109,7 @@ class Layer:
         w: weights (channels, taps).
         bias: of each channel.
         mult: mantissas.
-        shift: right shifts, from 1 to ``MOST_SHIFT``.
+        shift: right shifts, at most ``MOST_SHIFT``.
 
     """
 
@@ -119,6 +125,7 @@ def simplify(
     x_zp: int,
     requant: Requant,
     most_sum: int = MOST_SUM,
+    raises: bool = True,
 ) -> Layer | None:
     """The layer with constant channels resolved.
 
@@ -128,6 +135,7 @@ def simplify(
         x_zp: the input's zero point.
         requant: exponents and mantissas.
         most_sum: what accumulators must stay below.
+        raises: whether exponents to the left raise weights; else they become negative shifts.
 
     Returns:
         None if an accumulator can reach ``most_sum``, or an exponent is out of range.
@@ -141,14 +149,18 @@ def simplify(
     constant = fits & (low == high)
     # 4 * q, times 2**30, is 2 * q after the first rounding and q after the second, with shift 1.
     q = low.astype(np.int64) - requant.y_zp
+    exponent = requant.shift.astype(np.int64)
+    raised = np.int64(1) << np.where(constant, 0, np.clip(exponent, 0, MOST_SHIFT))
+    factor = raised if raises else np.ones_like(raised)
     layer = Layer(
-        np.where(constant[:, None], 0, wide),
-        np.where(constant, 4 * q, first),
+        np.where(constant[:, None], 0, wide * factor[:, None]),
+        np.where(constant, 4 * q, first * factor),
         np.where(constant, 1 << 30, requant.mult.astype(np.int64)),
-        np.where(constant, 1, -requant.shift.astype(np.int64)),
+        np.where(constant, 1, np.maximum(-exponent, 0) if raises else -exponent),
     )
-    most = np.where(constant, 0, np.maximum(-least, greatest))
-    if most.max() >= most_sum or layer.shift.min() < 1 or layer.shift.max() > MOST_SHIFT:
+    most = np.where(constant, 0, np.maximum(-least, greatest) * raised)
+    too_large = most.max() >= most_sum or layer.w.max() > INT8_MAX or layer.w.min() < INT8_MIN
+    if too_large or exponent.max() > MOST_SHIFT or layer.shift.max() > MOST_SHIFT:
         return None
     return layer
 
@@ -162,9 +174,15 @@ def _reach(
     return bias + positive * low + negative * high, bias + positive * high + negative * low
 
 
-def pack_requant(layer: Layer) -> PackedRequant:
-    """Requantisation in blocks, or one block where all channels are alike."""
-    mult, shift = layer.mult, layer.shift
+def pack_requant(layer: Layer, more: int = 0) -> PackedRequant:
+    """Requantisation in blocks, or one block where all channels are alike.
+
+    Args:
+        layer: the layer.
+        more: what is added to shifts.
+
+    """
+    mult, shift = layer.mult, layer.shift + more
     if (mult == mult[0]).all() and (shift == shift[0]).all():
         return PackedRequant(
             np.full(BLOCK, mult[0], np.int32), np.full(BLOCK, shift[0], np.int8), 0
@@ -194,7 +212,11 @@ def pack_block(
     c_out, taps = w.shape
     rows, columns = padded(c_out), padded(taps)
     layer = simplify(w, bias, x_zp, requant)
-    if layer is None or rows * columns - w.size > max(MOST_PADDING, w.size // 2):
+    if (
+        layer is None
+        or layer.shift.min() < 1
+        or rows * columns - w.size > max(MOST_PADDING, w.size // 2)
+    ):
         return None
     wide = layer.w
     pairs = np.pad(wide, ((0, rows - c_out), (0, columns - taps))).reshape(rows // 2, 2, columns)
@@ -205,7 +227,7 @@ def pack_block(
     init[:, 1] = init[:, 1] * 256 + init[:, 0]
     words = _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
     # The doubled words wrap as a register does.
-    return PackedBlock(columns, _int32(words), _int32(init.ravel()), pack_requant(layer))
+    return PackedBlock(columns, int32_words(words), int32_words(init.ravel()), pack_requant(layer))
 
 
 def eight_at_a_time(block: PackedBlock, taps: int) -> PackedBlock | None:
@@ -230,10 +252,15 @@ def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:
 def _words_pairs(halves: NDArray[np.int64]) -> NDArray[np.int64]:
     """(channel pairs, taps) -> words (blocks, taps / 2, channel pairs)."""
     pairs, taps = halves.shape
-    even_first = halves.reshape(pairs, taps // 4, 2, 2).transpose(0, 1, 3, 2)
-    low, high = even_first[..., 0], even_first[..., 1]
-    words = _word(low, high).reshape(pairs // 2, 2, taps // 2)
+    words = pair_words(halves).reshape(pairs // 2, 2, taps // 2)
     return words.transpose(0, 2, 1).ravel()
+
+
+def pair_words(halves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, taps) -> words (n, taps / 2), even ones of every four taps before odd ones."""
+    n, taps = halves.shape
+    even_first = halves.reshape(n, taps // 4, 2, 2).transpose(0, 1, 3, 2)
+    return _word(even_first[..., 0], even_first[..., 1]).reshape(n, taps // 2)
 
 
 def _word(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -241,6 +268,6 @@ def _word(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray((low & 0xFFFF) | (high << 16), np.int64)
 
 
-def _int32(words: NDArray[np.int64]) -> NDArray[np.int32]:
+def int32_words(words: NDArray[np.int64]) -> NDArray[np.int32]:
     """The low 32 bits."""
     return words.astype(np.uint64).astype(np.uint32).view(np.int32)

@@ -2,7 +2,7 @@
 #ifndef TINYRT_DENSE_H
 #define TINYRT_DENSE_H
 
-#include "tinyrt_block_s8.h"
+#include "tinyrt_block.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +19,10 @@ typedef struct {
  *  columns has room for min(rows, 2) columns, the only one being single; y may overlap x only where
  * it is written behind what is still read. */
 void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
+                     int8_t *y);
+
+/** As tinyrt_dense_s8, over weights packed for tinyrt_block_s4. */
+void tinyrt_dense_s4(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
                      int8_t *y);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 #ifndef TINYRT_DENSE_ROW_H
 #define TINYRT_DENSE_ROW_H
 
-#include "tinyrt_block_s8.h"
+#include "tinyrt_block.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +19,11 @@ typedef struct {
  *  column has room for one single column where activations are read four at a time and c_in is
  *  not a multiple of four; else it is not used. */
 void tinyrt_dense_row_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
+                         tinyrt_taps_word *column, int8_t *y);
+
+/** As tinyrt_dense_row_s8 with four channels at a time, over weights packed for
+ *  tinyrt_block_s4. */
+void tinyrt_dense_row_s4(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                          tinyrt_taps_word *column, int8_t *y);
 
 #ifdef __cplusplus

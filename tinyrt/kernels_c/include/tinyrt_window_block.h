@@ -2,7 +2,7 @@
 #ifndef TINYRT_WINDOW_BLOCK_H
 #define TINYRT_WINDOW_BLOCK_H
 
-#include "tinyrt_block_s8.h"
+#include "tinyrt_block.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +21,10 @@ typedef struct {
  *  columns has room for two columns, patch for block.taps bytes; y may overlap x only where every
  * row is written behind the rows still read. */
 void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
+                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
+
+/** As tinyrt_window_block_s8, over weights packed for tinyrt_block_s4. */
+void tinyrt_window_block_s4(const tinyrt_window_block_s8_params *p, const int8_t *x,
                             tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
 #ifdef __cplusplus

@@ -1,15 +1,6 @@
 #include "tinyrt_block_s8.h"
 
-/** A run of blocks of four output channels: where their constants and outputs begin. */
-typedef struct {
-    const int32_t *w;
-    const int32_t *init;
-    const int32_t *mult;
-    const int8_t *shift;
-    int8_t *y;
-    int32_t y_step;
-    int32_t blocks;
-} tinyrt_run;
+#include "tinyrt_block_runs.h"
 
 /** Twice the sum of an odd channel: without the even one's, what is left is a multiple of 256. */
 static inline int32_t doubled_odd(int32_t odd, int32_t even) {
@@ -66,42 +57,11 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_
     }
 }
 
-/** The channels that are left behind whole blocks, as a run of one block beside the outputs. */
-static tinyrt_run last_block(const tinyrt_block_s8_params *p, int8_t *y) {
-    const int32_t whole = p->c_out >> 2;
-    const int32_t step = whole * p->requant_step;
-    const tinyrt_run run = {
-        p->w + whole * p->taps, p->init + whole * 4, p->mult + step, p->shift + step, y, 4, 1,
-    };
-    return run;
-}
-
 void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {
-    const int32_t whole = p->c_out >> 2;
-    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, 0, whole};
-    one_column(p, run, column);
-    if (p->c_out & 3) {
-        int8_t last[4];
-        one_column(p, last_block(p, last), column);
-        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
-            TINYRT_SHORT_LOOP;
-            y[i] = last[i & 3];
-        }
-    }
+    tinyrt_all_blocks(p, p->taps, one_column, column, y);
 }
 
 void tinyrt_two_blocks_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                           int8_t *y) {
-    const int32_t whole = p->c_out >> 2;
-    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
-    two_columns(p, run, columns);
-    if (p->c_out & 3) {
-        int8_t last[8];
-        two_columns(p, last_block(p, last), columns);
-        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
-            TINYRT_SHORT_LOOP;
-            y[i] = last[i & 3];
-            y[p->c_out + i] = last[4 + (i & 3)];
-        }
-    }
+    tinyrt_all_two_blocks(p, p->taps, two_columns, columns, y);
 }

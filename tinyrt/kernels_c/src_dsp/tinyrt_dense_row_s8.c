@@ -1,5 +1,7 @@
 #include "tinyrt_dense_row.h"
 
+#include "tinyrt_block_s8.h"
+
 void tinyrt_dense_row_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                          tinyrt_taps_word *column, int8_t *y) {
     const int in_place = p->c_in % 4 == 0;

@@ -1,0 +1,166 @@
+/** Products of columns with four output channels whose weights share a 16-bit half, a nibble each.
+ *
+ *  For halves h = 4096 * w3 + 256 * n2 + 16 * n1 + n0 with n = w + 8, products of a column are
+ * summed with h as it is, with its low byte, with 256 * n2 and with n0: one extraction each for the
+ * last three. What each channel adds follows from differences of these sums. */
+#ifndef TINYRT_COLUMNS_S4_H
+#define TINYRT_COLUMNS_S4_H
+
+#include "tinyrt_columns.h"
+
+#define TINYRT_ONES UINT32_C(0x00010001)
+
+/** The sum of a single column. */
+static inline int32_t tinyrt_sum_single(const tinyrt_single *x, int32_t taps) {
+    int32_t sum = 0;
+    for (const tinyrt_single *const end = x + taps; x != end; x += 4) {
+        const uint32_t word = tinyrt_load_word(x);
+        sum = tinyrt_dot_pair(tinyrt_even_bytes(word), TINYRT_ONES, sum);
+        sum = tinyrt_dot_pair(tinyrt_odd_bytes(word), TINYRT_ONES, sum);
+    }
+    return sum;
+}
+
+/** The sums of two interleaved columns. */
+static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t taps,
+                                      int32_t sum[2]) {
+    int32_t first = 0;
+    int32_t second = 0;
+    for (const tinyrt_taps_word *const end = columns + taps; columns != end; columns += 4) {
+        first = tinyrt_dot_pair(columns[0], TINYRT_ONES, first);
+        second = tinyrt_dot_pair(columns[1], TINYRT_ONES, second);
+        first = tinyrt_dot_pair(columns[2], TINYRT_ONES, first);
+        second = tinyrt_dot_pair(columns[3], TINYRT_ONES, second);
+    }
+    sum[0] = first;
+    sum[1] = second;
+}
+
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__)
+
+#define TINYRT_TWO_TAPS_S4                                                                         \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a3], %[w0], %[x0], %[a3]\n"                                                           \
+    "smlad %[b3], %[w0], %[x1], %[b3]\n"                                                           \
+    "uxtb16 %[w1], %[w0]\n"                                                                        \
+    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
+    "and %[w1], %[w0], #0x0F000F00\n"                                                              \
+    "smlad %[a2], %[w1], %[x0], %[a2]\n"                                                           \
+    "smlad %[b2], %[w1], %[x1], %[b2]\n"                                                           \
+    "and %[w0], %[w0], #0x000F000F\n"                                                              \
+    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
+    "smlad %[b0], %[w0], %[x1], %[b0]\n"
+#define TINYRT_EIGHT_TAPS_S4                                                                       \
+    TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4
+
+#define TINYRT_FOUR_CHANNELS_S4(x)                                                                 \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a3], %[w0], %[" x "], %[a3]\n"                                                        \
+    "uxtb16 %[w1], %[w0]\n"                                                                        \
+    "smlad %[a1], %[w1], %[" x "], %[a1]\n"                                                        \
+    "and %[w1], %[w0], #0x0F000F00\n"                                                              \
+    "smlad %[a2], %[w1], %[" x "], %[a2]\n"                                                        \
+    "and %[w0], %[w0], #0x000F000F\n"                                                              \
+    "smlad %[a0], %[w0], %[" x "], %[a0]\n"
+#define TINYRT_FOUR_BYTES_S4                                                                       \
+    "ldr %[x0], [%[x]], #4\n"                                                                      \
+    "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
+    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS_S4("x0") TINYRT_FOUR_CHANNELS_S4("x1")
+
+/** Adds to acc[3] the products with halves, to acc[1] those with their low bytes, to acc[2] 256
+ *  times those with the third nibble, to acc[0] those with the first.
+ *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
+static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_single *x,
+                                               int32_t taps, int32_t *acc) {
+    const tinyrt_single *const end = x + taps;
+    const tinyrt_single *const long_end = x + (taps & ~15);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    uint32_t x0, x1, w0, w1;
+    __asm("b 2f\n"
+          "1:\n" TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4
+          "2:\n"
+          "cmp %[x], %[long_end]\n"
+          "bne 1b\n"
+          "b 4f\n"
+          "3:\n" TINYRT_FOUR_BYTES_S4 "4:\n"
+          "cmp %[x], %[end]\n"
+          "bne 3b\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
+          : [end] "r"(end), [long_end] "r"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    return w;
+}
+
+#undef TINYRT_FOUR_BYTES_S4
+#undef TINYRT_FOUR_CHANNELS_S4
+
+/** As tinyrt_dot_one_s4 for two interleaved columns; the second one's sums are in acc[4] to acc[7].
+ *  In assembly because it takes every register that there is. */
+static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
+                                               int32_t taps, int32_t *acc) {
+    const tinyrt_taps_word *const end = columns + taps;
+    const tinyrt_taps_word *const long_end = columns + (taps & ~15);
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
+    uint32_t x0, x1, w0, w1;
+    __asm("ldr %[w0], %[long_end]\n"
+          "b 2f\n"
+          "1:\n" TINYRT_EIGHT_TAPS_S4 TINYRT_EIGHT_TAPS_S4 "ldr %[w0], %[long_end]\n"
+          "2:\n"
+          "cmp %[x], %[w0]\n"
+          "bne 1b\n"
+          "ldr %[w0], %[end]\n"
+          "b 4f\n"
+          "3:\n" TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 "ldr %[w0], %[end]\n"
+          "4:\n"
+          "cmp %[x], %[w0]\n"
+          "bne 3b\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
+          : [end] "m"(end), [long_end] "m"(long_end)
+          : "cc", "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+    return w;
+}
+
+#undef TINYRT_EIGHT_TAPS_S4
+#undef TINYRT_TWO_TAPS_S4
+
+#else
+
+/** Two taps of four channels. */
+static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *acc) {
+    acc[3] = tinyrt_dot_pair(w, x, acc[3]);
+    acc[1] = tinyrt_dot_pair(w & UINT32_C(0x00FF00FF), x, acc[1]);
+    acc[2] = tinyrt_dot_pair(w & UINT32_C(0x0F000F00), x, acc[2]);
+    acc[0] = tinyrt_dot_pair(w & UINT32_C(0x000F000F), x, acc[0]);
+}
+
+static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_single *x,
+                                               int32_t taps, int32_t *acc) {
+    for (const tinyrt_single *const end = x + taps; x != end; x += 4) {
+        const uint32_t word = tinyrt_load_word(x);
+        tinyrt_dot_taps_s4((uint32_t)*w++, tinyrt_even_bytes(word), acc);
+        tinyrt_dot_taps_s4((uint32_t)*w++, tinyrt_odd_bytes(word), acc);
+    }
+    return w;
+}
+
+static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
+                                               int32_t taps, int32_t *acc) {
+    for (int32_t i = 0; i < taps; i += 2) {
+        tinyrt_dot_taps_s4((uint32_t)*w, *columns++, acc);
+        tinyrt_dot_taps_s4((uint32_t)*w++, *columns++, acc + 4);
+    }
+    return w;
+}
+
+#endif
+
+#endif

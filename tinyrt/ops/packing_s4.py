@@ -1,0 +1,98 @@
+"""Weights of four bits in the order in which the C kernels of cores with dual multiplies read them.
+
+As ``tinyrt.ops.packing``, but for the halves: the four channels of a block share one, a nibble
+each: ``h = 4096 * w3 + 256 * (w2 + 8) + 16 * (w1 + 8) + (w0 + 8)``. Products of a column x are
+summed with h, with its low byte, with ``h & 0x0F00`` and with ``h & 0x000F``: three extractions for
+two taps of four channels and as many columns as there are. Each channel's sum follows exactly from
+differences of these four:
+
+* ``s0 = C - 8 X``, with C the sum over the lowest nibbles and X that of the column,
+* ``s1 = (B - C) / 16 - 8 X``, with B that over low bytes,
+* ``s2 = E / 256 - 8 X``, with E that over the third nibbles in their place,
+* ``s3 = (A - B - E) / 4096`` modulo ``2**20``, with A that over halves: ``|s3| < 2**19``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.ops.packing import (
+    BLOCK,
+    MOST_PADDING,
+    MOST_SINGLE_SUM,
+    Layer,
+    PackedBlock,
+    int32_words,
+    pack_requant,
+    padded,
+    pair_words,
+    simplify,
+)
+from tinyrt.ops.requant import Requant
+
+MOST_FOURTH_SUM = 1 << 19
+"""What sums of products, without bias, must stay below in the fourth channel of a block."""
+
+MOST_TAPS = (1 << 23) // (15 * -INT8_MIN)
+"""Taps with which ``E`` fits 32 bits."""
+
+
+def pack_block_s4(
+    w: NDArray[np.int8], bias: NDArray[np.int32] | None, x_zp: int, requant: Requant
+) -> PackedBlock | None:
+    """Pack a layer with weights (c_out, taps) from -8 to 7.
+
+    Returns:
+        None if the layer must take the kernels for int8: its sums are too large, its output scale
+        is finer than its accumulators', or too much of it would be padding.
+
+    """
+    c_out, taps = w.shape
+    rows, columns = padded(c_out), padded(taps)
+    layer = simplify(w, bias, x_zp, requant, MOST_SINGLE_SUM, raises=False)
+    if layer is None or rows * columns - w.size > max(MOST_PADDING, w.size // 2):
+        return None
+    left = max(0, -int(layer.shift.min()))
+    raised = _raised(layer, left) if left else layer
+    if raised is None:
+        return None
+    layer = raised
+    wide = np.pad(layer.w, ((0, rows - c_out), (0, columns - taps))).reshape(-1, BLOCK, columns)
+    fourth = np.abs(wide[:, 3]).sum(axis=1) * -INT8_MIN
+    if fourth.max() >= MOST_FOURTH_SUM or columns >= MOST_TAPS:
+        return None
+    nibbles = wide[:, :3] + 8
+    halves = 4096 * wide[:, 3] + 256 * nibbles[:, 2] + 16 * nibbles[:, 1] + nibbles[:, 0]
+    init = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rows - c_out))
+    return PackedBlock(
+        columns,
+        int32_words(pair_words(halves).ravel()),
+        int32_words(init),
+        pack_requant(layer, more=1),
+        bits=4,
+        raised=1 + left,
+    )
+
+
+def _raised(layer: Layer, left: int) -> Layer | None:
+    """The layer for a kernel that raises all accumulators by so many bits.
+
+    Channels of one output, which ``simplify`` gave the bias ``4 * q``, shift 1 and mantissa
+    ``2**30``, get what gives q behind the raise, too.
+
+    Returns:
+        None if other channels are to be raised by fewer bits.
+
+    """
+    constant = (layer.w == 0).all(axis=1) & (layer.shift == 1) & (layer.mult == 1 << 30)
+    if (layer.shift[~constant] != -left).any():
+        return None
+    return replace(
+        layer,
+        bias=np.where(constant, layer.bias >> min(left, 2), layer.bias),
+        shift=np.where(constant, max(1, left - 1), 0),
+    )
