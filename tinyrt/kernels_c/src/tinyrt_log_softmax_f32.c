@@ -8,8 +8,8 @@ void tinyrt_log_softmax_f32(int32_t rows, int32_t c, const float *x, float *y) {
         for (int32_t i = 1; i < c; ++i) {
             most = tinyrt_maxf(x[i], most);
         }
-        float sum = 0.0F;
-        for (int32_t i = 0; i < c; ++i) {
+        float sum = expf(x[0] - most);
+        for (int32_t i = 1; i < c; ++i) {
             sum += expf(x[i] - most);
         }
         const float log_sum = logf(sum);
