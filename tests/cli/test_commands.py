@@ -127,7 +127,14 @@ def test_inspect(quantised):
     page = (quantised / "page.html").read_text()
     assert page.count("<rect") == len(api.inspect_model(quantised / "q.tflite").plan.buffers)
     assert "http" not in page
-    assert "conv2d" in call("inspect", quantised / "q.tflite").stdout
+    shown = call("inspect", quantised / "q.tflite").stdout
+    assert "conv2d" in shown
+    assert "The arena is fullest at op #" in shown
+    assert shown.count("█") > 32
+    assert found["arena_optimal"]
+    assert found["arena_lower_bound"] == found["arena_bytes"]
+    assert all(a["arena_bytes"] < found["arena_bytes"] for a in found["advice"])
+    call("inspect", quantised / "q.tflite", "--max-arena", "64", code=1)
 
 
 def test_export(quantised):

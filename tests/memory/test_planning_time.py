@@ -1,0 +1,78 @@
+"""Large graphs are planned in seconds, and the plan says how good it is."""
+
+import time
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.memory import plan_memory, schedule
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.spec import InstructionSet
+
+STAGES = (
+    *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
+    *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
+)
+"""Of MobileNetV2: expansion, channels, blocks, stride of the first."""
+
+
+def mobilenet_v2(size=224):
+    b = Builder((1, size, size, 3))
+
+    def conv(x, channels, kernel=1, stride=1, activation="RELU6"):
+        shape = (channels, kernel, kernel, b.values[x].shape[3])
+        w = b.constant(np.zeros(shape, np.float32))
+        attrs = Conv2dAttrs(stride=(stride, stride), padding="SAME", activation=activation)
+        return b.op("conv2d", (x, w), attrs)
+
+    def depthwise(x, stride):
+        w = b.constant(np.zeros((1, 3, 3, b.values[x].shape[3]), np.float32))
+        attrs = DepthwiseConv2dAttrs(stride=(stride, stride), padding="SAME")
+        return b.op("depthwise_conv2d", (x, w), attrs)
+
+    x = conv("x", 32, 3, 2)
+    for expansion, channels, blocks, first_stride in STAGES:
+        for i in range(blocks):
+            wide = conv(x, b.values[x].shape[3] * expansion) if expansion > 1 else x
+            y = conv(depthwise(wide, 1 if i else first_stride), channels, activation="NONE")
+            x = b.op("add", (x, y), AddAttrs()) if i else y
+    return b.graph(b.op("mean", (conv(x, 1280),), MeanAttrs((1, 2), keep_dims=True)))
+
+
+def many_branches(cells=40):
+    """Cells of three branches each that come together again: over 200 buffers."""
+    b = Builder((1, 16, 16, 4))
+    x = "x"
+    for _ in range(cells):
+        left = b.op("tanh", (b.op("logistic", (x,)),))
+        right = b.op("relu", (x,))
+        far = b.op(
+            "mean",
+            (b.op("concatenation", (x, right), ConcatenationAttrs(3)),),
+            MeanAttrs((3,), keep_dims=True),
+        )
+        x = b.op("add", (b.op("add", (left, right), AddAttrs()), far), AddAttrs())
+    return b.graph(x)
+
+
+@pytest.mark.parametrize("make", [mobilenet_v2, many_branches])
+def test_large_graphs_are_planned_in_seconds(make):
+    graph = make()
+    start = time.process_time()
+    plan = plan_memory(schedule(graph), InstructionSet.DSP)
+    assert time.process_time() - start < 20
+    assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
+
+
+def test_the_zoo_is_planned_in_two_seconds_and_every_plan_is_the_best(zoo):
+    graphs = [read_tflite(path) for path in sorted((zoo / "models").glob("*_int8.tflite"))]
+    start = time.process_time()
+    plans = [plan_memory(graph, InstructionSet.DSP) for graph in graphs]
+    assert time.process_time() - start < 2
+    assert all(plan.optimal for plan in plans)
