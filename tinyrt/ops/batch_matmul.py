@@ -18,7 +18,7 @@ from tinyrt.fixedpoint import (
     multiply_by_reduced_multiplier,
 )
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import merge_axes, strides_of
+from tinyrt.ops.emit import Fields, merge_axes, strides_of
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.requant import multiplier, reduced
 from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
@@ -168,14 +168,14 @@ def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> ND
     return np.asarray(np.clip(scaled, INT16_MIN, INT16_MAX), np.int16)
 
 
-def emit_c(node: BoundNode, p: BatchMatmulS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_batch_matmul_s8``: strides of all three, batches and matrices."""
+def emit_c(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, c: CWriter) -> None:
+    """Write the call of ``tinyrt_batch_matmul_s8`` or ``_s16``: strides, batches and matrices."""
     a, b, y = node.input(0), node.input(1), node.output
     batch = y.shape[:-2]
     rows, columns = y.shape[-2:]
     inner = a.shape[-2 if p.attrs.adj_x else -1]
     dims, (a_batch, b_batch) = merge_axes(batch, _steps(a.shape, batch), _steps(b.shape, batch))
-    fields = {
+    fields: Fields = {
         "rank": len(dims),
         "batch": dims,
         "a_batch": a_batch,
@@ -187,14 +187,14 @@ def emit_c(node: BoundNode, p: BatchMatmulS8, c: CWriter) -> None:
         "a_inner": rows if p.attrs.adj_x else 1,
         "b_inner": 1 if p.attrs.adj_y else columns,
         "b_column": inner if p.attrs.adj_y else 1,
-        "a_zp": p.a_zp,
-        "b_zp": p.b_zp,
         "y_mult": p.mult,
-        "y_shift": p.shift,
-        "y_zp": p.y_zp,
     }
+    if isinstance(p, BatchMatmulS16):
+        fields["y_shift"] = p.right
+    else:
+        fields |= {"a_zp": p.a_zp, "b_zp": p.b_zp, "y_shift": p.shift, "y_zp": p.y_zp}
     params = c.params("tinyrt_batch_matmul_s8_params", fields)
-    c.call("tinyrt_batch_matmul_s8", params, *(c.pointer(v) for v in (a, b, y)))
+    c.call(f"tinyrt_batch_matmul_{y.dtype.short}", params, *(c.pointer(v) for v in (a, b, y)))
 
 
 def _steps(shape: Shape, batch: Shape) -> tuple[int, ...]:
@@ -216,5 +216,5 @@ BATCH_MATMUL = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_c),
 )

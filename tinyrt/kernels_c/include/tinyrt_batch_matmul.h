@@ -33,6 +33,11 @@ typedef struct {
 void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
                             const int8_t *b, int8_t *TINYRT_RESTRICT y);
 
+/** y = clamp(requant(a @ b)) in int16, whose zero points are 0; y_mult has 15 bits and y_shift goes
+ *  right. Requires: inner < 2^17. */
+void tinyrt_batch_matmul_s16(const tinyrt_batch_matmul_s8_params *p, const int16_t *a,
+                             const int16_t *b, int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif
