@@ -204,6 +204,5 @@ def _block_fields(block: PackedBlock, requant: Requant, c: CWriter) -> Fields:
         "w": c.packed("w", block.w),
         "init": c.packed("init", block.init),
         **requant_arrays(block.requant, c),
-        "y_zp": requant.y_zp,
-        **({"raise": block.raised} if block.bits == 4 else {}),
+        "y_zp": requant.y_zp + (256 * block.raised if block.bits == 4 else 0),
     }

@@ -11,7 +11,7 @@
  *  and with 256 times those of channels 1 and 3 behind them.
  *  mult and shift have an entry for every channel of every block (requant_step 4), or four that
  *  serve all blocks (0).
- *  raise is for weights of four bits only: the left shift that doubles accumulators, or more.
+ *  For weights of four bits, y_zp has 256 times the left shift that doubles accumulators, or more.
  *  Requires: |bias + sum((x - x_zp) * w)| < 2^23 for all x; taps is a multiple of four. */
 typedef struct {
     int32_t taps;
@@ -22,7 +22,6 @@ typedef struct {
     const int8_t *shift;
     int32_t requant_step;
     int32_t y_zp;
-    int32_t raise;
 } tinyrt_block_s8_params;
 
 /** The products of all blocks with a single column, and with two interleaved ones. */

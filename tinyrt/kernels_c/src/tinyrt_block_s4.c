@@ -23,8 +23,9 @@ static inline void separate(const int32_t *init, int32_t eight_x, int32_t raise,
 
 static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
                                        const tinyrt_single *column) {
-    const int32_t zp = 2 * p->y_zp + 1;
-    const int32_t raise = p->raise;
+    const int32_t y_zp = (int8_t)p->y_zp;
+    const int32_t zp = 2 * y_zp + 1;
+    const int32_t raise = (p->y_zp - y_zp) >> 8;
     const int32_t eight_x = 8 * tinyrt_sum_single(column, p->taps);
     int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
@@ -44,8 +45,9 @@ static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_r
 
 static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
                                         const tinyrt_taps_word *columns) {
-    const int32_t zp = 2 * p->y_zp + 1;
-    const int32_t raise = p->raise;
+    const int32_t y_zp = (int8_t)p->y_zp;
+    const int32_t zp = 2 * y_zp + 1;
+    const int32_t raise = (p->y_zp - y_zp) >> 8;
     int8_t *y = run.y;
     int32_t eight_x[2];
     tinyrt_sum_columns(columns, p->taps, eight_x);
