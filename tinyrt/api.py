@@ -6,31 +6,26 @@ import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tinyrt.api_inputs import Array, Data, as_inputs, file_of, layout_as, require_float
 from tinyrt.convert.streaming import stream as stream_graph
-from tinyrt.convert.tflite_reader import map_file, parse_tflite
-from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.convert.tflite_writer import save_tflite
-from tinyrt.data import LABELS, load_inputs, load_npz
+from tinyrt.data import LABELS, load_npz
 from tinyrt.errors import (
-    DataError,
-    ModelFormatError,
-    TinyrtError,
     UnsupportedError,
     error_context,
 )
+from tinyrt.inspection import Inspection, OpCost, inspect_model
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
-from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed, schedule
-from tinyrt.memory.advice import Advice, advise
+from tinyrt.memory import schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
-from tinyrt.ops import OPS
+from tinyrt.reading import is_quantised, open_model
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
@@ -38,64 +33,6 @@ if TYPE_CHECKING:
     from tinyrt.quantize import QuantConfig
     from tinyrt.quantize.debug import DebugReport
     from tinyrt.quantize.samples import Samples
-
-Array = NDArray[Any]
-Data = str | Path | Array | Mapping[str, Array]
-
-
-def open_model(
-    path: str | Path,
-    *,
-    shapes: Mapping[str, Shape] | None = None,
-    keep_layout: bool = False,
-    optimise: bool = True,
-    passes: Collection[str] | None = None,
-    skip_passes: Collection[str] = (),
-    log: RewriteLog | None = None,
-) -> Graph:
-    """Read a .tflite or .onnx model; a float model comes back optimised.
-
-    Args:
-        path: the model file.
-        shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
-        keep_layout: keep an ONNX model's NCHW inputs and outputs.
-        optimise: run the graph passes on a float model.
-        passes: names of the passes to run; all by default.
-        skip_passes: names of passes to leave out.
-        log: what the passes did and refused is added to it.
-
-    Raises:
-        ModelFormatError: the file is neither, or is corrupt.
-        UnsupportedError: it uses something that tinyrt does not have.
-        ShapeError: a dimension is open.
-
-    """
-    path = Path(path)
-    data = map_file(path)
-    with error_context(file=str(path)):
-        if bytes(data[4:8]) == IDENTIFIER:
-            graph = parse_tflite(data, name=path.stem)
-        elif path.suffix == ".onnx":
-            # onnx is only imported where an ONNX file is read.
-            from tinyrt.convert.onnx_reader import read_onnx
-
-            graph = read_onnx(path, shapes=shapes or {})
-        else:
-            raise ModelFormatError(
-                "this is neither a .tflite nor an .onnx model",
-                expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
-                hint="export the model to one of the two",
-            )
-        if not optimise or is_quantised(graph):
-            return graph
-        from tinyrt.convert.passes import optimise as run_passes
-
-        return run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
-
-
-def is_quantised(graph: Graph) -> bool:
-    """Whether any activation or weight of the model is."""
-    return any(v.q is not None or v.dtype is DType.FLOAT16 for v in graph.values.values())
 
 
 def convert_model(
@@ -204,10 +141,10 @@ def quantize_model(
                 hint="quantise the model of the whole window, then stream the result: "
                 "tinyrt convert INT8.tflite --stream AXIS",
             )
-    with error_context(file=_file_of(calibration)):
+    with error_context(file=file_of(calibration)):
         batches = None
         if calibration is not None:
-            batches = (_layout_as(graph, _require_float(b)) for b in read_batches(calibration))
+            batches = (layout_as(graph, require_float(b)) for b in read_batches(calibration))
         quantised = quantize_graph(graph, batches, config, progress)
     quantised = schedule(quantised)
     save_tflite(quantised, output)
@@ -237,9 +174,9 @@ def debug_model(
     from tinyrt.quantize.debug import debug_graphs
 
     graph, other = open_model(model), open_model(quantised)
-    with error_context(file=_file_of(data)):
-        inputs = _layout_as(graph, _as_inputs(data))
-        _require_float(inputs)
+    with error_context(file=file_of(data)):
+        inputs = layout_as(graph, as_inputs(data))
+        require_float(inputs)
     with error_context(file=str(quantised)):
         return debug_graphs(graph, other, inputs, progress)
 
@@ -269,10 +206,10 @@ def evaluate(
     """
     graph = open_model(model)
     other = open_model(against) if against is not None else None
-    with error_context(file=_file_of(data)):
+    with error_context(file=file_of(data)):
         if labels is None and isinstance(data, str | Path):
             labels = load_npz(data).get(LABELS)
-        inputs = _layout_as(graph, _as_inputs(data))
+        inputs = layout_as(graph, as_inputs(data))
         return evaluate_graph(graph, inputs, labels, other, backend=backend, progress=progress)
 
 
@@ -299,9 +236,9 @@ def run_model(
 
     """
     graph = open_model(model)
-    with error_context(file=_file_of(inputs)):
+    with error_context(file=file_of(inputs)):
         runner = Model(graph, backend=backend, max_memory=max_memory)
-        return runner.run(_layout_as(graph, _as_inputs(inputs)), progress)
+        return runner.run(layout_as(graph, as_inputs(inputs)), progress)
 
 
 def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[OpTime]:
@@ -319,105 +256,6 @@ def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[
     with error_context(file=str(model)):
         interpreter.allocate_tensors()
         return profile(interpreter)
-
-
-@dataclass(frozen=True, slots=True)
-class OpCost:
-    """One op of a model: its multiply-accumulates, output and place in the arena."""
-
-    name: str
-    op: str
-    macs: int
-    output_shape: Shape
-    arena_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """What a model costs.
-
-    Attributes:
-        ops: one entry per op, in execution order; its ``arena_bytes`` are those alive during it.
-        macs: multiply-accumulates per inference.
-        weight_bytes: bytes of all constants.
-        packed_bytes: of them, those that the host's default backend holds a second time, in an
-            order of its own, while it runs the model; None where it cannot run it.
-        arena_bytes: size of the arena.
-        graph: the model.
-        plan: the arena plan.
-        advice: ways to a smaller arena.
-
-    """
-
-    ops: tuple[OpCost, ...]
-    macs: int
-    weight_bytes: int
-    packed_bytes: int | None
-    arena_bytes: int
-    graph: Graph
-    plan: ArenaPlan
-    advice: tuple[Advice, ...] = ()
-
-
-def inspect_model(
-    model: str | Path,
-    *,
-    shapes: Mapping[str, Shape] | None = None,
-    core: str = "cortex-m4",
-    by_rows: bool = False,
-    input_rows: bool = False,
-) -> Inspection:
-    """What a model consists of and costs, without running it.
-
-    Args:
-        model: a .tflite or .onnx file.
-        shapes: input name -> its shape, where the file leaves it open.
-        core: whose kernels' scratch memory counts.
-        by_rows: whether ops may run row by row, where that makes the arena smaller.
-        input_rows: whether the input is pushed row by row.
-
-    Raises:
-        TinyrtError: the model cannot be read, its input cannot come row by row, or there is no
-            such core.
-
-    """
-    from tinyrt.export import find_core
-
-    isa = find_core(core).isa
-    graph = open_model(model, shapes=shapes)
-    if input_rows:
-        plan = plan_pushed(graph, isa)
-    else:
-        plan = plan_streamed(graph, isa) if by_rows else plan_memory(graph, isa)
-    ops = tuple(
-        OpCost(
-            name=node.name,
-            op=node.op,
-            macs=OPS[node.op].macs(node),
-            output_shape=node.output.shape,
-            arena_bytes=plan.alive_bytes(node.index),
-        )
-        for node in graph.bound()
-    )
-    return Inspection(
-        ops=ops,
-        macs=sum(op.macs for op in ops),
-        weight_bytes=sum(v.nbytes for v in graph.values.values() if v.is_constant),
-        packed_bytes=_packed_bytes(graph),
-        arena_bytes=plan.arena_bytes,
-        graph=graph,
-        plan=plan,
-        advice=tuple(advise(graph, isa, plan)),
-    )
-
-
-def _packed_bytes(graph: Graph) -> int | None:
-    interpreter = Interpreter.from_graph(graph)
-    try:
-        interpreter.allocate_tensors()
-    except TinyrtError:
-        return None
-    return interpreter.packed_bytes
 
 
 def run_emulated(
@@ -463,8 +301,8 @@ def run_emulated(
     if inputs is None:
         feeds = random_inputs(graph, samples)
     else:
-        with error_context(file=_file_of(inputs)):
-            feeds = host.stored_inputs(_as_inputs(inputs))
+        with error_context(file=file_of(inputs)):
+            feeds = host.stored_inputs(as_inputs(inputs))
     expected = host.run_raw(feeds)
     with tempfile.TemporaryDirectory() as scratch:
         return run(
@@ -494,52 +332,6 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]
         else:
             feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
     return feeds
-
-
-def _as_inputs(data: Data) -> dict[str, Array]:
-    if isinstance(data, str | Path):
-        return load_inputs(data)
-    return dict(data) if isinstance(data, Mapping) else {"x": data}
-
-
-def _file_of(data: object) -> str | None:
-    return str(data) if isinstance(data, str | Path) else None
-
-
-def _require_float(inputs: dict[str, Array]) -> dict[str, Array]:
-    """The calibration inputs as they are.
-
-    Raises:
-        DataError: they are not real values.
-
-    """
-    for name, array in inputs.items():
-        if array.dtype.kind != "f":
-            raise DataError(
-                f"calibration input '{name}' has dtype {array.dtype}",
-                expected="float values as the float model takes them",
-                hint="dequantise the data: (x - zero_point) * scale",
-            )
-    return inputs
-
-
-def _layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Inputs as the converted model takes them: NCHW arrays become NHWC where only that fits."""
-    if len(inputs) == 1 and len(graph.fed) == 1:
-        inputs = {graph.fed[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
-    return {
-        name: _to_nhwc(array, graph.values[name].shape) if name in graph.inputs else array
-        for name, array in inputs.items()
-    }
-
-
-def _to_nhwc(array: Array, shape: Shape) -> Array:
-    fits = array.shape[1:] == shape[1:]
-    if not fits and array.ndim == len(shape) == 4:
-        turned = array.transpose(0, 2, 3, 1)
-        if turned.shape[1:] == shape[1:]:
-            return np.ascontiguousarray(turned)
-    return array
 
 
 __all__ = [

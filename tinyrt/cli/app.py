@@ -5,22 +5,34 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
 
 from tinyrt import __version__
-from tinyrt.api import Stream
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.deploy import emulate, export
+from tinyrt.cli.options import (
+    Backend,
+    ByRows,
+    Core,
+    InputRows,
+    Json,
+    Model,
+    Shapes,
+    TfliteOut,
+    parse_bytes,
+    parse_schemes,
+    parse_shapes,
+    parse_stream,
+)
 from tinyrt.cli.train import train
-from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
-from tinyrt.ir import RewriteLog, Shape
-from tinyrt.memory import Region, require_budget
-from tinyrt.memory.regions import ARENA
+from tinyrt.ir import RewriteLog
+from tinyrt.memory import require_budget
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme
 
 app = typer.Typer(
@@ -39,68 +51,6 @@ class Ports(StrEnum):
 
     SCHEME = "scheme"
     FLOAT32 = "float32"
-
-
-Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
-Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
-ByRows = Annotated[
-    bool, typer.Option("--by-rows", help="Run ops row by row where the arena becomes smaller.")
-]
-InputRows = Annotated[
-    bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-TfliteOut = Annotated[
-    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
-]
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="NAME=N,...",
-        help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
-    ),
-]
-Core = Annotated[
-    str,
-    typer.Option(
-        "--core",
-        help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, or host.",
-    ),
-]
-MadeFor = Annotated[
-    str,
-    typer.Option("--optimize", help="What the code is made for: speed, balanced or size."),
-]
-Backend = Annotated[
-    str,
-    typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
-]
-
-
-Regions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--region",
-        metavar="NAME=SIZE",
-        help="A memory for the arena, e.g. dtcm=64k; repeated, the fastest first. No size: any.",
-    ),
-]
-InputInArena = Annotated[
-    bool,
-    typer.Option(
-        "--input-in-arena/--input-outside", help="Whether the arena has places for inputs."
-    ),
-]
-OutputInArena = Annotated[
-    bool,
-    typer.Option(
-        "--output-in-arena/--output-outside", help="Whether the arena has places for outputs."
-    ),
-]
-Alignment = Annotated[
-    int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -425,158 +375,6 @@ def inspect(
 
 
 @app.command()
-def export(
-    models: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL...", help="Quantised .tflite models.", show_default=False),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
-    ],
-    core: Core = "cortex-m4",
-    optimize: MadeFor = "balanced",
-    max_arena: Annotated[
-        str | None,
-        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
-    ] = None,
-    by_rows: ByRows = False,
-    input_rows: InputRows = False,
-    region: Regions = None,
-    input_in_arena: InputInArena = True,
-    output_in_arena: OutputInArena = True,
-    alignment: Alignment = 4,
-    weights_section: Annotated[
-        str | None,
-        typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
-    ] = None,
-    shared_arena: Annotated[
-        bool,
-        typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Write models as a C project that builds by itself."""
-    from tinyrt.export import Memories, export_c
-
-    with reporting(json) as report:
-        memories = Memories(
-            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
-        )
-        if len(models) > 1 or shared_arena:
-            wanted = {"core": core, "optimize": optimize, "memories": memories}
-            rows_wanted = by_rows or input_rows
-            report(*_export_several(models, output, max_arena, shared_arena, rows_wanted, wanted))
-            return
-        (model,) = models
-        budget = None if max_arena is None else parse_bytes(max_arena)
-        project = export_c(
-            *(model, output),
-            core=core,
-            optimize=optimize,
-            max_arena=budget,
-            by_rows=by_rows,
-            input_rows=input_rows,
-            memories=memories,
-        )
-        rows = [f"{s.first}-{s.stop - 1}" for s in project.segments]
-        data: dict[str, Any] = {
-            "output": str(project.directory),
-            "name": project.name,
-            "core": project.core.name,
-            "optimize": project.optimize.value,
-            "arena_bytes": project.arena_bytes,
-            "row_by_row": rows,
-            "kernels": list(project.kernels),
-        }
-        if len(project.regions) > 1:
-            data["regions"] = {r.name: r.nbytes for r in project.regions}
-        if project.state_bytes:
-            data["state_bytes"] = project.state_bytes
-        shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
-        report(data, tables.facts({**data, **shown}))
-
-
-def _export_several(
-    models: list[Path],
-    output: Path,
-    max_arena: str | None,
-    shared_arena: bool,
-    rows: bool,
-    wanted: dict[str, Any],
-) -> tuple[dict[str, Any], RenderableType]:
-    from tinyrt.export import export_several
-
-    if rows:
-        raise TinyrtError(
-            "ops run row by row in one model at a time",
-            hint="export each model into a folder of its own, or leave the rows out",
-        )
-    budget = None if max_arena is None else parse_bytes(max_arena)
-    found = export_several(models, output, max_arena=budget, shared_arena=shared_arena, **wanted)
-    data: dict[str, Any] = {
-        "output": str(found.directory),
-        "name": found.name,
-        "arena_bytes": found.arena_bytes,
-        "shared_arena": shared_arena,
-        "models": {project.name: project.arena_bytes for project in found.models},
-    }
-    each = {f"  {name}, arena bytes": nbytes for name, nbytes in data["models"].items()}
-    return data, tables.facts({k: v for k, v in data.items() if k != "models"} | each)
-
-
-@app.command()
-def emulate(
-    model: Int8Model,
-    core: Core = "cortex-m4",
-    optimize: MadeFor = "balanced",
-    inputs: Annotated[
-        Path | None,
-        typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
-    ] = None,
-    samples: Annotated[int, typer.Option(help="Random inputs to run.", min=1)] = 4,
-    board: Annotated[
-        str | None, typer.Option(help="The emulated board; the core's own one by default.")
-    ] = None,
-    by_rows: ByRows = False,
-    input_rows: InputRows = False,
-    region: Regions = None,
-    input_in_arena: InputInArena = True,
-    output_in_arena: OutputInArena = True,
-    alignment: Alignment = 4,
-    profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
-    keep: Annotated[
-        Path | None, typer.Option("--keep", help="Keep the build in this folder.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Build the C code, boot it in QEMU, compare every output with the host's."""
-    from tinyrt import api
-    from tinyrt.export import Memories
-
-    with reporting(json) as report:
-        with progress_bar("emulating") as progress:
-            found = api.run_emulated(
-                model,
-                core=core,
-                optimize=optimize,
-                board=board,
-                inputs=inputs,
-                samples=samples,
-                by_rows=by_rows,
-                input_rows=input_rows,
-                memories=Memories(
-                    *(parse_regions(region), input_in_arena, output_in_arena, alignment)
-                ),
-                profile=profile,
-                build_dir=keep,
-                progress=progress,
-            )
-        report(found.as_dict(), tables.emulation(found))
-    if not found.agrees:
-        raise typer.Exit(1)
-
-
-@app.command()
 def ops(json: Json = False) -> None:
     """Which op runs where, and for which dtypes."""
     from tinyrt.interpreter.support import support_rows
@@ -602,101 +400,12 @@ def demo(
         report(found.as_dict(), found.shown())
 
 
+app.command()(export)
+app.command()(emulate)
 app.command()(bench)
 app.command()(train)
-
-
-def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
-    """``["x=1,3,32,32"]`` -> ``{"x": (1, 3, 32, 32)}``.
-
-    Raises:
-        TinyrtError: an option is not of that form.
-
-    """
-    shapes: dict[str, Shape] = {}
-    for option in options or []:
-        name, _, sizes = option.rpartition("=")
-        try:
-            shape = tuple(int(n) for n in sizes.split(","))
-        except ValueError:
-            shape = ()
-        if not name or not shape or min(shape) < 1:
-            raise TinyrtError(
-                f"--shape {option}: not a shape",
-                expected="an input's name and positive sizes",
-                hint="--shape x=1,49,10,1",
-            )
-        shapes[name] = shape
-    return shapes
-
-
-def parse_stream(option: str, hop: int) -> Stream:
-    """``x=1`` or ``1`` -> which input's which axis moves in time.
-
-    Raises:
-        TinyrtError: the option is not of that form.
-
-    """
-    name, _, axis = option.rpartition("=")
-    if not axis.lstrip("-").isdecimal():
-        raise TinyrtError(
-            f"--stream {option}: not an axis",
-            expected="a number, with the input's name before it where there are several",
-            hint="--stream 1, or --stream x=1",
-        )
-    return Stream(int(axis), hop, name or None)
-
-
-def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
-    """``["dtcm=64k", "sram"]`` -> the regions; one arena of any size where there are none.
-
-    Raises:
-        TinyrtError: a size is not a number of bytes.
-
-    """
-    regions = []
-    for option in options or [ARENA]:
-        name, _, size = option.partition("=")
-        regions.append(Region(name, parse_bytes(size) if size else None))
-    return tuple(regions)
-
-
-def parse_bytes(option: str) -> int:
-    """``32k`` -> 32768, ``1M`` -> 1048576, plain numbers as they are.
-
-    Raises:
-        TinyrtError: the option is not of that form.
-
-    """
-    number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
-    factors = {"": 1, "k": 1024, "m": 1024 * 1024}
-    if not number.isdecimal() or unit not in factors:
-        raise TinyrtError(
-            f"'{option}' is not a number of bytes", expected="a number, with k or M behind it"
-        )
-    return int(number) * factors[unit]
 
 
 def main() -> None:
     """Run the command line."""
     app()
-
-
-def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
-    """``["conv*=int16x8"]`` -> ``(("conv*", Scheme.INT16X8),)``.
-
-    Raises:
-        TinyrtError: an option has another form, or names no scheme.
-
-    """
-    found = []
-    for option in options or []:
-        pattern, _, name = option.rpartition("=")
-        if not pattern or name not in set(Scheme):
-            raise TinyrtError(
-                f"--scheme-for {option}",
-                expected=f"PATTERN=SCHEME, with a scheme of {', '.join(Scheme)}",
-                hint="--scheme-for 'conv2d=int16x8'",
-            )
-        found.append((pattern, Scheme(name)))
-    return tuple(found)

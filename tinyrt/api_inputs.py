@@ -1,0 +1,65 @@
+"""Inputs in every form that the Python interface takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.data import load_inputs
+from tinyrt.errors import DataError
+from tinyrt.ir import Graph, Shape
+
+Array = NDArray[Any]
+Data = str | Path | Array | Mapping[str, Array]
+
+
+def as_inputs(data: Data) -> dict[str, Array]:
+    """Arrays by input name; a single array is called ``x``."""
+    if isinstance(data, str | Path):
+        return load_inputs(data)
+    return dict(data) if isinstance(data, Mapping) else {"x": data}
+
+
+def file_of(data: object) -> str | None:
+    """The file that errors about these data should name."""
+    return str(data) if isinstance(data, str | Path) else None
+
+
+def require_float(inputs: dict[str, Array]) -> dict[str, Array]:
+    """The calibration inputs as they are.
+
+    Raises:
+        DataError: they are not real values.
+
+    """
+    for name, array in inputs.items():
+        if array.dtype.kind != "f":
+            raise DataError(
+                f"calibration input '{name}' has dtype {array.dtype}",
+                expected="float values as the float model takes them",
+                hint="dequantise the data: (x - zero_point) * scale",
+            )
+    return inputs
+
+
+def layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs as the converted model takes them: NCHW arrays become NHWC where only that fits."""
+    if len(inputs) == 1 and len(graph.fed) == 1:
+        inputs = {graph.fed[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
+    return {
+        name: _to_nhwc(array, graph.values[name].shape) if name in graph.inputs else array
+        for name, array in inputs.items()
+    }
+
+
+def _to_nhwc(array: Array, shape: Shape) -> Array:
+    fits = array.shape[1:] == shape[1:]
+    if not fits and array.ndim == len(shape) == 4:
+        turned = array.transpose(0, 2, 3, 1)
+        if turned.shape[1:] == shape[1:]:
+            return np.ascontiguousarray(turned)
+    return array

@@ -1,0 +1,177 @@
+"""The commands ``export`` and ``emulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.options import (
+    Alignment,
+    ByRows,
+    Core,
+    InputInArena,
+    InputRows,
+    Int8Model,
+    Json,
+    MadeFor,
+    OutputInArena,
+    Regions,
+    parse_bytes,
+    parse_regions,
+)
+from tinyrt.errors import TinyrtError
+
+
+def export(
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="Quantised .tflite models.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
+    ],
+    core: Core = "cortex-m4",
+    optimize: MadeFor = "balanced",
+    max_arena: Annotated[
+        str | None,
+        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
+    ] = None,
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
+    region: Regions = None,
+    input_in_arena: InputInArena = True,
+    output_in_arena: OutputInArena = True,
+    alignment: Alignment = 4,
+    weights_section: Annotated[
+        str | None,
+        typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
+    ] = None,
+    shared_arena: Annotated[
+        bool,
+        typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write models as a C project that builds by itself."""
+    from tinyrt.export import Memories, export_c
+
+    with reporting(json) as report:
+        memories = Memories(
+            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
+        )
+        if len(models) > 1 or shared_arena:
+            wanted = {"core": core, "optimize": optimize, "memories": memories}
+            rows_wanted = by_rows or input_rows
+            report(*_export_several(models, output, max_arena, shared_arena, rows_wanted, wanted))
+            return
+        (model,) = models
+        budget = None if max_arena is None else parse_bytes(max_arena)
+        project = export_c(
+            *(model, output),
+            core=core,
+            optimize=optimize,
+            max_arena=budget,
+            by_rows=by_rows,
+            input_rows=input_rows,
+            memories=memories,
+        )
+        rows = [f"{s.first}-{s.stop - 1}" for s in project.segments]
+        data: dict[str, Any] = {
+            "output": str(project.directory),
+            "name": project.name,
+            "core": project.core.name,
+            "optimize": project.optimize.value,
+            "arena_bytes": project.arena_bytes,
+            "row_by_row": rows,
+            "kernels": list(project.kernels),
+        }
+        if len(project.regions) > 1:
+            data["regions"] = {r.name: r.nbytes for r in project.regions}
+        if project.state_bytes:
+            data["state_bytes"] = project.state_bytes
+        shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
+        report(data, tables.facts({**data, **shown}))
+
+
+def _export_several(
+    models: list[Path],
+    output: Path,
+    max_arena: str | None,
+    shared_arena: bool,
+    rows: bool,
+    wanted: dict[str, Any],
+) -> tuple[dict[str, Any], RenderableType]:
+    from tinyrt.export import export_several
+
+    if rows:
+        raise TinyrtError(
+            "ops run row by row in one model at a time",
+            hint="export each model into a folder of its own, or leave the rows out",
+        )
+    budget = None if max_arena is None else parse_bytes(max_arena)
+    found = export_several(models, output, max_arena=budget, shared_arena=shared_arena, **wanted)
+    data: dict[str, Any] = {
+        "output": str(found.directory),
+        "name": found.name,
+        "arena_bytes": found.arena_bytes,
+        "shared_arena": shared_arena,
+        "models": {project.name: project.arena_bytes for project in found.models},
+    }
+    each = {f"  {name}, arena bytes": nbytes for name, nbytes in data["models"].items()}
+    return data, tables.facts({k: v for k, v in data.items() if k != "models"} | each)
+
+
+def emulate(
+    model: Int8Model,
+    core: Core = "cortex-m4",
+    optimize: MadeFor = "balanced",
+    inputs: Annotated[
+        Path | None,
+        typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Random inputs to run.", min=1)] = 4,
+    board: Annotated[
+        str | None, typer.Option(help="The emulated board; the core's own one by default.")
+    ] = None,
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
+    region: Regions = None,
+    input_in_arena: InputInArena = True,
+    output_in_arena: OutputInArena = True,
+    alignment: Alignment = 4,
+    profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Keep the build in this folder.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Build the C code, boot it in QEMU, compare every output with the host's."""
+    from tinyrt import api
+    from tinyrt.export import Memories
+
+    with reporting(json) as report:
+        with progress_bar("emulating") as progress:
+            found = api.run_emulated(
+                model,
+                core=core,
+                optimize=optimize,
+                board=board,
+                inputs=inputs,
+                samples=samples,
+                by_rows=by_rows,
+                input_rows=input_rows,
+                memories=Memories(
+                    *(parse_regions(region), input_in_arena, output_in_arena, alignment)
+                ),
+                profile=profile,
+                build_dir=keep,
+                progress=progress,
+            )
+        report(found.as_dict(), tables.emulation(found))
+    if not found.agrees:
+        raise typer.Exit(1)

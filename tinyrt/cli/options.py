@@ -1,0 +1,167 @@
+"""Arguments that commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinyrt.api import Stream
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import Shape
+from tinyrt.memory import Region
+from tinyrt.memory.regions import ARENA
+from tinyrt.quantize.config import Scheme
+
+Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
+Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
+ByRows = Annotated[
+    bool, typer.Option("--by-rows", help="Run ops row by row where the arena becomes smaller.")
+]
+InputRows = Annotated[
+    bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+TfliteOut = Annotated[
+    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
+]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="NAME=N,...",
+        help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
+    ),
+]
+Core = Annotated[
+    str,
+    typer.Option(
+        "--core",
+        help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, or host.",
+    ),
+]
+MadeFor = Annotated[
+    str,
+    typer.Option("--optimize", help="What the code is made for: speed, balanced or size."),
+]
+Backend = Annotated[
+    str,
+    typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
+]
+
+
+Regions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--region",
+        metavar="NAME=SIZE",
+        help="A memory for the arena, e.g. dtcm=64k; repeated, the fastest first. No size: any.",
+    ),
+]
+InputInArena = Annotated[
+    bool,
+    typer.Option(
+        "--input-in-arena/--input-outside", help="Whether the arena has places for inputs."
+    ),
+]
+OutputInArena = Annotated[
+    bool,
+    typer.Option(
+        "--output-in-arena/--output-outside", help="Whether the arena has places for outputs."
+    ),
+]
+Alignment = Annotated[
+    int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
+]
+
+
+def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
+    """``["x=1,3,32,32"]`` -> ``{"x": (1, 3, 32, 32)}``.
+
+    Raises:
+        TinyrtError: an option is not of that form.
+
+    """
+    shapes: dict[str, Shape] = {}
+    for option in options or []:
+        name, _, sizes = option.rpartition("=")
+        try:
+            shape = tuple(int(n) for n in sizes.split(","))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            raise TinyrtError(
+                f"--shape {option}: not a shape",
+                expected="an input's name and positive sizes",
+                hint="--shape x=1,49,10,1",
+            )
+        shapes[name] = shape
+    return shapes
+
+
+def parse_stream(option: str, hop: int) -> Stream:
+    """``x=1`` or ``1`` -> which input's which axis moves in time.
+
+    Raises:
+        TinyrtError: the option is not of that form.
+
+    """
+    name, _, axis = option.rpartition("=")
+    if not axis.lstrip("-").isdecimal():
+        raise TinyrtError(
+            f"--stream {option}: not an axis",
+            expected="a number, with the input's name before it where there are several",
+            hint="--stream 1, or --stream x=1",
+        )
+    return Stream(int(axis), hop, name or None)
+
+
+def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
+    """``["dtcm=64k", "sram"]`` -> the regions; one arena of any size where there are none.
+
+    Raises:
+        TinyrtError: a size is not a number of bytes.
+
+    """
+    regions = []
+    for option in options or [ARENA]:
+        name, _, size = option.partition("=")
+        regions.append(Region(name, parse_bytes(size) if size else None))
+    return tuple(regions)
+
+
+def parse_bytes(option: str) -> int:
+    """``32k`` -> 32768, ``1M`` -> 1048576, plain numbers as they are.
+
+    Raises:
+        TinyrtError: the option is not of that form.
+
+    """
+    number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
+    factors = {"": 1, "k": 1024, "m": 1024 * 1024}
+    if not number.isdecimal() or unit not in factors:
+        raise TinyrtError(
+            f"'{option}' is not a number of bytes", expected="a number, with k or M behind it"
+        )
+    return int(number) * factors[unit]
+
+
+def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
+    """``["conv*=int16x8"]`` -> ``(("conv*", Scheme.INT16X8),)``.
+
+    Raises:
+        TinyrtError: an option has another form, or names no scheme.
+
+    """
+    found = []
+    for option in options or []:
+        pattern, _, name = option.rpartition("=")
+        if not pattern or name not in set(Scheme):
+            raise TinyrtError(
+                f"--scheme-for {option}",
+                expected=f"PATTERN=SCHEME, with a scheme of {', '.join(Scheme)}",
+                hint="--scheme-for 'conv2d=int16x8'",
+            )
+        found.append((pattern, Scheme(name)))
+    return tuple(found)

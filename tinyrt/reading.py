@@ -1,0 +1,66 @@
+"""Opening a model file of either format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tinyrt.convert.tflite_reader import map_file, parse_tflite
+from tinyrt.convert.tflite_schema import IDENTIFIER
+from tinyrt.errors import ModelFormatError, error_context
+from tinyrt.ir import DType, Graph, RewriteLog, Shape
+
+
+def open_model(
+    path: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    keep_layout: bool = False,
+    optimise: bool = True,
+    passes: Collection[str] | None = None,
+    skip_passes: Collection[str] = (),
+    log: RewriteLog | None = None,
+) -> Graph:
+    """Read a .tflite or .onnx model; a float model comes back optimised.
+
+    Args:
+        path: the model file.
+        shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
+        keep_layout: keep an ONNX model's NCHW inputs and outputs.
+        optimise: run the graph passes on a float model.
+        passes: names of the passes to run; all by default.
+        skip_passes: names of passes to leave out.
+        log: what the passes did and refused is added to it.
+
+    Raises:
+        ModelFormatError: the file is neither, or is corrupt.
+        UnsupportedError: it uses something that tinyrt does not have.
+        ShapeError: a dimension is open.
+
+    """
+    path = Path(path)
+    data = map_file(path)
+    with error_context(file=str(path)):
+        if bytes(data[4:8]) == IDENTIFIER:
+            graph = parse_tflite(data, name=path.stem)
+        elif path.suffix == ".onnx":
+            # onnx is only imported where an ONNX file is read.
+            from tinyrt.convert.onnx_reader import read_onnx
+
+            graph = read_onnx(path, shapes=shapes or {})
+        else:
+            raise ModelFormatError(
+                "this is neither a .tflite nor an .onnx model",
+                expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
+                hint="export the model to one of the two",
+            )
+        if not optimise or is_quantised(graph):
+            return graph
+        from tinyrt.convert.passes import optimise as run_passes
+
+        return run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
+
+
+def is_quantised(graph: Graph) -> bool:
+    """Whether any activation or weight of the model is."""
+    return any(v.q is not None or v.dtype is DType.FLOAT16 for v in graph.values.values())
