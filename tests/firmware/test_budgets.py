@@ -14,22 +14,22 @@ LIMITS = {
     ("cortex-m4", "resnet8"): (13_649_000, 6_640, 400),
     ("cortex-m4", "dscnn_kws"): (3_719_000, 7_808, 384),
     ("cortex-m4", "mobilenet_vww"): (11_997_000, 11_360, 400),
-    ("cortex-m4", "streaming_wakeword"): (1_015_000, 6_368, 368),
-    ("cortex-m4", "autoencoder_ad"): (323_000, 1_584, 144),
+    ("cortex-m4", "streaming_wakeword"): (1_015_000, 6_400, 368),
+    ("cortex-m4", "autoencoder_ad"): (323_000, 1_584, 240),
     ("cortex-m3", "resnet8"): (25_011_000, 8_160, 384),
     ("cortex-m3", "dscnn_kws"): (6_068_000, 8_896, 384),
     ("cortex-m3", "mobilenet_vww"): (18_699_000, 12_448, 384),
     ("cortex-m3", "streaming_wakeword"): (1_760_000, 8_256, 368),
     ("cortex-m3", "autoencoder_ad"): (615_000, 1_792, 192),
-    ("cortex-m0", "resnet8"): (55_724_000, 9_120, 464),
-    ("cortex-m0", "dscnn_kws"): (14_187_000, 10_080, 448),
-    ("cortex-m0", "mobilenet_vww"): (42_860_000, 13_664, 448),
-    ("cortex-m0", "streaming_wakeword"): (4_005_000, 9_088, 416),
+    ("cortex-m0", "resnet8"): (55_724_000, 9_216, 464),
+    ("cortex-m0", "dscnn_kws"): (14_187_000, 10_208, 448),
+    ("cortex-m0", "mobilenet_vww"): (42_860_000, 13_792, 448),
+    ("cortex-m0", "streaming_wakeword"): (4_005_000, 9_152, 416),
     ("cortex-m0", "autoencoder_ad"): (1_137_000, 1_952, 208),
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack."""
 
-SMALL_CODE = {"dscnn_kws": 5_888, "mobilenet_vww": 9_472, "autoencoder_ad": 1_152}
+SMALL_CODE = {"dscnn_kws": 5_920, "mobilenet_vww": 9_472, "autoencoder_ad": 1_200}
 """model -> most bytes of code on a Cortex-M4 when it is made for size."""
 
 WEIGHTS_OVER_MODEL = 1.1

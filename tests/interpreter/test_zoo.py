@@ -76,11 +76,20 @@ def start(path, environment=()):
     return imported, ran, result.stderr
 
 
+def seconds_to_import(package):
+    """Of processor time, in a new process."""
+    code = f"import time; import {package}; print(time.process_time())"
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(3)]
+    return min(float(run.stdout) for run in runs)
+
+
 def test_a_warm_start_is_quick_and_a_cold_one_says_why_it_is_not(zoo, tmp_path):
     path = zoo / "models" / "autoencoder_ad_int8.tflite"
     *_, cold = start(path, {"NUMBA_CACHE_DIR": str(tmp_path)})
     assert "compiling" in cold
-    imported, ran, warm = min(start(path, {"NUMBA_CACHE_DIR": str(tmp_path)}) for _ in range(3))
+    imported, ran, warm = min(start(path, {"NUMBA_CACHE_DIR": str(tmp_path)}) for _ in range(5))
     assert warm == ""
-    assert imported < 0.6
-    assert ran < 1.5
+    # A machine on which the packages underneath take long may take long in all.
+    assert imported < max(0.6, 3 * seconds_to_import("numpy"))
+    assert ran < max(1.5, 3 * seconds_to_import("numba"))

@@ -46,9 +46,10 @@ def test_the_same_seed_gives_the_same_bits():
     recipe = replace(SMALL_DIGITS, training=replace(SMALL_DIGITS.training, epochs=1))
     first = train_float(recipe, seed=3, on_epoch=seen.append)
     again, other = (train_float(recipe, seed=s) for s in (3, 4))
-    assert tuple(seen) == first.history
-    assert first.history == again.history
-    assert first.history != other.history
+    # As texts: without validation, scores are NaN.
+    assert str(tuple(seen)) == str(first.history)
+    assert str(first.history) == str(again.history)
+    assert str(first.history) != str(other.history)
     for name, data in first.module.state_dict().items():
         assert data.dtype == np.float32
         np.testing.assert_array_equal(data, again.module.state_dict()[name])

@@ -18,10 +18,10 @@ from tinyrt.errors import (
     UnsupportedError,
     error_context,
 )
-from tinyrt.interpreter import native_backend, numba_backend, reference
+from tinyrt.interpreter import numba_backend, reference
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
-from tinyrt.interpreter.program import Prepare, Program
+from tinyrt.interpreter.program import Prepare, Program, Tensors
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
@@ -30,8 +30,16 @@ from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 
+
+def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
+    """As ``native_backend.prepare``, which is only imported where C is built."""
+    from tinyrt.interpreter import native_backend
+
+    return native_backend.prepare(graph, tensors)
+
+
 BACKENDS: dict[str, Prepare] = {
-    "native": native_backend.prepare,
+    "native": _prepare_native,
     "numba": numba_backend.prepare,
     "reference": reference.prepare,
 }

@@ -86,9 +86,9 @@ def slides(window: Window) -> bool:
     return window.kernel == (3, 3) and window.stride in ((1, 1), (2, 2))
 
 
-def is_row(window: Window) -> bool:
-    """Whether there is one row of outputs, with no padding above or below."""
-    return window.out[0] == 1 and window.before[0] == 0 and window.after[0] == 0
+def is_row(window: Window, x: Shape) -> bool:
+    """Whether there is one row of outputs in all, with no padding above or below."""
+    return x[0] == 1 and window.out[0] == 1 and window.before[0] == 0 and window.after[0] == 0
 
 
 def slides_down(window: Window, x: Shape) -> bool:
@@ -120,7 +120,7 @@ def depthwise_scratch(
     if block is None:
         return 0
     if slides(window):
-        return max(x[1:3]) if window.stride == (1, 1) and not is_row(window) else 0
+        return max(x[1:3]) if window.stride == (1, 1) and not is_row(window, x) else 0
     return _list_bytes(window, isa) + window.kernel[0] * block.line_bytes
 
 
@@ -133,7 +133,7 @@ def _list_bytes(window: Window, isa: InstructionSet) -> int:
 def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep | None:
     """The order in which the packed kernels read and write; None for a row on its own."""
     if slides(window):
-        if is_row(window):
+        if is_row(window, node.input(0).shape):
             return None
         return planes_by_lines(node, window, slides_down(window, node.input(0).shape))
     return planes_by_rows(node, window, copied=block.line_bytes > 0)
@@ -159,7 +159,7 @@ def _emit_slides(
     node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
 ) -> None:
     x, y = node.input(0), node.output
-    down = slides_down(window, x.shape) and not is_row(window)
+    down = slides_down(window, x.shape) and not is_row(window, x.shape)
     rows, columns = (_axis(x.shape, y.shape, window, axis) for axis in (0, 1))
     w = np.asarray(node.input(1).data).reshape(9, -1) if block.w is None else block.w
     fields: Fields = {
@@ -173,7 +173,7 @@ def _emit_slides(
         **_constants(block, requant, c),
     }
     params = c.params("tinyrt_depthwise3x3_s8_params", fields)
-    if is_row(window):
+    if is_row(window, x.shape):
         c.call("tinyrt_depthwise_row3_s8", params, c.pointer(x), c.pointer(y))
         return
     saved = c.scratch() if window.stride == (1, 1) else "NULL"
