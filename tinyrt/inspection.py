@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tinyrt.errors import TinyrtError
@@ -12,6 +13,7 @@ from tinyrt.ir import Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.reading import open_model
 
 
@@ -26,7 +28,7 @@ class OpCost:
     arena_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inspection:
     """What a model costs.
 
@@ -34,23 +36,38 @@ class Inspection:
         ops: one entry per op, in execution order; its ``arena_bytes`` are those alive during it.
         macs: multiply-accumulates per inference.
         weight_bytes: bytes of all constants.
-        packed_bytes: of them, those that the host's default backend holds a second time, in an
-            order of its own, while it runs the model; None where it cannot run it.
         arena_bytes: size of the arena.
         graph: the model.
         plan: the arena plan.
-        advice: ways to a smaller arena.
+        isa: whose kernels' scratch memory the plan counts.
 
     """
 
     ops: tuple[OpCost, ...]
     macs: int
     weight_bytes: int
-    packed_bytes: int | None
     arena_bytes: int
     graph: Graph
     plan: ArenaPlan
-    advice: tuple[Advice, ...] = ()
+    isa: InstructionSet
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """Ways to a smaller arena; every one of them is planned, which takes its time."""
+        return tuple(advise(self.graph, self.isa, self.plan))
+
+    @cached_property
+    def packed_bytes(self) -> int | None:
+        """Bytes of weights that the host's default backend holds again in an order of its own.
+
+        None where it cannot run the model.
+        """
+        interpreter = Interpreter.from_graph(self.graph)
+        try:
+            interpreter.allocate_tensors()
+        except TinyrtError:
+            return None
+        return interpreter.packed_bytes
 
 
 def inspect_model(
@@ -97,18 +114,8 @@ def inspect_model(
         ops=ops,
         macs=sum(op.macs for op in ops),
         weight_bytes=sum(v.nbytes for v in graph.values.values() if v.is_constant),
-        packed_bytes=_packed_bytes(graph),
         arena_bytes=plan.arena_bytes,
         graph=graph,
         plan=plan,
-        advice=tuple(advise(graph, isa, plan)),
+        isa=isa,
     )
-
-
-def _packed_bytes(graph: Graph) -> int | None:
-    interpreter = Interpreter.from_graph(graph)
-    try:
-        interpreter.allocate_tensors()
-    except TinyrtError:
-        return None
-    return interpreter.packed_bytes

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.add import AddAttrs
@@ -47,7 +48,7 @@ class RandomNet:
         spec = OPS[op]
         try:
             (type_,) = spec.infer(attrs, [self.values[n].type for n in inputs])
-        except Exception:
+        except ShapeError:
             return None
         if np.prod(type_.shape) > MOST_PIXELS:
             return None

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import (
     convolution_block,
@@ -24,7 +23,6 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -39,6 +37,7 @@ from tinyrt.ops.spec import (
     qparams,
 )
 from tinyrt.ops.sweep import Sweep, windows
+from tinyrt.ops.vector_kernels import VECTOR_KERNELS
 from tinyrt.ops.window import Pair, Window
 
 
@@ -148,21 +147,16 @@ def macs(node: BoundNode) -> int:
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     """Columns of the packed kernels; the general one needs nothing."""
     p = prepare_s8(node)
-    if isa is InstructionSet.MVE:
-        return packing_mve.convolution_scratch(node, p.window)
-    if isa in X86:
-        return packing_x86.convolution_scratch(node, p.window)
+    if isa in VECTOR_KERNELS:
+        return VECTOR_KERNELS[isa].convolution_scratch(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     return convolution_scratch(node, block, p.window, isa)
 
 
 def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of ``tinyrt_conv2d_s8`` where that cannot be."""
-    if c.isa is InstructionSet.MVE:
-        packing_mve.emit_convolution(node, p.window, p.x_zp, p.requant, c)
-        return
-    if c.isa in X86:
-        packing_x86.emit_convolution(node, p.window, p.x_zp, p.requant, c)
+    if c.isa in VECTOR_KERNELS:
+        VECTOR_KERNELS[c.isa].emit_convolution(node, p.window, p.x_zp, p.requant, c)
         return
     block = convolution_block(node, p.window, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -203,11 +197,9 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Pixels or rows from the front."""
     if not is_integer(node):
         return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    if isa in X86:
-        return None
     p = prepare_s8(node)
-    if isa is InstructionSet.MVE:
-        return packing_mve.convolution_sweep(node, p.window)
+    if isa in VECTOR_KERNELS:
+        return VECTOR_KERNELS[isa].convolution_sweep(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
     if block is not None and is_pointwise(p.window):
         return dense_sweep(node, block, isa)

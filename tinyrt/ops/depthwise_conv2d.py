@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.depthwise_blocks import (
     depthwise_block,
@@ -22,7 +21,6 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient, bilinear_triple
-from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -37,6 +35,7 @@ from tinyrt.ops.spec import (
     qparams,
 )
 from tinyrt.ops.sweep import Sweep, windows
+from tinyrt.ops.vector_kernels import VECTOR_KERNELS
 from tinyrt.ops.window import Pair, Window
 
 
@@ -200,21 +199,16 @@ def macs(node: BoundNode) -> int:
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     """Tap list and lines, or eight channels for vectors; the general kernel needs nothing."""
     p = prepare_s8(node)
-    if isa is InstructionSet.MVE:
-        return packing_mve.depthwise_scratch(p.window)
-    if isa in X86:
-        return packing_x86.depthwise_scratch(node, p.window)
+    if isa in VECTOR_KERNELS:
+        return VECTOR_KERNELS[isa].depthwise_scratch(node, p.window)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
     return depthwise_scratch(block, p.window, node.input(0).shape, isa)
 
 
 def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of the general one where that cannot be."""
-    if c.isa is InstructionSet.MVE:
-        packing_mve.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
-        return
-    if c.isa in X86:
-        packing_x86.emit_depthwise(node, p.window, p.x_zp, p.requant, c)
+    if c.isa in VECTOR_KERNELS:
+        VECTOR_KERNELS[c.isa].emit_depthwise(node, p.window, p.x_zp, p.requant, c)
         return
     block = depthwise_block(node, p.window, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -260,11 +254,9 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """As the packed kernels go, else rows from the front; by vectors of channels with MVE."""
     if not is_integer(node):
         return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    if isa in X86:
-        return None
     p = prepare_s8(node)
-    if isa is InstructionSet.MVE:
-        return packing_mve.depthwise_sweep(node, p.window)
+    if isa in VECTOR_KERNELS:
+        return VECTOR_KERNELS[isa].depthwise_sweep(node, p.window)
     block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
     return windows(node, p.window) if block is None else depthwise_sweep(node, p.window, block)
 

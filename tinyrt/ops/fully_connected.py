@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops import packing_mve, packing_x86
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.isa import X86
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import (
@@ -31,6 +29,7 @@ from tinyrt.ops.spec import (
     qparams,
 )
 from tinyrt.ops.sweep import Sweep
+from tinyrt.ops.vector_kernels import VECTOR_KERNELS
 from tinyrt.ops.window import Window
 
 
@@ -151,8 +150,8 @@ def macs(node: BoundNode) -> int:
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     """Columns of the packed kernel; the general one needs nothing."""
-    if isa in X86:
-        return packing_x86.dense_scratch(node)
+    if isa in VECTOR_KERNELS:
+        return VECTOR_KERNELS[isa].dense_scratch(node)
     p = prepare_s8(node)
     block = block_of(node, p.x_zp, p.requant, isa)
     return dense_scratch(node, block, isa)
@@ -160,11 +159,8 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
 
 def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     """Write the call of a packed kernel, or of the general one where that cannot be."""
-    if c.isa is InstructionSet.MVE:
-        packing_mve.emit_fully_connected(node, p.x_zp, p.requant, c)
-        return
-    if c.isa in X86:
-        packing_x86.emit_fully_connected(node, p.x_zp, p.requant, c)
+    if c.isa in VECTOR_KERNELS:
+        VECTOR_KERNELS[c.isa].emit_fully_connected(node, p.x_zp, p.requant, c)
         return
     block = block_of(node, p.x_zp, p.requant, c.isa)
     if block is not None:
@@ -203,7 +199,7 @@ def _as_pixels(node: BoundNode) -> Fields:
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Samples from the front, where the packed kernels copy them first."""
-    if not is_integer(node) or isa is InstructionSet.MVE or isa in X86:
+    if not is_integer(node) or isa in VECTOR_KERNELS:
         return None
     p = prepare_s8(node)
     block = block_of(node, p.x_zp, p.requant, isa)

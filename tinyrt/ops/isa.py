@@ -18,7 +18,3 @@ class InstructionSet(Enum):
     """256-bit vectors of x86 hosts."""
     AVX512 = "avx512"
     """512-bit vectors of x86 hosts, with VNNI's products of bytes."""
-
-
-X86 = frozenset({InstructionSet.AVX2, InstructionSet.AVX512})
-"""Vectors of x86 hosts: their kernels differ in primitives only."""

@@ -112,6 +112,12 @@ def only_positive(requant: Requant) -> bool:
     return requant.act_min >= requant.y_zp and bool(requant.shift.max() <= 0)
 
 
+def dense_scratch(node: BoundNode) -> int:
+    """None: rows are read where they lie."""
+    del node
+    return 0
+
+
 def emit_fully_connected(node: BoundNode, x_zp: int, requant: Requant, c: CWriter) -> None:
     """Write the call of ``tinyrt_fully_connected_s8``."""
     w, bias = constants(node, x_zp, channel_axis=0)
@@ -261,7 +267,7 @@ def depthwise_band(window: Window) -> int:
     return max(1, min(window.out[0], 1 + fitting // window.stride[0]))
 
 
-def depthwise_scratch(window: Window) -> int:
+def depthwise_scratch(node: BoundNode, window: Window) -> int:
     """Bytes of the copy that ``tinyrt_depthwise_conv2d_s8`` makes."""
     window = turned(window, lines_of(window))
     lines = (depthwise_band(window) - 1) * window.stride[0] + depthwise_extent(window)
