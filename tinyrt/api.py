@@ -188,6 +188,7 @@ def evaluate(
     labels: Array | None = None,
     against: str | Path | None = None,
     backend: str = DEFAULT_BACKEND,
+    max_memory: int = MAX_MEMORY,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Accuracy of a model on data, and its distance from another model.
@@ -198,10 +199,12 @@ def evaluate(
         labels: class indices, where ``data`` does not hold them.
         against: a model to compare with, usually the float one.
         backend: the interpreter's backend.
+        max_memory: bytes that activations may take.
         progress: called with the samples done and their total.
 
     Raises:
         DataError: data or labels do not fit the model.
+        BudgetError: the model asks for more memory.
 
     """
     graph = open_model(model)
@@ -210,7 +213,15 @@ def evaluate(
         if labels is None and isinstance(data, str | Path):
             labels = load_npz(data).get(LABELS)
         inputs = layout_as(graph, as_inputs(data))
-        return evaluate_graph(graph, inputs, labels, other, backend=backend, progress=progress)
+        return evaluate_graph(
+            graph,
+            inputs,
+            labels,
+            other,
+            backend=backend,
+            max_memory=max_memory,
+            progress=progress,
+        )
 
 
 def run_model(
@@ -222,6 +233,36 @@ def run_model(
     progress: Progress | None = None,
 ) -> dict[str, Array]:
     """Outputs of a model by name: real values for float inputs, raw ones for int8 inputs.
+
+    The arguments and errors are those of ``run_with_backend``.
+    """
+    ran = run_with_backend(model, inputs, backend=backend, max_memory=max_memory, progress=progress)
+    return ran.outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a model.
+
+    Attributes:
+        outputs: by name, samples first.
+        backend: what ran it; where ``auto`` was asked for, what that chose.
+
+    """
+
+    outputs: dict[str, Array]
+    backend: str
+
+
+def run_with_backend(
+    model: str | Path,
+    inputs: Data,
+    *,
+    backend: str = DEFAULT_BACKEND,
+    max_memory: int = MAX_MEMORY,
+    progress: Progress | None = None,
+) -> Run:
+    """Outputs of a model as ``run_model`` gives them, and what computed them.
 
     Args:
         model: .tflite or .onnx.
@@ -238,7 +279,8 @@ def run_model(
     graph = open_model(model)
     with error_context(file=file_of(inputs)):
         runner = Model(graph, backend=backend, max_memory=max_memory)
-        return runner.run(layout_as(graph, as_inputs(inputs)), progress)
+        outputs = runner.run(layout_as(graph, as_inputs(inputs)), progress)
+        return Run(outputs, runner.backend)
 
 
 def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[OpTime]:
@@ -349,4 +391,6 @@ __all__ = [
     "quantize_model",
     "random_inputs",
     "run_emulated",
+    "run_model",
+    "run_with_backend",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.interpreter import DEFAULT_BACKEND
+from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 
@@ -30,6 +30,7 @@ class Evaluation:
         sqnr_db: signal-to-quantisation-noise ratio against the other model in dB, the mean over
             samples, of the output before a final softmax; infinite samples count as 200 dB.
         samples_per_second: throughput of the evaluated model.
+        backend: what ran it; where ``auto`` was asked for, what that chose.
 
     """
 
@@ -39,6 +40,15 @@ class Evaluation:
     agreement: float | None
     sqnr_db: float | None
     samples_per_second: float
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What runs the models."""
+
+    backend: str
+    max_memory: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,7 @@ class _Answers:
     outputs: Array
     logits: Array
     seconds: float
+    backend: str
 
 
 def evaluate_graph(
@@ -57,6 +68,7 @@ def evaluate_graph(
     against: Graph | None = None,
     *,
     backend: str = DEFAULT_BACKEND,
+    max_memory: int = MAX_MEMORY,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a model on data.
@@ -68,13 +80,16 @@ def evaluate_graph(
         against: a model to compare with, usually the float one; it gets the same inputs (those
             of an int8 model as real values), matched by position.
         backend: the interpreter's backend.
+        max_memory: bytes that activations may take.
         progress: called with the samples done and their total.
 
     Raises:
         DataError: data or labels do not fit the model.
+        BudgetError: a model asks for more memory.
 
     """
-    answers = _answers(graph, inputs, backend, progress)
+    setting = _Setting(backend, max_memory)
+    answers = _answers(graph, inputs, setting, progress)
     samples = len(answers.outputs)
     classes = _classes(answers.outputs)
     correct = None
@@ -82,7 +97,7 @@ def evaluate_graph(
         correct = int((classes == _label_indices(labels, answers.outputs)).sum())
     agreement = sqnr = None
     if against is not None:
-        other = _answers(against, _inputs_of(against, graph, inputs), backend, None)
+        other = _answers(against, _inputs_of(against, graph, inputs), setting, None)
         if other.logits.size != answers.logits.size:
             raise DataError(
                 f"the models' outputs differ in shape: {answers.logits.shape}",
@@ -98,6 +113,7 @@ def evaluate_graph(
         agreement=agreement,
         sqnr_db=sqnr,
         samples_per_second=samples / answers.seconds,
+        backend=answers.backend,
     )
 
 
@@ -123,18 +139,22 @@ def logits_name(graph: Graph) -> str:
 
 
 def _answers(
-    graph: Graph, inputs: Mapping[str, Array], backend: str, progress: Progress | None
+    graph: Graph, inputs: Mapping[str, Array], setting: _Setting, progress: Progress | None
 ) -> _Answers:
     output, logits = graph.outputs[0], logits_name(graph)
     names = dict.fromkeys((output, logits, *(after for _, after in graph.states)))
-    model = Model(replace(graph, outputs=tuple(names)), backend=backend)
+    model = Model(
+        replace(graph, outputs=tuple(names)),
+        backend=setting.backend,
+        max_memory=setting.max_memory,
+    )
     feeds = model.check_inputs(inputs)
     model.allocate(len(next(iter(feeds.values()))))
     start = time.perf_counter()
     raw = model.run_raw(feeds, progress)
     seconds = time.perf_counter() - start
     real = {name: model.real(name, array) for name, array in raw.items()}
-    return _Answers(real[output], real[logits], seconds)
+    return _Answers(real[output], real[logits], seconds, model.backend)
 
 
 def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

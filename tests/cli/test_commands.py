@@ -79,6 +79,7 @@ def test_quantize_and_eval(quantised):
     assert found["agreement"] > 0.8
     assert found["sqnr_db"] > 25
     assert found["samples_per_second"] > 0
+    assert found["backend"] == "numba"
 
 
 def test_quantize_takes_a_preset_and_single_choices(files):
@@ -115,6 +116,26 @@ def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
     np.savez(quantised / "raw.npz", x=raw)
     call("run", quantised / "q.tflite", "-i", quantised / "raw.npz", "-o", quantised / "y.npz")
     assert np.load(quantised / "y.npz")[name].dtype == np.int8
+
+
+@pytest.mark.parametrize("asked", ["auto", "reference"])
+def test_run_and_eval_name_the_backend_that_ran(quantised, asked):
+    arguments = (quantised / "q.tflite", "--backend", asked)
+    test = quantised / "test.npz"
+    ran = call_json("run", *arguments, "-i", test, "-o", quantised / "y.npz")
+    found = call_json("eval", *arguments, "-d", test)
+    assert ran["backend"] == found["backend"]
+    assert ran["backend"] in ({"native", "numba"} if asked == "auto" else {asked})
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "-o", "y.npz", "-i"), ("eval", "-d")], ids=lambda c: c[0]
+)
+def test_models_that_ask_for_too_much_memory_are_refused(quantised, command):
+    arguments = (*command, quantised / "test.npz", "--max-memory", "100")
+    result = call(arguments[0], quantised / "q.tflite", *arguments[1:], code=1)
+    assert "--max-memory" in result.stderr
+    assert not (quantised / "y.npz").exists()
 
 
 def test_inspect(quantised):

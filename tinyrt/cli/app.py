@@ -21,6 +21,7 @@ from tinyrt.cli.options import (
     Core,
     InputRows,
     Json,
+    MaxMemory,
     Model,
     Shapes,
     TfliteOut,
@@ -246,9 +247,7 @@ def run(
         Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
     ],
     backend: Backend = DEFAULT_BACKEND,
-    max_memory: Annotated[
-        int, typer.Option("--max-memory", help="Bytes that activations may take.")
-    ] = MAX_MEMORY,
+    max_memory: MaxMemory = MAX_MEMORY,
     profile: Annotated[bool, typer.Option("--profile", help="Time every op, too.")] = False,
     json: Json = False,
 ) -> None:
@@ -258,12 +257,12 @@ def run(
 
     with reporting(json) as report:
         with progress_bar("running") as progress:
-            outputs = api.run_model(
+            ran = api.run_with_backend(
                 model, inputs, backend=backend, max_memory=max_memory, progress=progress
             )
-        save_npz(output, outputs)
-        shapes = {name: list(array.shape) for name, array in outputs.items()}
-        data = {"output": str(output), "outputs": shapes}
+        save_npz(output, ran.outputs)
+        shapes = {name: list(array.shape) for name, array in ran.outputs.items()}
+        data = {"output": str(output), "outputs": shapes, "backend": ran.backend}
         if not profile:
             report(data, tables.facts(data))
             return
@@ -305,6 +304,7 @@ def evaluate(
         Path | None, typer.Option("--against", help="A model to compare with.", show_default=False)
     ] = None,
     backend: Backend = DEFAULT_BACKEND,
+    max_memory: MaxMemory = MAX_MEMORY,
     json: Json = False,
 ) -> None:
     """Accuracy on labelled data, and the distance from another model."""
@@ -312,7 +312,14 @@ def evaluate(
 
     with reporting(json) as report:
         with progress_bar("evaluating") as progress:
-            found = api.evaluate(model, data, against=against, backend=backend, progress=progress)
+            found = api.evaluate(
+                model,
+                data,
+                against=against,
+                backend=backend,
+                max_memory=max_memory,
+                progress=progress,
+            )
         shown = {
             "samples": found.samples,
             "correct": found.correct,
@@ -320,6 +327,7 @@ def evaluate(
             "agreement": tables.percent(found.agreement),
             "SQNR, dB": found.sqnr_db,
             "samples per second": found.samples_per_second,
+            "backend": found.backend,
         }
         report(asdict(found), tables.facts(shown))
 

@@ -49,6 +49,9 @@ Backend = Annotated[
     str,
     typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
 ]
+MaxMemory = Annotated[
+    int, typer.Option("--max-memory", help="Bytes that activations may take on the host.")
+]
 
 
 Regions = Annotated[

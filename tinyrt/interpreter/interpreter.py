@@ -100,7 +100,6 @@ class Interpreter:
         on_op: OnOp | None = None,
         max_memory: int = MAX_MEMORY,
     ) -> None:
-        self._max_memory = max_memory
         if (model_path is None) == (model_content is None):
             raise DataError("pass either model_path or model_content")
         if experimental_delegates:
@@ -110,7 +109,8 @@ class Interpreter:
                 parsed = parse_with_directory(map_file(model_path), Path(model_path).stem)
         else:
             parsed = parse_with_directory(model_content or b"")
-        self._start(*parsed, backend, on_op, num_threads, experimental_preserve_all_tensors)
+        preserve = experimental_preserve_all_tensors
+        self._start(*parsed, backend, on_op, num_threads, max_memory, preserve=preserve)
 
     @classmethod
     def from_graph(
@@ -138,8 +138,8 @@ class Interpreter:
                 expected=", ".join(sorted(READING_FIRST)),
             )
         interpreter = cls.__new__(cls)
-        interpreter._max_memory = max_memory
-        interpreter._start(graph, Directory.of(graph), backend, on_op, num_threads, False)
+        directory = Directory.of(graph)
+        interpreter._start(graph, directory, backend, on_op, num_threads, max_memory)
         interpreter._given_plan = plan
         return interpreter
 
@@ -150,7 +150,9 @@ class Interpreter:
         backend: str,
         on_op: OnOp | None,
         num_threads: int | None,
-        preserve: bool,
+        max_memory: int,
+        *,
+        preserve: bool = False,
     ) -> None:
         if backend not in (*BACKENDS, AUTO):
             expected = ", ".join((*BACKENDS, AUTO))
@@ -166,6 +168,7 @@ class Interpreter:
         self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
         self._num_threads = threads
+        self._max_memory = max_memory
         self._preserve = preserve
         self._given_plan: ArenaPlan | None = None
         self._forget()

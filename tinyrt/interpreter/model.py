@@ -146,6 +146,12 @@ class Model:
                 progress(stop, count)
         return {name: np.concatenate(parts) for name, parts in results.items()}
 
+    @property
+    def backend(self) -> str:
+        """The backend; where ``auto`` was asked for, what that chose once anything has run."""
+        ready = next(iter(self._prepared.values()), None)
+        return self._backend if ready is None else ready.interpreter.backend
+
     def reset(self) -> None:
         """Forget what the model keeps from sample to sample, if it keeps anything."""
         for ready in self._prepared.values():
