@@ -1,6 +1,7 @@
 """Latency and throughput of the zoo's int8 models on this host, beside LiteRT.
 
     TINYRT_ZOO=../shared python benchmarks/host.py [--seconds 2] [--all] [-o results.json]
+        [--models NAME ...]
 
 For each model, all engines run in one process and take turns, so that a busy machine slows them
 alike: read the ratios. Prints Markdown; ``-o`` writes the figures as JSON.
@@ -14,7 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -49,29 +50,56 @@ def rows(name: str, results: list[Result]) -> list[str]:
     ]
 
 
-def evaluation(zoo: Path, rounds: int = 5) -> dict[str, float]:
-    """Seconds to evaluate the keyword data, per engine: the best of some rounds in turn.
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Samples per second of one engine.
 
-    tinyrt's include all that ``tinyrt eval`` does but starting the process and reading files;
-    LiteRT's are the loops of one XNNPACK interpreter per core.
+    Attributes:
+        engine: its name.
+        samples_per_second: the median over the rounds.
+        over_xnnpack: the median of its ratios to LiteRT XNNPACK's in the same round.
+
+    """
+
+    engine: str
+    samples_per_second: float
+    over_xnnpack: float
+
+
+def evaluation(zoo: Path, rounds: int = 25) -> list[Throughput]:
+    """Throughput on the keyword data, as ``tinyrt eval`` reports it, beside LiteRT's.
+
+    LiteRT runs one XNNPACK interpreter per core in a loop over its share of the samples. Engines
+    take turns in each round, every other round in reverse.
     """
     path = zoo / "models" / "dscnn_kws_int8.tflite"
     with np.load(zoo / "data" / "kws01.npz") as data:
         x, y = data["x_int8"], data["y"]
     graph = read_tflite(path)
     (litert, *_) = peers("litert")
-    runs: dict[str, Callable[[], object]] = {
-        "tinyrt eval, numba": partial(evaluate_graph, graph, {"x": x}, y),
-        "tinyrt eval, native": partial(evaluate_graph, graph, {"x": x}, y, backend="native"),
-        "LiteRT XNNPACK": litert.run_batch(str(path), x, cores()),
+    loop = litert.run_batch(str(path), x, cores())
+
+    def xnnpack() -> float:
+        start = time.perf_counter()
+        loop()
+        return len(x) / (time.perf_counter() - start)
+
+    def tinyrt(backend: str) -> float:
+        return evaluate_graph(graph, {"x": x}, y, backend=backend).samples_per_second
+
+    runs: dict[str, Callable[[], float]] = {
+        "LiteRT XNNPACK": xnnpack,
+        **{f"tinyrt eval, {name}": partial(tinyrt, name) for name in ("numba", "native")},
     }
-    best = dict.fromkeys(runs, float("inf"))
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for i in range(rounds):
+        for name in list(runs)[:: -1 if i % 2 else 1]:
+            found[name].append(runs[name]())
+    peer = np.array(found["LiteRT XNNPACK"])
+    return [
+        Throughput(name, float(np.median(rates)), float(np.median(rates / peer)))
+        for name, rates in found.items()
+    ]
 
 
 def _percent(share: float | None) -> str:
@@ -92,12 +120,13 @@ def main() -> None:
     parser.add_argument("--zoo", type=Path, default=os.environ.get("TINYRT_ZOO", "../shared"))
     parser.add_argument("--seconds", type=float, default=2.0, help="per engine and model")
     parser.add_argument("--all", action="store_true", help="every backend")
+    parser.add_argument("--models", nargs="*", default=MODELS, help="whose latency to measure")
     parser.add_argument("-o", "--output", type=Path, help="a JSON file")
     options = parser.parse_args()
     found: dict[str, list[Result]] = {}
     about = {"cpu": cpu(), "cores": cores(), "ai-edge-litert": version("ai-edge-litert")}
     print(", ".join(f"{key}: {value}" for key, value in about.items()), end=f"\n\n{HEADER}\n")
-    for name in MODELS:
+    for name in options.models:
         found[name] = bench_model(
             Path(options.zoo) / "models" / f"{name}_int8.tflite",
             against=["litert", "litert-reference", "onnxruntime"] if options.all else ["litert"],
@@ -106,13 +135,19 @@ def main() -> None:
             seconds=options.seconds,
         )
         print("\n".join(rows(name, found[name])), flush=True)
-    times = evaluation(Path(options.zoo))
-    print("\n| evaluation of 1,000 keywords | ms | samples/s |\n|---|---|---|")
-    for name, seconds in times.items():
-        print(f"| {name} | {1e3 * seconds:.1f} | {1000 / seconds:,.0f} |")
+    throughputs = evaluation(Path(options.zoo))
+    print("\n| evaluation of 1,000 keywords | samples/s | over XNNPACK |\n|---|---|---|")
+    for t in throughputs:
+        print(f"| {t.engine} | {t.samples_per_second:,.0f} | {t.over_xnnpack:.2f} |")
     if options.output:
         models = {name: [asdict(r) for r in results] for name, results in found.items()}
-        text = json.dumps({**about, "models": models}, indent=1) + "\n"
+        text = (
+            json.dumps(
+                {**about, "models": models, "evaluation": [asdict(t) for t in throughputs]},
+                indent=1,
+            )
+            + "\n"
+        )
         write_atomic(options.output, lambda file: file.write(text.encode()))
 
 

@@ -171,7 +171,15 @@ def plan_memory(
     verify(graph, Stage.PLANNED, placed=placed)
     linear = {name: plan.start_of(name) for name in plan.offsets}
     _check_regions(graph, plan)
-    check_plan(graph, linear, plan.arena_bytes, isa, idle=plan.idle, outside=plan.outside)
+    check_plan(
+        graph,
+        linear,
+        plan.arena_bytes,
+        isa,
+        overlap=overlap,
+        idle=plan.idle,
+        outside=plan.outside,
+    )
     return plan
 
 

@@ -25,6 +25,7 @@ def check_plan(
     arena_bytes: int,
     isa: InstructionSet = InstructionSet.SCALAR,
     *,
+    overlap: bool = True,
     idle: Collection[int] = (),
     outside: Collection[str] = (),
     segments: Sequence[Segment] = (),
@@ -39,6 +40,8 @@ def check_plan(
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
         isa: whose scratch memory counts.
+        overlap: whether kernels keep to their declared order of reads and writes; else each op may
+            touch its tensors in any order.
         idle: nodes that the program leaves out, as their output's bytes are there already.
         outside: values that are not in the arena.
         segments: ops that run row by row.
@@ -63,7 +66,8 @@ def check_plan(
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
         else:
-            replay.run(node, _steps(node, isa), scratch_bytes(node, isa))
+            steps = (OPS[node.op].sweep_of(node, isa) if overlap else None) or _in_any_order(node)
+            replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
             replay.where = "model output"
@@ -126,7 +130,10 @@ class _Replay:
         if nbytes:
             scratch = self.span(scratch_name(node.index), 0, nbytes)
             self.found[scratch] = _SCRATCH
-        self.define(node.output)
+        for value in node.outputs:
+            self.define(value)
+        for value in node.outputs[1:]:
+            self.write(value, (0, value.nbytes))
         self._check_planes(node, steps)
         for step in steps:
             if step.reads_first:
@@ -135,7 +142,8 @@ class _Replay:
             if not step.reads_first:
                 # Reads and writes interleave: what is read must survive what is written.
                 self._reads(node, step)
-        self.read(node.output, (0, node.output.nbytes))
+        for value in node.outputs:
+            self.read(value, (0, value.nbytes))
         if not (self.found[scratch] == _SCRATCH).all():
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
@@ -183,11 +191,8 @@ def _moved(node: BoundNode, parts: list[NDArray[np.int64]]) -> NDArray[np.int64]
     return (first.reshape(-1, 1) + np.arange(node.output.dtype.itemsize)).reshape(-1)
 
 
-def _steps(node: BoundNode, isa: InstructionSet) -> tuple[Step, ...]:
-    """The op's own sweep, or one step that reads and writes everything in any order."""
-    sweep = OPS[node.op].sweep_of(node, isa)
-    if sweep is not None:
-        return sweep
+def _in_any_order(node: BoundNode) -> tuple[Step, ...]:
+    """One step that reads and writes everything."""
     reads = tuple(
         (0, v.nbytes) if v is not None and not v.is_constant else None for v in node.inputs
     )
