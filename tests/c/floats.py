@@ -5,13 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 TRANSCENDENTAL = frozenset(
-    ("cos", "elu", "exp", "gelu", "log", "log_softmax", "logistic", "pow", "sin", "softmax", "tanh")
+    (
+        "cos",
+        "elu",
+        "erf",
+        "exp",
+        "gelu",
+        "log",
+        "log_softmax",
+        "logistic",
+        "pow",
+        "sin",
+        "softmax",
+        "tanh",
+    )
 )
 """Ops that call the C library's functions, whose last bits differ between libraries."""
 
 SUMS = frozenset(
     (
-        *("average_pool2d", "batch_matmul", "batch_norm", "conv2d", "depthwise_conv2d"),
+        *("average_pool2d", "batch_matmul", "batch_norm", "conv2d", "cumsum"),
+        *("depthwise_conv2d",),
         *("fully_connected", "gelu", "log_softmax", "mean", "resize_bilinear", "sum"),
         "transpose_conv",
     )

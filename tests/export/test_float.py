@@ -5,14 +5,48 @@ import pytest
 
 from tests.c.host import build_program, run_program
 from tests.graphs import small_cnn
+from tinyrt.errors import UnsupportedError
 from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
+
+CAST = (
+    *(0.0, -0.5, 0.5, 2.7, -2.7, 2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0),
+    *(9.2e18, 9.3e18, -9.3e18, 1e30, -1e30, np.inf, -np.inf, np.nan),
+)
+"""Floats around the limits of int32 and int64, and beyond them."""
+
+
+def test_floats_beyond_an_integer_give_its_limits(tmp_path):
+    x = Value("x", DType.FLOAT32, (len(CAST),))
+    outputs = [Value(d.value, d, x.shape) for d in (DType.INT32, DType.INT64, DType.BOOL)]
+    nodes = tuple(Node("cast", y.name, ("x",), (y.name,), CastAttrs(y.dtype)) for y in outputs)
+    values = {v.name: v for v in (x, *outputs)}
+    graph = verify(Graph("casts", ("x",), tuple(y.name for y in outputs), values, nodes))
+    feeds = {"x": np.array(CAST, np.float32)}
+    project = export_graph(graph, tmp_path / "out")
+    found = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, strict=True)
+    limits = np.iinfo(np.int32)
+    wanted = [0, 0, 0, 2, -2, 2147483520, limits.max, limits.min, limits.min]
+    assert found["int32"].tolist()[: len(wanted)] == wanted
+    assert found["int64"][-1] == 0
+
+
+def test_arithmetic_on_integers_without_scales_is_refused(tmp_path):
+    types = [Value(n, DType.INT32, (4,)) for n in ("a", "b", "y")]
+    node = Node("add", "sum", ("a", "b"), ("y",), AddAttrs())
+    graph = verify(Graph("g", ("a", "b"), ("y",), {v.name: v for v in types}, (node,)))
+    with pytest.raises(UnsupportedError, match="add has no C kernel for int32 tensors"):
+        export_graph(graph, tmp_path / "out")
 
 
 def mixed():

@@ -1,9 +1,11 @@
 """Float kernels on emulated cores, with and without a floating-point unit."""
 
+import numpy as np
 import pytest
 
 from tests.c.conformance import all_float_ops
 from tests.c.floats import assert_close
+from tests.export.test_float import mixed
 from tests.firmware.device import run_on_device
 from tinyrt import api
 from tinyrt.ops.evaluate import evaluate
@@ -15,6 +17,14 @@ def test_ops_are_near_the_references(tmp_path, core):
     _, _, outputs = run_on_device(graph, feeds, tmp_path, core)
     for name, expected in evaluate(graph, feeds).items():
         assert_close(name.split("/")[0], outputs[name].reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
+def test_float_ops_around_an_int8_layer(tmp_path, core):
+    feeds = {"x": np.random.default_rng(5).normal(size=(1, 5)).astype(np.float32)}
+    _, _, outputs = run_on_device(mixed(), feeds, tmp_path, core)
+    for name, expected in evaluate(mixed(), feeds).items():
+        assert_close("softmax", outputs[name].reshape(expected.shape), expected)
 
 
 def test_device_answers_nearly_what_the_host_answers(zoo, tmp_path):

@@ -13,10 +13,13 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.overlap import lead_of, starts_together
+from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pool import Pool2dAttrs, window_of
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 
 
@@ -52,6 +55,17 @@ def test_element_wise_ops_run_in_place():
     graph = b.graph(b.op("tanh", (b.op("relu", ("x",)),)))
     assert plan_memory(graph).arena_bytes == 256
     assert plan_memory(graph, overlap=False).arena_bytes == 512
+
+
+def test_a_repeating_input_is_whole_until_the_last_element():
+    """Elements are swept some at a time, but kernels read what repeats for every single one."""
+    b = Builder((1, 90))
+    x = b.op("tanh", ("x",))
+    few = b.op("reduce_max", (x,), ReduceAttrs((0, 1), keep_dims=True))
+    y = b.op("add", (few, x), AddAttrs())
+    graph = b.graph(y)
+    sweep = OPS["add"].sweep_of(list(graph.bound())[2], InstructionSet.SCALAR)
+    assert lead_of(sweep, 0) == 89 * 4
 
 
 def test_an_add_writes_over_the_input_that_dies():

@@ -68,7 +68,8 @@ def build_f32(case: Case, rng: Rng) -> Built:
     """The case in float32, on normally distributed data."""
     arrays = in_domain(case.op, [rng.normal(size=s).astype(np.float32) for s in case.shapes])
     for i, dtype in enumerate(case.input_dtypes):
-        arrays[i] = (arrays[i] > 0).astype(dtype.numpy)
+        small = arrays[i] > 0 if dtype is DType.BOOL else np.rint(3 * arrays[i])
+        arrays[i] = small.astype(dtype.numpy)
     values = [
         Value.constant(f"in{i}", a)
         if i in case.constant

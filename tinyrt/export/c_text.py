@@ -24,6 +24,7 @@ C_TYPES = {
     DType.INT64: "int64_t",
     DType.INT4: "int8_t",
     DType.FLOAT32: "float",
+    DType.BOOL: "uint8_t",
 }
 
 

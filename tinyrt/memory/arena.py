@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinyrt.errors import BudgetError, VerifyError
 from tinyrt.ir import Graph, Stage
@@ -183,6 +183,12 @@ def plan_memory(
     return plan
 
 
+def aligned_for(graph: Graph, options: MemoryOptions) -> MemoryOptions:
+    """The options with offsets that fit the graph's largest elements: int64 ones take eight."""
+    widest = max((v.dtype.itemsize for v in graph.values.values() if not v.is_constant), default=1)
+    return replace(options, alignment=max(options.alignment, widest))
+
+
 class _Plans:
     """The plans of one graph that differ in which slices and concatenations are in place."""
 
@@ -195,7 +201,7 @@ class _Plans:
         enough: int,
     ) -> None:
         self.graph = graph
-        self.options = options
+        self.options = aligned_for(graph, options)
         self.enough = enough
         roots = view_roots(graph)
         outside = options.outside.union(*graph.states)
@@ -206,7 +212,7 @@ class _Plans:
         )
         self.found = buffers(graph, isa, outside)
         self.leads = leads(graph, self.found, isa) if overlap else {}
-        self.ties = ties_of(graph, self.found, options.alignment) if overlap else {}
+        self.ties = ties_of(graph, self.found, self.options.alignment) if overlap else {}
         self.traffic = traffic_of(graph, self.found)
 
     def best(self) -> ArenaPlan:

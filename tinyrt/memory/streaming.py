@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import Graph, Stage
-from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
+from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, plan_memory
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.regions import Region
@@ -107,7 +107,8 @@ def _one_region(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
             expected="one region",
             hint="leave out --region, or --by-rows and --input-rows",
         )
-    return replace(options, outside=options.outside.union(*graph.states))
+    outside = options.outside.union(*graph.states)
+    return replace(aligned_for(graph, options), outside=outside)
 
 
 def _checked(

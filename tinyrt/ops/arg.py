@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.emit import line_fields
 from tinyrt.ops.shapes import axis_of, operand
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ def _ref_f32(function: Any, attrs: ArgAttrs, x: Array) -> Array:
     return np.asarray(function(x, axis=attrs.axis), attrs.dtype.numpy)
 
 
+def _emit_f32(least: bool, node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_arg_f32_s32`` or ``tinyrt_arg_f32_s64``."""
+    x, y = node.input(0), node.output
+    fields = {**line_fields(x.shape, node.attrs.axis), "least": int(least)}
+    params = c.params("tinyrt_arg_params", fields)
+    c.call(f"tinyrt_arg_f32_{y.dtype.short}", params, c.pointer(x), c.pointer(y))
+
+
 ARG_MAX, ARG_MIN = (
     OpSpec(
         name=name,
@@ -46,6 +55,7 @@ ARG_MAX, ARG_MIN = (
         infer=infer,
         quant=Quant.FLOAT_ONLY,
         ref_f32=partial(_ref_f32, function),
+        emit_f32=partial(_emit_f32, name == "arg_min"),
     )
     for name, function in (("arg_max", np.argmax), ("arg_min", np.argmin))
 )

@@ -170,12 +170,34 @@ def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> ND
 
 def emit_c(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, c: CWriter) -> None:
     """Write the call of ``tinyrt_batch_matmul_s8`` or ``_s16``: strides, batches and matrices."""
+    y = node.output
+    fields = _walk_fields(node) | {"y_mult": p.mult}
+    if isinstance(p, BatchMatmulS16):
+        fields["y_shift"] = p.right
+    else:
+        fields |= {"a_zp": p.a_zp, "b_zp": p.b_zp, "y_shift": p.shift, "y_zp": p.y_zp}
+    params = c.params("tinyrt_batch_matmul_s8_params", fields)
+    _emit_call(f"tinyrt_batch_matmul_{y.dtype.short}", params, node, c)
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_batch_matmul_f32``."""
+    params = c.params("tinyrt_batch_matmul_f32_params", _walk_fields(node))
+    _emit_call("tinyrt_batch_matmul_f32", params, node, c)
+
+
+def _emit_call(kernel: str, params: str, node: BoundNode, c: CWriter) -> None:
+    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+
+
+def _walk_fields(node: BoundNode) -> Fields:
     a, b, y = node.input(0), node.input(1), node.output
+    attrs: BatchMatmulAttrs = node.attrs
     batch = y.shape[:-2]
     rows, columns = y.shape[-2:]
-    inner = a.shape[-2 if p.attrs.adj_x else -1]
+    inner = a.shape[-2 if attrs.adj_x else -1]
     dims, (a_batch, b_batch) = merge_axes(batch, _steps(a.shape, batch), _steps(b.shape, batch))
-    fields: Fields = {
+    return {
         "rank": len(dims),
         "batch": dims,
         "a_batch": a_batch,
@@ -183,18 +205,11 @@ def emit_c(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, c: CWriter) -> No
         "rows": rows,
         "inner": inner,
         "columns": columns,
-        "a_row": 1 if p.attrs.adj_x else inner,
-        "a_inner": rows if p.attrs.adj_x else 1,
-        "b_inner": 1 if p.attrs.adj_y else columns,
-        "b_column": inner if p.attrs.adj_y else 1,
-        "y_mult": p.mult,
+        "a_row": 1 if attrs.adj_x else inner,
+        "a_inner": rows if attrs.adj_x else 1,
+        "b_inner": 1 if attrs.adj_y else columns,
+        "b_column": inner if attrs.adj_y else 1,
     }
-    if isinstance(p, BatchMatmulS16):
-        fields["y_shift"] = p.right
-    else:
-        fields |= {"a_zp": p.a_zp, "b_zp": p.b_zp, "y_shift": p.shift, "y_zp": p.y_zp}
-    params = c.params("tinyrt_batch_matmul_s8_params", fields)
-    c.call(f"tinyrt_batch_matmul_{y.dtype.short}", params, *(c.pointer(v) for v in (a, b, y)))
 
 
 def _steps(shape: Shape, batch: Shape) -> tuple[int, ...]:
@@ -216,5 +231,6 @@ BATCH_MATMUL = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
+    emit_f32=emit_f32,
     int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_c),
 )

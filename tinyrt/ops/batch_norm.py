@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,16 @@ def vjp(
     return dx, centred * inverse, grad.sum(axis=others), -dx.sum(axis=others), dvar
 
 
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_batch_norm_f32``."""
+    y = node.output
+    channels = y.shape[-1]
+    fields = {"rows": y.size // channels, "c": channels, "epsilon": float(node.attrs.epsilon)}
+    params = c.params("tinyrt_batch_norm_f32_params", fields)
+    inputs = (node.input(i) for i in range(5))
+    c.call("tinyrt_batch_norm_f32", params, *(c.pointer(v) for v in inputs), c.pointer(y))
+
+
 BATCH_NORM = OpSpec(
     name="batch_norm",
     attrs=BatchNormAttrs,
@@ -64,4 +74,5 @@ BATCH_NORM = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
+    emit_f32=emit_f32,
 )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
 
 CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
@@ -32,9 +32,31 @@ def infer(attrs: CastAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
 
 
 def ref_f32(attrs: CastAttrs, x: Array) -> Array:
-    """Numbers are cut to integers towards zero; what is not 0 is true."""
-    with np.errstate(invalid="ignore"):
-        return x.astype(attrs.dtype.numpy)
+    """Numbers are cut to integers towards zero; what is not 0 is true.
+
+    Floats beyond an integer's limits give the limit and NaN gives 0, as processors that saturate
+    have it: C leaves it open.
+    """
+    wanted = attrs.dtype.numpy
+    if x.dtype.kind != "f" or wanted.kind != "i":
+        return x.astype(wanted)
+    limits = np.iinfo(wanted)
+    # The greatest integer is no float: one more is, and the comparison with it is exact.
+    high = x >= -float(limits.min)
+    fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(wanted)
+    return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_cast``, or a copy where the types are the same."""
+    x, y = node.input(0), node.output
+    pointers = c.pointer(x), c.pointer(y)
+    if x.dtype is y.dtype:
+        c.call("tinyrt_reshape", str(y.nbytes), *pointers)
+        return
+    sizes = {"size": y.size, "x_bytes": x.dtype.itemsize, "y_bytes": y.dtype.itemsize}
+    conversion = f"tinyrt_{x.dtype.short}_to_{y.dtype.short}"
+    c.call("tinyrt_cast", c.params("tinyrt_cast_params", sizes), conversion, *pointers)
 
 
 CAST = OpSpec(
@@ -44,4 +66,5 @@ CAST = OpSpec(
     infer=infer,
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
+    emit_f32=emit_f32,
 )

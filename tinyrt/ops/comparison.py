@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.emit import broadcast_fields, merge_axes, repeating_strides
 from tinyrt.ops.shapes import broadcast, infer_binary, operand
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
 
 COMPARABLE = (DType.FLOAT32, DType.INT32, DType.INT64)
 
@@ -54,6 +55,56 @@ def _ref(function: Any, attrs: NoAttrs, *inputs: Array) -> Array:
     return np.asarray(function(*inputs))
 
 
+def _emit_comparison(accepted: int, node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_compare_f32``, or of that for int32 or int64."""
+    fields = {**broadcast_fields(node), "accepted": accepted}
+    params = c.params("tinyrt_compare_params", fields)
+    _emit_pair(f"tinyrt_compare_{node.input(0).dtype.short}", params, node, c)
+
+
+def _emit_logical(table: int, node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_logical``."""
+    params = c.params("tinyrt_logical_params", {**broadcast_fields(node), "table": table})
+    _emit_pair("tinyrt_logical", params, node, c)
+
+
+def _emit_not(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_logical`` with the one input as both."""
+    x, y = node.input(0), node.output
+    fields = {"rank": 1, "dims": [y.size], "a_strides": [1], "b_strides": [1], "table": NOR}
+    params = c.params("tinyrt_logical_params", fields)
+    c.call("tinyrt_logical", params, c.pointer(x), c.pointer(x), c.pointer(y))
+
+
+def _emit_pair(kernel: str, params: str, node: BoundNode, c: CWriter) -> None:
+    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+
+
+def _emit_select(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_select``."""
+    y = node.output
+    inputs = [node.input(i) for i in range(3)]
+    dims, steps = merge_axes(y.shape, *(repeating_strides(v.shape, y.shape) for v in inputs))
+    fields: dict[str, object] = {"rank": len(dims), "dims": dims}
+    for name, value, step in zip(("condition", "a", "b"), inputs, steps, strict=True):
+        fields[f"{name}_strides"] = [s * value.dtype.itemsize for s in step]
+    params = c.params("tinyrt_select_params", fields | {"bytes": y.dtype.itemsize})
+    c.call("tinyrt_select", params, *(c.pointer(v) for v in inputs), c.pointer(y))
+
+
+ACCEPTED = {
+    "equal": 0b0010,
+    "not_equal": 0b1101,
+    "less": 0b0001,
+    "less_equal": 0b0011,
+    "greater": 0b0100,
+    "greater_equal": 0b0110,
+}
+"""Comparison -> which orders make it true: less, equal, greater, neither, from bit 0 on."""
+
+AND, OR, NOR = 0b1000, 0b1110, 0b0001
+"""Functions of two truth values: bit ``2 * a + b`` is the value."""
+
 EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     OpSpec(
         name=name,
@@ -62,8 +113,9 @@ EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
         infer=infer_comparison,
         quant=Quant.FLOAT_ONLY,
         ref_f32=partial(_ref, getattr(np, name)),
+        emit_f32=partial(_emit_comparison, accepted),
     )
-    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+    for name, accepted in ACCEPTED.items()
 )
 
 LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT = (
@@ -74,8 +126,13 @@ LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT = (
         infer=infer_logical,
         quant=Quant.FLOAT_ONLY,
         ref_f32=partial(_ref, getattr(np, name)),
+        emit_f32=emit,
     )
-    for name, arity in (("logical_and", 2), ("logical_or", 2), ("logical_not", 1))
+    for name, arity, emit in (
+        ("logical_and", 2, partial(_emit_logical, AND)),
+        ("logical_or", 2, partial(_emit_logical, OR)),
+        ("logical_not", 1, _emit_not),
+    )
 )
 
 SELECT_V2 = OpSpec(
@@ -85,4 +142,5 @@ SELECT_V2 = OpSpec(
     infer=infer_select,
     quant=Quant.FLOAT_ONLY,
     ref_f32=partial(_ref, np.where),
+    emit_f32=_emit_select,
 )

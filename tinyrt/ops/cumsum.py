@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.add import HALF, LEFT_SHIFT
+from tinyrt.ops.emit import Fields, line_fields
 from tinyrt.ops.function import Array, Gradient, linear_pair
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import axis_of, check_computable, operand, size_of
+from tinyrt.ops.shapes import axis_of, check_computable, operand
 from tinyrt.ops.spec import CWriter, OpSpec, Quant, qparams, require_s8
 
 
@@ -106,14 +107,8 @@ def ref_s8(p: CumsumS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 def emit_c(node: BoundNode, p: CumsumS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_cumsum_s8``."""
-    shape = node.input(0).shape
-    axis = axis_of(p.attrs.axis, len(shape))
     fields = {
-        "outer": size_of(shape[:axis]),
-        "depth": shape[axis],
-        "inner": size_of(shape[axis + 1 :]),
-        "exclusive": int(p.attrs.exclusive),
-        "reverse": int(p.attrs.reverse),
+        **_walk_fields(node),
         "x_zp": p.x_zp,
         "y_mult": p.mult,
         "y_shift": p.shift,
@@ -121,6 +116,18 @@ def emit_c(node: BoundNode, p: CumsumS8, c: CWriter) -> None:
     }
     params = c.params("tinyrt_cumsum_s8_params", fields)
     c.call("tinyrt_cumsum_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_cumsum_f32``."""
+    params = c.params("tinyrt_cumsum_f32_params", _walk_fields(node))
+    c.call("tinyrt_cumsum_f32", params, c.pointer(node.input(0)), c.pointer(node.output))
+
+
+def _walk_fields(node: BoundNode) -> Fields:
+    attrs: CumsumAttrs = node.attrs
+    ways = {"exclusive": int(attrs.exclusive), "reverse": int(attrs.reverse)}
+    return {**line_fields(node.input(0).shape, attrs.axis), **ways}
 
 
 CUMSUM = OpSpec(
@@ -134,4 +141,5 @@ CUMSUM = OpSpec(
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,
+    emit_f32=emit_f32,
 )

@@ -113,7 +113,7 @@ def in_runs(
 def broadcast_fields(node: BoundNode) -> Fields:
     """``tinyrt_broadcast`` of a node with two inputs."""
     y = node.output.shape
-    a, b = (_repeating_strides(node.input(i).shape, y) for i in (0, 1))
+    a, b = (repeating_strides(node.input(i).shape, y) for i in (0, 1))
     dims, (a_strides, b_strides) = merge_axes(y, a, b)
     return {"rank": len(dims), "dims": dims, "a_strides": a_strides, "b_strides": b_strides}
 
@@ -129,7 +129,18 @@ def reduction_fields(shape: Shape, axes: Sequence[int]) -> Fields:
     return fields
 
 
-def _repeating_strides(shape: Shape, y: Shape) -> list[int]:
+def line_fields(shape: Shape, axis: int) -> Fields:
+    """A tensor as (outer, depth, inner), with lines of ``depth`` elements along the axis."""
+    at = axis % len(shape)
+    return {
+        "outer": math.prod(shape[:at]),
+        "depth": shape[at],
+        "inner": math.prod(shape[at + 1 :]),
+    }
+
+
+def repeating_strides(shape: Shape, y: Shape) -> list[int]:
+    """Strides in elements of a tensor that is broadcast to ``y``; 0 where it repeats."""
     aligned = (1,) * (len(y) - len(shape)) + shape
     return [0 if d == 1 else s for d, s in zip(aligned, strides_of(aligned), strict=True)]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode, Value
+from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.activation import clamp_of
 from tinyrt.ops.emit import Fields, broadcast_fields, reduction_fields
 from tinyrt.ops.spec import CWriter
@@ -38,6 +38,13 @@ def map_of(function: str) -> EmitFloat:
 
 
 def _emit_zip(function: str, node: BoundNode, c: CWriter) -> None:
+    if node.output.dtype is not DType.FLOAT32:
+        raise UnsupportedError(
+            f"{node.op} has no C kernel for {node.output.dtype.value} tensors",
+            tensor=node.output.describe(),
+            expected="float32, or int8 or int16 with scales",
+            hint="compute places and sizes before export, or run the model on the host",
+        )
     activation = getattr(node.attrs, "activation", "NONE")
     fields = {"shape": broadcast_fields(node), **act_fields(activation)}
     params = c.params("tinyrt_zip_f32_params", fields)

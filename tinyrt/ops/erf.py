@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.gelu import erf
@@ -39,4 +40,5 @@ ERF = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
+    emit_f32=map_of("erff"),
 )

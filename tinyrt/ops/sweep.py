@@ -52,13 +52,18 @@ def planes_of(sweep: Sweep) -> int:
 
 
 def elementwise(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Element by element from the front; inputs that repeat (broadcast) are read all along."""
+    """Element by element from the front; inputs that repeat (broadcast) are read all along.
+
+    The last element is a step of its own: what repeats is read for it once more, when all others
+    are written already.
+    """
     del isa  # the same on all
     y = node.output
     if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
         return None
-    size = max(1, -(-y.size // ELEMENT_STEPS))
-    spans = [(start, min(start + size, y.size)) for start in range(0, y.size, size)]
+    size, last = max(1, -(-y.size // ELEMENT_STEPS)), y.size - 1
+    spans = [(start, min(start + size, last)) for start in range(0, last, size)]
+    spans.append((last, y.size))
     return tuple(
         Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
         for span in spans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from tests.ops.build import Case, Rng
@@ -15,12 +16,20 @@ BOOL = DType.BOOL
 div = partial(binary, "div", DivAttrs)
 pow_ = partial(binary, "pow", NoAttrs)
 squared_difference = partial(binary, "squared_difference", NoAttrs)
-equal = partial(binary, "equal", NoAttrs)
-not_equal = partial(binary, "not_equal", NoAttrs)
-less = partial(binary, "less", NoAttrs)
-less_equal = partial(binary, "less_equal", NoAttrs)
-greater = partial(binary, "greater", NoAttrs)
-greater_equal = partial(binary, "greater_equal", NoAttrs)
+
+
+def _comparison(op: str, rng: Rng) -> Case:
+    """Floats, or integers that often are equal."""
+    dtype = (DType.FLOAT32, DType.INT32, DType.INT64)[int(rng.integers(3))]
+    return replace(binary(op, NoAttrs, rng), input_dtypes=(dtype, dtype))
+
+
+equal = partial(_comparison, "equal")
+not_equal = partial(_comparison, "not_equal")
+less = partial(_comparison, "less")
+less_equal = partial(_comparison, "less_equal")
+greater = partial(_comparison, "greater")
+greater_equal = partial(_comparison, "greater_equal")
 
 
 def prelu(rng: Rng) -> Case:
@@ -31,8 +40,7 @@ def prelu(rng: Rng) -> Case:
 
 
 def _logical(op: str, rng: Rng) -> Case:
-    shape = shape_of(rng)
-    return Case(op, NoAttrs(), (shape, shape), input_dtypes=(BOOL, BOOL))
+    return replace(binary(op, NoAttrs, rng), input_dtypes=(BOOL, BOOL))
 
 
 logical_and = partial(_logical, "logical_and")
@@ -45,6 +53,9 @@ def logical_not(rng: Rng) -> Case:
 
 
 def select_v2(rng: Rng) -> Case:
-    """Choices of the same shape."""
-    shape = shape_of(rng)
-    return Case("select_v2", NoAttrs(), (shape,) * 3, input_dtypes=(BOOL,))
+    """Choices of one type; one of the three may be a single element."""
+    shapes = [shape_of(rng)] * 3
+    if rng.random() < 0.5:
+        shapes[int(rng.integers(3))] = (1,)
+    dtype = (DType.FLOAT32, DType.INT32, DType.INT64)[int(rng.integers(3))]
+    return Case("select_v2", NoAttrs(), tuple(shapes), input_dtypes=(BOOL, dtype, dtype))

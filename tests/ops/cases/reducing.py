@@ -11,7 +11,7 @@ from tests.ops.cases.windowed import ints
 from tinyrt.ir import DType
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
-from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -40,9 +40,10 @@ arg_min = partial(_arg, "arg_min")
 
 
 def cast(rng: Rng) -> Case:
-    """From float32."""
-    dtype = (DType.INT32, DType.INT64, DType.BOOL)[int(rng.integers(3))]
-    return Case("cast", CastAttrs(dtype), (shape_of(rng),))
+    """From any type to any other."""
+    source, target = rng.choice(len(CASTABLE), 2, replace=False)
+    attrs = CastAttrs(CASTABLE[int(target)])
+    return Case("cast", attrs, (shape_of(rng),), input_dtypes=(CASTABLE[int(source)],))
 
 
 def log_softmax(rng: Rng) -> Case:

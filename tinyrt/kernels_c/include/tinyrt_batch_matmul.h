@@ -38,6 +38,25 @@ void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t
 void tinyrt_batch_matmul_s16(const tinyrt_batch_matmul_s8_params *p, const int16_t *a,
                              const int16_t *b, int16_t *TINYRT_RESTRICT y);
 
+/** Steps as in tinyrt_batch_matmul_s8_params. */
+typedef struct {
+    int32_t rank;
+    int32_t batch[TINYRT_MAX_RANK];
+    int32_t a_batch[TINYRT_MAX_RANK];
+    int32_t b_batch[TINYRT_MAX_RANK];
+    int32_t rows;
+    int32_t inner;
+    int32_t columns;
+    int32_t a_row;
+    int32_t a_inner;
+    int32_t b_inner;
+    int32_t b_column;
+} tinyrt_batch_matmul_f32_params;
+
+/** y = a @ b for each matrix of the batch. */
+void tinyrt_batch_matmul_f32(const tinyrt_batch_matmul_f32_params *p, const float *a,
+                             const float *b, float *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,6 +25,18 @@ typedef struct {
  *  x. */
 void tinyrt_cumsum_s8(const tinyrt_cumsum_s8_params *p, const int8_t *x, int8_t *y);
 
+/** The same on floats. */
+typedef struct {
+    int32_t outer;
+    int32_t depth;
+    int32_t inner;
+    int32_t exclusive;
+    int32_t reverse;
+} tinyrt_cumsum_f32_params;
+
+/** y = sums of x. y may be x. */
+void tinyrt_cumsum_f32(const tinyrt_cumsum_f32_params *p, const float *x, float *y);
+
 #ifdef __cplusplus
 }
 #endif
