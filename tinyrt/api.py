@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
     from tinyrt.export import Memories
     from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.budget import Budget
     from tinyrt.quantize.debug import DebugReport
+    from tinyrt.quantize.mixed import MixedReport
     from tinyrt.quantize.samples import Samples
 
 
@@ -127,8 +129,72 @@ def quantize_model(
 
     """
     from tinyrt.quantize import quantize_graph
-    from tinyrt.quantize.samples import read_batches
 
+    graph = _float_model(model, shapes)
+    with error_context(file=file_of(calibration)):
+        batches = _batches(graph, calibration) if calibration is not None else None
+        quantised = quantize_graph(graph, batches, config, progress)
+    quantised = schedule(quantised)
+    save_tflite(quantised, output)
+    return quantised
+
+
+def quantize_within(
+    model: str | Path,
+    calibration: Samples,
+    output: str | Path,
+    budget: Budget,
+    *,
+    data: Data | None = None,
+    labels: Array | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> MixedReport:
+    """Quantise a float model so that its size and accuracy hold a budget, layer by layer.
+
+    Args:
+        model: a float .onnx or .tflite model.
+        calibration: as for ``quantize_model``.
+        output: the .tflite file to write.
+        budget: what must hold.
+        data: what accuracy is measured on: an .npz file with ``x`` and ``y``, or arrays. By
+            default the calibration file where that is an .npz, else the first of its samples.
+        labels: class indices, where ``data`` does not hold them.
+        shapes: input name -> shape, for dimensions that the model leaves open.
+        config: schemes and methods.
+        progress: called with what is done and the total, of one part of the work after the other.
+
+    Returns:
+        What was chosen for every layer, and why.
+
+    Raises:
+        BudgetError: no mix holds the budget.
+        DataError: the data do not fit the model, or labels are missing.
+        TinyrtError: the model cannot be read or quantised, or the file cannot be written.
+
+    """
+    from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.budget import Judge
+    from tinyrt.quantize.mixed import quantize_within as within
+
+    graph = _float_model(model, shapes)
+    if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
+        data = calibration
+    judge = None
+    if data is not None:
+        with error_context(file=file_of(data)):
+            labels = _labels(data) if labels is None else labels
+            judge = Judge(graph, require_float(layout_as(graph, as_inputs(data))), labels)
+    with error_context(file=str(model)):
+        batches = _batches(graph, calibration)
+        quantised, report = within(graph, batches, config or QuantConfig(), budget, judge, progress)
+    save_tflite(schedule(quantised), output)
+    return report
+
+
+def _float_model(model: str | Path, shapes: Mapping[str, Shape] | None) -> Graph:
+    """The optimised model, which must be one that can be quantised."""
     graph = open_model(model, shapes=shapes)
     with error_context(file=str(model)):
         if is_quantised(graph):
@@ -141,14 +207,18 @@ def quantize_model(
                 hint="quantise the model of the whole window, then stream the result: "
                 "tinyrt convert INT8.tflite --stream AXIS",
             )
-    with error_context(file=file_of(calibration)):
-        batches = None
-        if calibration is not None:
-            batches = (layout_as(graph, require_float(b)) for b in read_batches(calibration))
-        quantised = quantize_graph(graph, batches, config, progress)
-    quantised = schedule(quantised)
-    save_tflite(quantised, output)
-    return quantised
+    return graph
+
+
+def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
+    """The calibration samples as the model takes them, read when they are asked for."""
+    from tinyrt.quantize.samples import read_batches
+
+    return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))
+
+
+def _labels(data: Data) -> Array | None:
+    return load_npz(data).get(LABELS) if isinstance(data, str | Path) else None
 
 
 def debug_model(
@@ -210,8 +280,7 @@ def evaluate(
     graph = open_model(model)
     other = open_model(against) if against is not None else None
     with error_context(file=file_of(data)):
-        if labels is None and isinstance(data, str | Path):
-            labels = load_npz(data).get(LABELS)
+        labels = _labels(data) if labels is None else labels
         inputs = layout_as(graph, as_inputs(data))
         return evaluate_graph(
             graph,
@@ -389,6 +458,7 @@ __all__ = [
     "open_model",
     "profile_model",
     "quantize_model",
+    "quantize_within",
     "random_inputs",
     "run_emulated",
     "run_model",

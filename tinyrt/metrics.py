@@ -44,15 +44,15 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class Setting:
     """What runs the models."""
 
-    backend: str
-    max_memory: int
+    backend: str = DEFAULT_BACKEND
+    max_memory: int = MAX_MEMORY
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class Answers:
     """A model's first output and what stands before its final softmax, as real values."""
 
     outputs: Array
@@ -65,7 +65,7 @@ def evaluate_graph(
     graph: Graph,
     inputs: Mapping[str, Array],
     labels: Array | None = None,
-    against: Graph | None = None,
+    against: Graph | Answers | None = None,
     *,
     backend: str = DEFAULT_BACKEND,
     max_memory: int = MAX_MEMORY,
@@ -78,7 +78,7 @@ def evaluate_graph(
         inputs: name -> samples; ``x`` stands for the only input.
         labels: (samples,) class indices, or one-hot rows.
         against: a model to compare with, usually the float one; it gets the same inputs (those
-            of an int8 model as real values), matched by position.
+            of an int8 model as real values), matched by position. Or what ``answers_of`` has of it.
         backend: the interpreter's backend.
         max_memory: bytes that activations may take.
         progress: called with the samples done and their total.
@@ -88,8 +88,8 @@ def evaluate_graph(
         BudgetError: a model asks for more memory.
 
     """
-    setting = _Setting(backend, max_memory)
-    answers = _answers(graph, inputs, setting, progress)
+    setting = Setting(backend, max_memory)
+    answers = answers_of(graph, inputs, setting, progress)
     samples = len(answers.outputs)
     classes = _classes(answers.outputs)
     correct = None
@@ -97,7 +97,9 @@ def evaluate_graph(
         correct = int((classes == _label_indices(labels, answers.outputs)).sum())
     agreement = sqnr = None
     if against is not None:
-        other = _answers(against, _inputs_of(against, graph, inputs), setting, None)
+        other = against
+        if isinstance(other, Graph):
+            other = answers_of(other, _inputs_of(other, graph, inputs), setting)
         if other.logits.size != answers.logits.size:
             raise DataError(
                 f"the models' outputs differ in shape: {answers.logits.shape}",
@@ -138,9 +140,14 @@ def logits_name(graph: Graph) -> str:
     return name
 
 
-def _answers(
-    graph: Graph, inputs: Mapping[str, Array], setting: _Setting, progress: Progress | None
-) -> _Answers:
+def answers_of(
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    setting: Setting | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """What a model answers; arguments and errors as for ``evaluate_graph``."""
+    setting = setting or Setting()
     output, logits = graph.outputs[0], logits_name(graph)
     names = dict.fromkeys((output, logits, *(after for _, after in graph.states)))
     model = Model(
@@ -154,7 +161,7 @@ def _answers(
     raw = model.run_raw(feeds, progress)
     seconds = time.perf_counter() - start
     real = {name: model.real(name, array) for name, array in raw.items()}
-    return _Answers(real[output], real[logits], seconds, model.backend)
+    return Answers(real[output], real[logits], seconds, model.backend)
 
 
 def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,8 @@ from rich.console import Group, RenderableType
 from tinyrt import __version__
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
-from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.debug import debug
 from tinyrt.cli.deploy import emulate, export
 from tinyrt.cli.options import (
     Backend,
@@ -26,15 +26,14 @@ from tinyrt.cli.options import (
     Shapes,
     TfliteOut,
     parse_bytes,
-    parse_schemes,
     parse_shapes,
     parse_stream,
 )
+from tinyrt.cli.quantize import quantize
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.ir import RewriteLog
 from tinyrt.memory import require_budget
-from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme
 
 app = typer.Typer(
     name="tinyrt",
@@ -45,13 +44,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Ports(StrEnum):
-    """What model inputs and outputs are held in."""
-
-    SCHEME = "scheme"
-    FLOAT32 = "float32"
 
 
 def _version(wanted: bool) -> None:
@@ -129,115 +121,6 @@ def convert(
 
 
 @app.command()
-def quantize(
-    model: Model,
-    output: TfliteOut,
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            "-c",
-            "--calibration",
-            help="Float inputs: .npz with x, .npy, or a folder of .npy.",
-            show_default=False,
-        ),
-    ] = None,
-    scheme: Annotated[Scheme, typer.Option(help="Dtypes of activations and weights.")] = (
-        Scheme.INT8
-    ),
-    scheme_for: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scheme-for",
-            metavar="PATTERN=SCHEME",
-            help="Another scheme for the ops whose name, kind or output matches, e.g. "
-            "'conv2d_3=int16x8'. May be repeated; the last match counts.",
-        ),
-    ] = None,
-    keep_float: Annotated[
-        list[str] | None,
-        typer.Option("--keep-float", metavar="PATTERN", help="Keep ops in float32."),
-    ] = None,
-    io: Annotated[
-        Ports, typer.Option("--io", help="Model inputs and outputs: the scheme's, or float32.")
-    ] = Ports.SCHEME,
-    preset: Annotated[
-        Preset | None,
-        typer.Option(help="How much work to do.", show_default="fast; best for int4 and int16x8"),
-    ] = None,
-    calibrator: Annotated[
-        Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")
-    ] = None,
-    percentile: Annotated[
-        float | None,
-        typer.Option(
-            help="Percent of the values that calibrator percentile keeps.", show_default="99.99"
-        ),
-    ] = None,
-    per_channel_dense: Annotated[
-        bool | None,
-        typer.Option(
-            "--per-channel-dense/--per-tensor-dense",
-            help="A scale per output of fully connected layers.",
-            show_default="the preset's",
-        ),
-    ] = None,
-    equalize: Annotated[
-        bool | None,
-        typer.Option(help="Rescale channels to like ranges.", show_default="the preset's"),
-    ] = None,
-    optimize_rounding: Annotated[
-        bool | None,
-        typer.Option(help="Round weights for the layers' outputs.", show_default="the preset's"),
-    ] = None,
-    bias_correction: Annotated[
-        BiasCorrection | None,
-        typer.Option(help="Make up for layers' mean errors.", show_default="the preset's"),
-    ] = None,
-    tune_ranges: Annotated[
-        bool | None,
-        typer.Option(help="Adjust ranges by the output's error.", show_default="the preset's"),
-    ] = None,
-    shape: Shapes = None,
-    json: Json = False,
-) -> None:
-    """Quantise a float model after training."""
-    from tinyrt import api
-    from tinyrt.quantize.config import configure
-
-    with reporting(json) as report:
-        config = configure(
-            preset,
-            calibrator=calibrator,
-            percentile=percentile,
-            per_channel_dense=per_channel_dense,
-            equalize=equalize,
-            optimize_rounding=optimize_rounding,
-            bias_correction=bias_correction,
-            tune_ranges=tune_ranges,
-            scheme=scheme,
-            scheme_for=parse_schemes(scheme_for),
-            keep_float=tuple(keep_float or ()),
-            float_io=io is Ports.FLOAT32,
-        )
-        with progress_bar("quantising") as progress, noting() as notes:
-            graph = api.quantize_model(
-                model,
-                calibration,
-                output,
-                shapes=parse_shapes(shape),
-                config=config,
-                progress=progress,
-            )
-        data = {
-            "output": str(output),
-            "scheme": scheme.value,
-            "bytes": output.stat().st_size,
-            "ops": len(graph.nodes),
-        }
-        report(data | {"warnings": notes}, tables.facts(data))
-
-
-@app.command()
 def run(
     model: Model,
     inputs: Annotated[
@@ -269,29 +152,6 @@ def run(
         times = api.profile_model(model, backend=backend)
         shown = Group(tables.facts(data), tables.profile(times))
         report({**data, "profile": [asdict(time) for time in times]}, shown)
-
-
-@app.command()
-def debug(
-    float_model: Annotated[
-        Path, typer.Argument(metavar="FLOAT", help="The float model.", show_default=False)
-    ],
-    quantised: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUANTISED", help="The int8 model made from it.", show_default=False
-        ),
-    ],
-    data: Annotated[
-        Path, typer.Option("-d", "--data", help=".npz with x, float.", show_default=False)
-    ],
-    json: Json = False,
-) -> None:
-    """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
-    from tinyrt.cli.debug import run_debug
-
-    with reporting(json) as report:
-        report(*run_debug(float_model, quantised, data))
 
 
 @app.command("eval")
@@ -408,6 +268,8 @@ def demo(
         report(found.as_dict(), found.shown())
 
 
+app.command()(quantize)
+app.command()(debug)
 app.command()(export)
 app.command()(emulate)
 app.command()(bench)

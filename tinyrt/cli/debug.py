@@ -4,20 +4,41 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from tinyrt import api
 from tinyrt.cli import tables
-from tinyrt.cli.console import progress_bar
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.options import Json
 from tinyrt.quantize.debug import DebugReport, LayerReport
 
-SHOWN_NAME = 18
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead")
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
+
+
+def debug(
+    float_model: Annotated[
+        Path, typer.Argument(metavar="FLOAT", help="The float model.", show_default=False)
+    ],
+    quantised: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUANTISED", help="The int8 model made from it.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Option("-d", "--data", help=".npz with x, float.", show_default=False)
+    ],
+    json: Json = False,
+) -> None:
+    """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
+    with reporting(json) as report:
+        report(*run_debug(float_model, quantised, data))
 
 
 def run_debug(
@@ -42,7 +63,7 @@ def _shown(found: DebugReport) -> RenderableType:
     for layer in found.layers:
         layers.add_row(*_row(layer))
         if layer.cure is not None:
-            advice.add_row(_short(layer.name), layer.cause, layer.cure)
+            advice.add_row(tables.short(layer.name), layer.cause, layer.cure)
     totals = tables.facts(
         {
             "samples": found.samples,
@@ -55,14 +76,10 @@ def _shown(found: DebugReport) -> RenderableType:
 
 def _row(layer: LayerReport) -> tuple[str, ...]:
     return (
-        _short(layer.name),
+        tables.short(layer.name),
         layer.op,
         *(f"{db:.1f}" for db in (layer.impact_db, layer.own_db, layer.accumulated_db)),
         f"{layer.range_use:.0%}",
         f"{layer.saturation:.1%}",
         str(layer.dead_channels),
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= SHOWN_NAME else f"…{name[1 - SHOWN_NAME :]}"

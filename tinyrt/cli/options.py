@@ -168,3 +168,41 @@ def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
             )
         found.append((pattern, Scheme(name)))
     return tuple(found)
+
+
+def parse_accuracy(option: str) -> tuple[float | None, float | None]:
+    """``91%`` or ``0.91`` -> ``(0.91, None)``; ``35dB`` -> ``(None, 35.0)``.
+
+    Raises:
+        TinyrtError: the option is not of these forms.
+
+    """
+    text = option.strip().lower()
+    unit = next((u for u in ("db", "%") if text.endswith(u)), "")
+    try:
+        number = float(text.removesuffix(unit))
+    except ValueError:
+        raise TinyrtError(
+            f"--min-accuracy {option}",
+            expected="a share that must be right, or a distance from the float model",
+            hint="--min-accuracy 91%, --min-accuracy 0.91, or --min-accuracy 35dB",
+        ) from None
+    if unit == "db":
+        return None, number
+    return (number / 100 if unit else number), None
+
+
+def parse_allowed(option: str) -> tuple[Scheme, ...]:
+    """``int4,int8`` -> the schemes.
+
+    Raises:
+        TinyrtError: a scheme is unknown.
+
+    """
+    names = [name.strip() for name in option.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in set(Scheme)]:
+        raise TinyrtError(
+            f"--allow {option}: {unknown[0]!r} is no scheme",
+            expected="int4, int8, int16x8 and float, with commas",
+        )
+    return tuple(Scheme(name) for name in names)

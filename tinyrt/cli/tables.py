@@ -16,6 +16,7 @@ from tinyrt.interpreter.profile import OpTime
 from tinyrt.ir import RewriteLog
 
 BAR_WIDTH = 16
+SHOWN_NAME = 18
 
 
 def facts(rows: Mapping[str, object]) -> Table:
@@ -62,6 +63,11 @@ def number(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
     return str(value)
+
+
+def short(name: str) -> str:
+    """A name with its front cut off where it is long."""
+    return name if len(name) <= SHOWN_NAME else f"…{name[1 - SHOWN_NAME :]}"
 
 
 def percent(fraction: float | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
@@ -11,9 +13,10 @@ from tinyrt.quantize.config import QuantConfig
 from tinyrt.quantize.equalize import equalize
 from tinyrt.quantize.layerwise import refine
 from tinyrt.quantize.plan import make_plan
+from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.samples import Samples, split_head
 from tinyrt.quantize.search import narrower, search_ranges, search_samples
-from tinyrt.quantize.simulate import Simulator, simulator_of
+from tinyrt.quantize.simulate import Array, Simulator, simulator_of
 
 
 def quantize_graph(
@@ -49,16 +52,43 @@ def quantize_graph(
         return apply_plan(graph, make_plan(graph, {}, config))
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
+    return prepare(graph, data, config, progress).quantised(config, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is the same whichever scheme an op gets.
+
+    Attributes:
+        graph: the float graph, with its channels rescaled if that is configured.
+        ranges: value name -> range.
+        head: input name -> the first samples, for methods that run the model many times.
+
+    """
+
+    graph: Graph
+    ranges: dict[str, Range]
+    head: dict[str, Array]
+
+    def quantised(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
+        """The graph with the configured schemes, refined and tuned as configured."""
+        graph, ranges = self.graph, self.ranges
+        plan = make_plan(graph, ranges, config)
+        simulator = simulator_of(plan, graph, self.head)
+        plan = refine(simulator, plan, config, progress)
+        if config.tune_ranges:
+            # With refined layers, what is left to measure is the ranges' own part of the error.
+            tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
+            if tuned_ranges != ranges:
+                plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
+        return apply_plan(graph, plan)
+
+
+def prepare(
+    graph: Graph, data: Samples, config: QuantConfig, progress: Progress | None = None
+) -> Prepared:
+    """Read and calibrate; arguments and errors as for ``quantize_graph``."""
     head, batches = split_head(checked_batches(Model(graph), data), search_samples(graph))
     if config.equalize:
         graph = equalize(graph, Simulator(graph, head).reference, config)
-    ranges = calibrate(graph, batches, progress, config)
-    plan = make_plan(graph, ranges, config)
-    simulator = simulator_of(plan, graph, head)
-    plan = refine(simulator, plan, config, progress)
-    if config.tune_ranges:
-        # With refined layers, what is left to measure is the ranges' own part of the error.
-        tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
-        if tuned_ranges != ranges:
-            plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
-    return apply_plan(graph, plan)
+    return Prepared(graph, calibrate(graph, batches, progress, config), head)

@@ -57,6 +57,14 @@ class Layout:
         """Whether the tensor gets quantisation parameters."""
         return self.dtypes.get(name, DType.FLOAT32) is not DType.FLOAT32
 
+    def op_schemes(self) -> dict[str, Scheme]:
+        """The float model's node output name -> scheme."""
+        return {
+            self.origins.get(name, name): self.schemes[name]
+            for node in self.graph.nodes
+            if (name := node.outputs[0]) not in self.borders
+        }
+
     def fixed_output(self, node: BoundNode) -> tuple[float, int] | None:
         """Scale and zero point that the node's op prescribes for its output."""
         dtype = self.dtypes.get(node.output.name)
@@ -88,7 +96,7 @@ def lay_out(graph: Graph, config: QuantConfig) -> Layout:
 
 def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     """Node output name -> scheme; raises as ``lay_out``."""
-    named = _named(graph, config)
+    named = named_schemes(graph, config)
     schemes = {n.outputs[0]: named.get(n.outputs[0], config.scheme) for n in graph.nodes}
     free = [
         node
@@ -102,7 +110,8 @@ def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     return schemes
 
 
-def _named(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
+def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
+    """Node output name -> scheme, of the ops that patterns match; raises as ``lay_out``."""
     found: dict[str, Scheme] = {}
     rules = [*config.scheme_for, *((p, Scheme.FLOAT) for p in config.keep_float)]
     for pattern, scheme in rules:

@@ -1,0 +1,182 @@
+"""Budgets: what is chosen fits, is no wider than it must be, and answers alike everywhere."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.ops.peers import run_tflm
+from tests.quantize.hard import depthwise_net
+from tinyrt import api
+from tinyrt.cli.app import app
+from tinyrt.cli.options import parse_accuracy, parse_allowed
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.errors import BudgetError, DataError, TinyrtError
+from tinyrt.interpreter import Model
+from tinyrt.ir import Value
+from tinyrt.metrics import evaluate_graph
+from tinyrt.ops import verify
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.budget import Budget, Judge
+from tinyrt.quantize.calibrate import calibrate
+from tinyrt.quantize.mixed import quantize_within
+from tinyrt.quantize.noise import measure_noise
+from tinyrt.quantize.schemes import lay_out
+
+INT4 = QuantConfig(scheme=Scheme.INT4)
+
+
+def fair_net():
+    """A net all of whose classes occur."""
+    graph = depthwise_net()
+    dense = next(node for node in graph.nodes if node.op == "fully_connected")
+    logits = replace(graph, outputs=dense.outputs, nodes=graph.nodes[:-1])
+    mean = Model(verify(logits))(samples()).mean(axis=0)
+    bias = Value.constant(dense.inputs[2], graph.value(dense.inputs[2]).data - mean)
+    return replace(graph, values=graph.values | {bias.name: bias})
+
+
+def samples(count=40, seed=7):
+    return np.random.default_rng(seed).normal(size=(count, 8, 8, 3)).astype(np.float32)
+
+
+def sqnr(graph, quantised):
+    return evaluate_graph(quantised, {"x": samples(64, 8)}, against=graph).sqnr_db
+
+
+def size(graph, config):
+    return len(write_tflite(quantize_graph(graph, samples(), config)))
+
+
+def test_bytes_are_saved_where_they_cost_the_least():
+    graph = depthwise_net()
+    plain, least = size(graph, QuantConfig()), size(graph, INT4)
+    limit = (plain + least) // 2
+    mixed, report = quantize_within(graph, samples(), QuantConfig(), Budget(max_bytes=limit))
+    assert least < len(write_tflite(mixed)) == report.bytes <= limit
+    assert report.plain_bytes == plain
+    schemes = {layer.name: layer.scheme for layer in report.layers}
+    assert set(schemes.values()) == {Scheme.INT4, Scheme.INT8}
+    narrow = quantize_graph(graph, samples(), INT4)
+    assert sqnr(graph, narrow) < sqnr(graph, mixed)
+    for layer in report.layers:
+        assert ("saves" in layer.why) == (layer.scheme is Scheme.INT4)
+        weights = next(n for n in mixed.bound() if n.output.name == layer.name).input(1)
+        assert weights.nbytes == layer.weight_bytes
+
+
+def test_layers_are_widened_until_the_target_is_met_and_no_further():
+    graph = depthwise_net()
+    budget = Budget(min_sqnr_db=42)
+    mixed, report = quantize_within(graph, samples(), QuantConfig(), budget)
+    assert report.evaluation.sqnr_db >= 42
+    assert sqnr(graph, mixed) > 40
+    assert sqnr(graph, quantize_graph(graph, samples(), QuantConfig())) < 40
+    widened = [layer for layer in report.layers if layer.scheme is not Scheme.INT8]
+    assert 0 < len(widened) < len(graph.nodes)
+    assert all("takes away" in layer.why for layer in widened)
+
+
+def test_an_accuracy_is_measured_with_labels():
+    graph, x = fair_net(), samples(120)
+    labels = Model(graph)(x).argmax(axis=1)  # the float model is always right
+    judge = Judge(graph, {"x": x}, labels)
+    plain = judge.measure(quantize_graph(graph, x, INT4)).top1
+    assert plain < 0.7
+    budget = Budget(min_accuracy=0.8)
+    _, report = quantize_within(graph, x, INT4, budget, judge)
+    assert report.evaluation.top1 >= 0.8
+    assert report.float_top1 == 1
+    assert any(layer.scheme is not Scheme.INT4 for layer in report.layers)
+    with pytest.raises(DataError, match="labels"):
+        quantize_within(graph, x, INT4, budget, Judge(graph, {"x": x}))
+
+
+def test_both_budgets_hold_together():
+    graph = depthwise_net()
+    limit = size(graph, QuantConfig()) + 400
+    budget = Budget(max_bytes=limit, min_sqnr_db=34, allowed=(Scheme.INT8, Scheme.INT16X8))
+    mixed, report = quantize_within(graph, samples(), INT4, budget)
+    assert len(write_tflite(mixed)) <= limit
+    assert report.evaluation.sqnr_db >= 34
+    assert {layer.scheme for layer in report.layers} <= set(Scheme) - {Scheme.FLOAT}
+
+
+def test_a_mix_of_everything_answers_as_tflm_does():
+    graph = depthwise_net()
+    names = [node.outputs[0] for node in graph.nodes]
+    wide = (names[3], Scheme.INT16X8)
+    config = QuantConfig(scheme_for=(wide, (names[0], Scheme.INT8)))
+    least = size(graph, QuantConfig(scheme=Scheme.INT4, scheme_for=config.scheme_for))
+    mixed, report = quantize_within(graph, samples(), config, Budget(max_bytes=least + 300))
+    chosen = {layer.name: layer for layer in report.layers}
+    assert chosen[names[3]].scheme is Scheme.INT16X8
+    assert chosen[names[3]].why == "named by a pattern"
+    assert chosen[names[0]].scheme is Scheme.INT8
+    assert Scheme.INT4 in {layer.scheme for layer in report.layers}
+    raw = Model(mixed).stored_inputs(samples(3, 9))["x"]
+    expected = [run_tflm(mixed, [sample[None]])[0] for sample in raw]
+    np.testing.assert_array_equal(Model(mixed)(raw), expected)
+
+
+def test_what_cannot_be_held_is_said_with_what_can():
+    graph = depthwise_net()
+    with pytest.raises(BudgetError, match="the smallest file has"):
+        quantize_within(graph, samples(), QuantConfig(), Budget(max_bytes=1000))
+    narrow = Budget(min_sqnr_db=60, allowed=(Scheme.INT8,))
+    with pytest.raises(BudgetError, match=r"most precise mix reaches SQNR \d"):
+        quantize_within(graph, samples(), INT4, narrow)
+    with pytest.raises(TinyrtError, match="cannot be mixed"):
+        quantize_within(graph, samples(), QuantConfig(scheme=Scheme.WEIGHTS_INT8), Budget())
+
+
+def test_sources_of_noise_add_up():
+    graph, x = depthwise_net(), samples(64)
+    noise = measure_noise(graph, calibrate(graph, x), QuantConfig(), {"x": x})
+    for config in (QuantConfig(), INT4):
+        expected = sqnr(graph, quantize_graph(graph, x, config))
+        found = -10 * np.log10(noise.total(lay_out(graph, config)))
+        assert found == pytest.approx(expected, abs=2.5)
+    wide = lay_out(graph, QuantConfig(scheme=Scheme.INT16X8))
+    assert noise.total(wide) < 0.8 * noise.total(lay_out(graph, QuantConfig()))
+
+
+def test_the_command_writes_what_it_reports(tmp_path):
+    graph, x = fair_net(), samples()
+    save_tflite(graph, tmp_path / "net.tflite")
+    labels = Model(graph)(x).argmax(axis=1)
+    np.savez(tmp_path / "calib.npz", x=x, y=labels)
+    arguments = ["quantize", "net.tflite", "-c", "calib.npz", "-o", "mixed.tflite"]
+    arguments = [str(tmp_path / a) if "." in a else a for a in arguments]
+    options = ["--scheme", "int4", "--preset", "fast", "--min-accuracy", "95%"]
+    shown = CliRunner().invoke(app, [*arguments, *options])
+    assert shown.exit_code == 0, shown.output
+    assert "takes away" in shown.stdout
+    found = json.loads(CliRunner().invoke(app, [*arguments, *options, "--json"]).stdout)
+    assert found["mixed"]["evaluation"]["top1"] >= 0.95
+    assert found["bytes"] == found["mixed"]["bytes"] == (tmp_path / "mixed.tflite").stat().st_size
+    checked = api.evaluate(tmp_path / "mixed.tflite", tmp_path / "calib.npz")
+    assert checked.top1 == found["mixed"]["evaluation"]["top1"]
+    assert read_tflite(tmp_path / "mixed.tflite").nodes
+    both = ["--max-bytes", "1k"]
+    refused = CliRunner().invoke(app, [*arguments, *both, "--json"])
+    assert refused.exit_code == 1
+    assert "smallest file" in json.loads(refused.stdout)["error"]["problem"]
+
+
+def test_options_are_read_in_every_form():
+    assert parse_accuracy("91%") == parse_accuracy("0.91") == (0.91, None)
+    assert parse_accuracy("35dB") == (None, 35.0)
+    assert parse_allowed("int4, int8") == (Scheme.INT4, Scheme.INT8)
+    for wrong in ("much", "9o%"):
+        with pytest.raises(TinyrtError, match="--min-accuracy"):
+            parse_accuracy(wrong)
+    with pytest.raises(TinyrtError, match="no scheme"):
+        parse_allowed("int3")
+    with pytest.raises(TinyrtError, match="accuracy of 91"):
+        Budget(min_accuracy=91)
+    with pytest.raises(TinyrtError, match="cannot be mixed"):
+        Budget(allowed=(Scheme.WEIGHTS_INT8,))

@@ -1,0 +1,235 @@
+"""The command ``quantize``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.options import (
+    Json,
+    Model,
+    Shapes,
+    TfliteOut,
+    parse_accuracy,
+    parse_allowed,
+    parse_bytes,
+    parse_schemes,
+    parse_shapes,
+)
+from tinyrt.errors import DataError
+from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, configure
+
+if TYPE_CHECKING:
+    from tinyrt.quantize.budget import Budget
+    from tinyrt.quantize.mixed import MixedReport
+
+
+class Ports(StrEnum):
+    """What model inputs and outputs are held in."""
+
+    SCHEME = "scheme"
+    FLOAT32 = "float32"
+
+
+def quantize(
+    model: Model,
+    output: TfliteOut,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "-c",
+            "--calibration",
+            help="Float inputs: .npz with x, .npy, or a folder of .npy.",
+            show_default=False,
+        ),
+    ] = None,
+    scheme: Annotated[Scheme, typer.Option(help="Dtypes of activations and weights.")] = (
+        Scheme.INT8
+    ),
+    scheme_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheme-for",
+            metavar="PATTERN=SCHEME",
+            help="Another scheme for the ops whose name, kind or output matches, e.g. "
+            "'conv2d_3=int16x8'. May be repeated; the last match counts.",
+        ),
+    ] = None,
+    keep_float: Annotated[
+        list[str] | None,
+        typer.Option("--keep-float", metavar="PATTERN", help="Keep ops in float32."),
+    ] = None,
+    io: Annotated[
+        Ports, typer.Option("--io", help="Model inputs and outputs: the scheme's, or float32.")
+    ] = Ports.SCHEME,
+    preset: Annotated[
+        Preset | None,
+        typer.Option(help="How much work to do.", show_default="fast; best for int4 and int16x8"),
+    ] = None,
+    calibrator: Annotated[
+        Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")
+    ] = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            help="Percent of the values that calibrator percentile keeps.", show_default="99.99"
+        ),
+    ] = None,
+    per_channel_dense: Annotated[
+        bool | None,
+        typer.Option(
+            "--per-channel-dense/--per-tensor-dense",
+            help="A scale per output of fully connected layers.",
+            show_default="the preset's",
+        ),
+    ] = None,
+    equalize: Annotated[
+        bool | None,
+        typer.Option(help="Rescale channels to like ranges.", show_default="the preset's"),
+    ] = None,
+    optimize_rounding: Annotated[
+        bool | None,
+        typer.Option(help="Round weights for the layers' outputs.", show_default="the preset's"),
+    ] = None,
+    bias_correction: Annotated[
+        BiasCorrection | None,
+        typer.Option(help="Make up for layers' mean errors.", show_default="the preset's"),
+    ] = None,
+    tune_ranges: Annotated[
+        bool | None,
+        typer.Option(help="Adjust ranges by the output's error.", show_default="the preset's"),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="BYTES",
+            help="Size of the file at most, e.g. 40k: weights become int4 where it costs least.",
+        ),
+    ] = None,
+    min_accuracy: Annotated[
+        str | None,
+        typer.Option(
+            "--min-accuracy",
+            metavar="SHARE|dB",
+            help="What must be right, e.g. 91% or 0.91, or the distance from float, e.g. 35dB: "
+            "layers become int8, int16x8 or float where it helps most.",
+        ),
+    ] = None,
+    allow: Annotated[
+        str,
+        typer.Option(
+            "--allow", metavar="SCHEMES", help="What layers may become under these budgets."
+        ),
+    ] = "int4,int8,int16x8,float",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "-d",
+            "--data",
+            help=".npz with x and y that --min-accuracy is measured on.",
+            show_default="the calibration file",
+        ),
+    ] = None,
+    shape: Shapes = None,
+    json: Json = False,
+) -> None:
+    """Quantise a float model after training."""
+    from tinyrt import api
+
+    with reporting(json) as report:
+        budget = _budget(max_bytes, min_accuracy, allow)
+        if preset is None and budget is not None:
+            preset = Preset.BEST
+        config = configure(
+            preset,
+            calibrator=calibrator,
+            percentile=percentile,
+            per_channel_dense=per_channel_dense,
+            equalize=equalize,
+            optimize_rounding=optimize_rounding,
+            bias_correction=bias_correction,
+            tune_ranges=tune_ranges,
+            scheme=scheme,
+            scheme_for=parse_schemes(scheme_for),
+            keep_float=tuple(keep_float or ()),
+            float_io=io is Ports.FLOAT32,
+        )
+        mixed = None
+        with progress_bar("quantising") as progress, noting() as notes:
+            if budget is None:
+                api.quantize_model(
+                    model,
+                    calibration,
+                    output,
+                    shapes=parse_shapes(shape),
+                    config=config,
+                    progress=progress,
+                )
+            elif calibration is None:
+                raise DataError("a budget needs calibration data", hint="-c CALIB.npz")
+            else:
+                mixed = api.quantize_within(
+                    model,
+                    calibration,
+                    output,
+                    budget,
+                    data=data,
+                    shapes=parse_shapes(shape),
+                    config=config,
+                    progress=progress,
+                )
+        found = {
+            "output": str(output),
+            "scheme": scheme.value,
+            "bytes": output.stat().st_size,
+        }
+        as_json = found | {"warnings": notes}
+        if mixed is None:
+            report(as_json, tables.facts(found))
+        else:
+            report(as_json | {"mixed": asdict(mixed)}, Group(_layers(mixed), _facts(found, mixed)))
+
+
+def _budget(max_bytes: str | None, min_accuracy: str | None, allow: str) -> Budget | None:
+    """What the options ask for; None where none is given."""
+    from tinyrt.quantize.budget import Budget
+
+    if max_bytes is None and min_accuracy is None:
+        return None
+    share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
+    most = parse_bytes(max_bytes) if max_bytes is not None else None
+    return Budget(most, share, db, parse_allowed(allow))
+
+
+def _layers(mixed: MixedReport) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("layer", "op", "scheme", "weights", "why"):
+        right = column == "weights"
+        table.add_column(column, justify="right" if right else "left", no_wrap=column != "why")
+    for layer in mixed.layers:
+        size = f"{layer.weight_bytes:,}" if layer.weight_bytes else "-"
+        table.add_row(tables.short(layer.name), layer.op, layer.scheme, size, layer.why)
+    return table
+
+
+def _facts(found: dict[str, str | int], mixed: MixedReport) -> RenderableType:
+    return tables.facts(
+        found
+        | {
+            "bytes without a mix": mixed.plain_bytes,
+            "right": tables.percent(mixed.evaluation.top1),
+            "right in float": tables.percent(mixed.float_top1),
+            "SQNR, dB": mixed.evaluation.sqnr_db,
+            "models measured": mixed.tried,
+        }
+    )
