@@ -25,7 +25,13 @@ PACKED = {
     "tinyrt_sum_s8",
     "tinyrt_clamp_s8",
 }
-PACKED_INT4 = {"tinyrt_dense_s4", "tinyrt_dense_row_s4", "tinyrt_window_block_s4"}
+PACKED_INT4 = {
+    "tinyrt_dense_s4",
+    "tinyrt_dense_row_s4",
+    "tinyrt_window_block_s4",
+    "tinyrt_depthwise_block_s4",
+    "tinyrt_depthwise3x3_s4",
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +56,10 @@ def test_ten_thousand_random_cases(cases, tmp_path, core):
             np.testing.assert_array_equal(outputs[name], answer, err_msg=name, strict=True)
 
 
-def test_packed_int4_weights_equal_the_references(tmp_path):
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_packed_int4_weights_equal_the_references(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4")
+    project = export_graph(graph, tmp_path / "project", core=core)
     assert set(project.kernels) >= PACKED_INT4
     outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
     for name, expected in evaluate(graph, feeds).items():

@@ -22,7 +22,9 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 
-@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33"])
+@pytest.mark.parametrize(
+    "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m55", "rv32imc"]
+)
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, range(12), int4_weights)
     check_on_device(graph, feeds, tmp_path, core)

@@ -52,8 +52,8 @@ def block_of(
     if isa not in BLOCK_SETS or constants is None:
         return None
     w, bias = constants
-    if node.input(1).dtype is DType.INT4 and isa is InstructionSet.DSP:
-        narrow = pack_block_s4(w.reshape(w.shape[0], -1), bias, x_zp, requant)
+    if node.input(1).dtype is DType.INT4:
+        narrow = pack_block_s4(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
         if narrow is not None:
             return narrow
     return pack_block(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
@@ -94,7 +94,8 @@ def row_block(node: BoundNode, block: PackedBlock, isa: InstructionSet) -> Packe
     c_in, rows = matrix_of(node)
     if rows != 1:
         return None
-    return eight_at_a_time(block, c_in) if isa is InstructionSet.SCALAR else block
+    eights = isa is InstructionSet.SCALAR and block.bits == 8
+    return eight_at_a_time(block, c_in) if eights else block
 
 
 def dense_sweep(node: BoundNode, block: PackedBlock, isa: InstructionSet) -> Sweep | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.blocks import BLOCK_SETS, constants_of, emit_clamp, requant_arrays
 from tinyrt.ops.emit import Fields, nhwc, window_fields
 from tinyrt.ops.packing import (
@@ -29,6 +29,7 @@ from tinyrt.ops.packing import (
     pack_requant,
     simplify,
 )
+from tinyrt.ops.packing_s4 import fits_nibbles, pack_filters_s4, pack_nibbles
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.sweep import Sweep, planes_by_lines, planes_by_rows
@@ -46,7 +47,8 @@ class DepthwiseBlock:
     """A layer for ``tinyrt_depthwise_block_s8``.
 
     Attributes:
-        w: weights (taps, channels) where they are not those of the model.
+        w: weights (taps, channels).
+        bits: of a weight as the kernel reads it.
         init: ``bias - x_zp * sum(w)`` for each channel.
         requant: mantissas and shifts.
         line_bytes: of four channels of one padded input row; 0 where the window never leaves
@@ -54,7 +56,8 @@ class DepthwiseBlock:
 
     """
 
-    w: NDArray[np.int8] | None
+    w: NDArray[np.int8]
+    bits: int
     init: NDArray[np.int32]
     requant: PackedRequant
     line_bytes: int
@@ -76,9 +79,9 @@ def depthwise_block(
     if layer is None or (layer.shift.min() < 1 and not slides(window)):
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)
-    changed = None if (layer.w == by_channel).all() else layer.w.T.astype(np.int8)
+    bits = 4 if node.input(1).dtype is DType.INT4 and fits_nibbles(layer.w) else 8
     requantised = pack_requant(layer, more=int(slides(window)))
-    return DepthwiseBlock(changed, init, requantised, _line_bytes(window))
+    return DepthwiseBlock(layer.w.T.astype(np.int8), bits, init, requantised, _line_bytes(window))
 
 
 def slides(window: Window) -> bool:
@@ -106,11 +109,16 @@ def _line_bytes(window: Window) -> int:
     return columns * BLOCK
 
 
-def pack_filters(w: NDArray[np.int8], down: bool) -> NDArray[np.int8]:
-    """Filters of 3 x 3, (taps, channels), as ``tinyrt_load_filter3`` reads them: (channels, 9)."""
+def pack_filters(w: NDArray[np.int8], down: bool, bits: int = 8) -> NDArray[np.int8]:
+    """Filters of 3 x 3, (taps, channels), as the kernel for weights of so many bits reads them.
+
+    Those of eight are (channels, 9), see ``tinyrt_load_filter3_s8``; for four, see
+    ``pack_filters_s4``.
+    """
     planes = w.reshape(3, 3, -1)
     lines = planes.transpose(1, 0, 2) if down else planes
-    return lines.reshape(9, -1)[FILTER_ORDER].T
+    taps = lines.reshape(9, -1)
+    return pack_filters_s4(taps.T) if bits == 4 else taps[FILTER_ORDER].T
 
 
 def depthwise_scratch(
@@ -161,7 +169,6 @@ def _emit_slides(
     x, y = node.input(0), node.output
     down = slides_down(window, x.shape) and not is_row(window, x.shape)
     rows, columns = (_axis(x.shape, y.shape, window, axis) for axis in (0, 1))
-    w = np.asarray(node.input(1).data).reshape(9, -1) if block.w is None else block.w
     fields: Fields = {
         "images": x.shape[0],
         "channels": x.shape[3],
@@ -169,15 +176,15 @@ def _emit_slides(
         "along": rows if down else columns,
         "across": columns if down else rows,
         "x_zp": x_zp,
-        "w": c.packed("w", pack_filters(w, down)),
+        "w": c.packed("w", pack_filters(block.w, down, block.bits)),
         **_constants(block, requant, c),
     }
     params = c.params("tinyrt_depthwise3x3_s8_params", fields)
     if is_row(window, x.shape):
-        c.call("tinyrt_depthwise_row3_s8", params, c.pointer(x), c.pointer(y))
+        c.call(f"tinyrt_depthwise_row3_s{block.bits}", params, c.pointer(x), c.pointer(y))
         return
     saved = c.scratch() if window.stride == (1, 1) else "NULL"
-    c.call("tinyrt_depthwise3x3_s8", params, c.pointer(x), saved, c.pointer(y))
+    c.call(f"tinyrt_depthwise3x3_s{block.bits}", params, c.pointer(x), saved, c.pointer(y))
 
 
 def _axis(x: Shape, y: Shape, window: Window, axis: int) -> Fields:
@@ -203,17 +210,17 @@ def _constants(block: DepthwiseBlock, requant: Requant, c: CWriter) -> Fields:
 def _emit_blocks(
     node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
 ) -> None:
-    x, y, w = node.input(0), node.output, node.input(1)
+    x, y, w = node.input(0), node.output, block.w
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
         "window": window_fields(window),
         "x_zp": x_zp,
         "line_bytes": block.line_bytes,
-        "w": c.pointer(w) if block.w is None else c.packed("w", block.w),
+        "w": c.packed("w", pack_nibbles(w) if block.bits == 4 else w),
         **_constants(block, requant, c),
     }
     lines = f"{c.scratch()} + {_list_bytes(window, c.isa)}" if block.line_bytes else "NULL"
     params = c.params("tinyrt_depthwise_block_s8_params", fields)
     taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
-    c.call("tinyrt_depthwise_block_s8", params, c.pointer(x), taps, lines, c.pointer(y))
+    c.call(f"tinyrt_depthwise_block_s{block.bits}", params, c.pointer(x), taps, lines, c.pointer(y))

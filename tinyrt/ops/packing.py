@@ -263,6 +263,11 @@ def pair_words(halves: NDArray[np.int64]) -> NDArray[np.int64]:
     return _word(even_first[..., 0], even_first[..., 1]).reshape(n, taps // 2)
 
 
+def tap_words(halves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, taps) -> words (n, taps / 2), one tap after the other."""
+    return _word(halves[:, 0::2], halves[:, 1::2])
+
+
 def _word(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
     """Two 16-bit halves in a word."""
     return np.asarray((low & 0xFFFF) | (high << 16), np.int64)

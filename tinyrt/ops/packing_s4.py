@@ -1,4 +1,4 @@
-"""Weights of four bits in the order in which the C kernels of cores with dual multiplies read them.
+"""Weights of four bits in the order in which the C kernels of scalar and DSP cores read them.
 
 As ``tinyrt.ops.packing``, but for the halves: the four channels of a block share one, a nibble
 each: ``h = 4096 * w3 + 256 * (w2 + 8) + 16 * (w1 + 8) + (w0 + 8)``. Products of a column x are
@@ -15,11 +15,13 @@ differences of these four:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.ir.types import pack_int4
 from tinyrt.ops.packing import (
     BLOCK,
     MOST_PADDING,
@@ -31,18 +33,24 @@ from tinyrt.ops.packing import (
     padded,
     pair_words,
     simplify,
+    tap_words,
 )
 from tinyrt.ops.requant import Requant
+from tinyrt.ops.spec import InstructionSet
 
 MOST_FOURTH_SUM = 1 << 19
 """What sums of products, without bias, must stay below in the fourth channel of a block."""
 
-MOST_TAPS = (1 << 23) // (15 * -INT8_MIN)
-"""Taps with which ``E`` fits 32 bits."""
+MOST_NARROW_SUM = 1 << 23
+"""What sums over nibbles, with the first value, must stay below: 256 times theirs fit 32 bits."""
 
 
 def pack_block_s4(
-    w: NDArray[np.int8], bias: NDArray[np.int32] | None, x_zp: int, requant: Requant
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+    isa: InstructionSet,
 ) -> PackedBlock | None:
     """Pack a layer with weights (c_out, taps) from -8 to 7.
 
@@ -63,19 +71,56 @@ def pack_block_s4(
     layer = raised
     wide = np.pad(layer.w, ((0, rows - c_out), (0, columns - taps))).reshape(-1, BLOCK, columns)
     fourth = np.abs(wide[:, 3]).sum(axis=1) * -INT8_MIN
-    if fourth.max() >= MOST_FOURTH_SUM or columns >= MOST_TAPS:
+    if fourth.max() >= MOST_FOURTH_SUM:
         return None
     nibbles = wide[:, :3] + 8
     halves = 4096 * wide[:, 3] + 256 * nibbles[:, 2] + 16 * nibbles[:, 1] + nibbles[:, 0]
-    init = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rows - c_out))
+    words = pair_words(halves) if isa is InstructionSet.DSP else tap_words(halves)
+    first = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rows - c_out))
+    if np.abs(first).max() + 15 * -INT8_MIN * columns >= MOST_NARROW_SUM:
+        return None
+    init = first.reshape(-1, BLOCK) * [1, 16, 256, 1]
+    init[:, 1] += init[:, 0]
     return PackedBlock(
         columns,
-        int32_words(pair_words(halves).ravel()),
-        int32_words(init),
+        int32_words(words.ravel()),
+        int32_words(init.ravel()),
         pack_requant(layer, more=1),
         bits=4,
         raised=1 + left,
     )
+
+
+def fits_nibbles(w: NDArray[Any]) -> bool:
+    """Whether all weights have four bits."""
+    return bool(w.min() >= -8 and w.max() <= 7)
+
+
+def pack_nibbles(w: NDArray[Any]) -> NDArray[np.int8]:
+    """Weights of four bits, two to a byte, the first one in the low nibble; a zero may be added."""
+    return pack_int4(np.asarray(w, np.int8)).view(np.int8)
+
+
+FILTER3_NIBBLES = [0, 1, 2, 6, 3, 4, 5, 7]
+"""Taps of a 3 x 3 filter, row by row, in the order of a word's nibbles; the last tap lies outside.
+
+Nibbles four apart are the pairs of one column of the filter's upper rows, and of its last row.
+"""
+
+
+def pack_filters_s4(w: NDArray[Any]) -> NDArray[np.int8]:
+    """Filters of 3 x 3, (channels, 9) row by row, as ``tinyrt_filter3_nibbles`` reads them.
+
+    Returns:
+        Nine bytes for two channels: the first one's word, both of their last taps, the other's
+        word; five bytes for an odd last channel.
+
+    """
+    channels = len(w)
+    pairs = np.pad(w, ((0, channels % 2), (0, 0))).reshape(-1, 2, 9)
+    words = pairs[:, :, FILTER3_NIBBLES]
+    nine = np.concatenate([words[:, 0], pairs[:, :, 8], words[:, 1]], axis=1)
+    return pack_nibbles(nine)[: (channels * 9 + 1) // 2]
 
 
 def _raised(layer: Layer, left: int) -> Layer | None:

@@ -20,8 +20,8 @@ typedef struct {
 } tinyrt_axis;
 
 /** The filter slides along one axis, line after line across the other; which is which, the order
- *  of the weights says. w holds 9 bytes for each channel, see tinyrt_load_filter3; init is
- *  bias - x_zp * sum(w).
+ *  of the weights says. w holds 9 bytes for each channel, see tinyrt_load_filter3_s8, or nibbles; init
+ *  is bias - x_zp * sum(w).
  *  Requires: as many channels in x as in y; one stride for both axes, 1 or 2; no dilation;
  *  |init + sum(x * w)| < 2^29. */
 typedef struct {
@@ -48,6 +48,13 @@ void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t
 /** The same for a single row of outputs, from three rows of inputs: along is the axis of columns.
  *  y must not overlap x. */
 void tinyrt_depthwise_row3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
+
+/** As tinyrt_depthwise3x3_s8, over weights of four bits, see tinyrt_filter3_nibbles. */
+void tinyrt_depthwise3x3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
+                            int8_t *y);
+
+/** As tinyrt_depthwise_row3_s8, over such weights. */
+void tinyrt_depthwise_row3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
 
 #ifdef __cplusplus
 }

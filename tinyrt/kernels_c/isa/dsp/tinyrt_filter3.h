@@ -2,6 +2,7 @@
 #ifndef TINYRT_FILTER3_H
 #define TINYRT_FILTER3_H
 
+#include "tinyrt_nibbles.h"
 #include "tinyrt_simd.h"
 
 /** Of each column the pair of the upper two weights; those of the last row. */
@@ -17,16 +18,41 @@ typedef struct {
     uint32_t lowest;
 } tinyrt_column3;
 
-/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column). */
-static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w) {
-    const uint32_t first = tinyrt_load_word(w);
-    const uint32_t second = tinyrt_load_word(w + 4);
+/** The filter of channel c; w holds for every channel the weights of taps 00, 01, 10, 11, 02, 20,
+ *  12, 21, 22 (row, column). */
+static inline tinyrt_filter3 tinyrt_load_filter3_s8(const int8_t *w, int32_t c) {
+    const int8_t *const taps = w + 9 * c;
+    const uint32_t first = tinyrt_load_word(taps);
+    const uint32_t second = tinyrt_load_word(taps + 4);
     const tinyrt_filter3 f = {
         {tinyrt_even_bytes(first), tinyrt_odd_bytes(first), tinyrt_even_bytes(second)},
         tinyrt_odd_bytes(second),
-        (uint32_t)w[8],
+        (uint32_t)taps[8],
     };
     return f;
+}
+
+/** The nibbles i and i + 4, sign-extended to a pair. */
+static inline uint32_t tinyrt_nibble_pair(uint32_t word, int32_t i) {
+    return tinyrt_low_halves((uint32_t)tinyrt_nibble(word, i),
+                             (uint32_t)tinyrt_nibble(word, i + 4));
+}
+
+/** As tinyrt_load_filter3_s8; w holds nibbles, see tinyrt_filter3_nibbles. */
+static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c) {
+    const tinyrt_nibbles9 n = tinyrt_filter3_nibbles(w, c);
+    const tinyrt_filter3 f = {
+        {tinyrt_nibble_pair(n.word, 0), tinyrt_nibble_pair(n.word, 1),
+         tinyrt_nibble_pair(n.word, 2)},
+        tinyrt_nibble_pair(n.word, 3),
+        (uint32_t)n.last,
+    };
+    return f;
+}
+
+/** The filter of channel c from weights of so many bits. */
+static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w, int32_t bits, int32_t c) {
+    return bits == 4 ? tinyrt_load_filter3_s4(w, c) : tinyrt_load_filter3_s8(w, c);
 }
 
 /** Takes the weights of the first row out; returns their sum, times factor. */

@@ -2,6 +2,7 @@
 #ifndef TINYRT_TAP_LIST_H
 #define TINYRT_TAP_LIST_H
 
+#include "tinyrt_nibbles.h"
 #include "tinyrt_simd.h"
 
 /** Taps of one entry. */
@@ -14,8 +15,8 @@ typedef struct {
     uint32_t w[4];
 } tinyrt_tap_entry;
 
-/** Sets the weights of count taps; those of tap t lie at w + t * step. An odd last tap is paired
- *  with itself, with the weight 0. */
+/** Sets the weights of count taps; those of tap t lie at w + t * step. An odd last
+ *  tap is paired with itself, with the weight 0. */
 static inline void tinyrt_list_weights(const int8_t *w, int32_t step, int32_t count,
                                        tinyrt_tap_entry *entry) {
     for (; count > 0; count -= 2, ++entry, w += 2 * step) {
@@ -27,6 +28,19 @@ static inline void tinyrt_list_weights(const int8_t *w, int32_t step, int32_t co
         entry->w[1] = tinyrt_odd_bytes(low);
         entry->w[2] = tinyrt_even_bytes(high);
         entry->w[3] = tinyrt_odd_bytes(high);
+    }
+}
+
+/** As tinyrt_list_weights; w holds nibbles. */
+static inline void tinyrt_list_weights_s4(const int8_t *w, int32_t step, int32_t count,
+                                          tinyrt_tap_entry *entry) {
+    for (; count > 0; count -= 2, ++entry, w += 2 * step) {
+        const uint32_t first = tinyrt_four_nibbles(w);
+        const uint32_t second = count > 1 ? tinyrt_four_nibbles(w + step) : 0;
+        for (int32_t i = 0; i < 4; ++i) {
+            entry->w[i] = tinyrt_low_halves((uint32_t)tinyrt_nibble(first, i),
+                                            (uint32_t)tinyrt_nibble(second, i));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef TINYRT_FILTER3_H
 #define TINYRT_FILTER3_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_nibbles.h"
 
 /** The weights, row by row. */
 typedef struct {
@@ -14,10 +14,31 @@ typedef struct {
     int32_t x[3];
 } tinyrt_column3;
 
-/** w holds the weights of taps 00, 01, 10, 11, 02, 20, 12, 21, 22 (row, column). */
-static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w) {
+/** The filter of channel c; w holds for every channel the weights of taps 00, 01, 10, 11, 02, 20,
+ *  12, 21, 22 (row, column). */
+static inline tinyrt_filter3 tinyrt_load_filter3_s8(const int8_t *w, int32_t c) {
+    w += 9 * c;
     const tinyrt_filter3 f = {{w[0], w[1], w[4], w[2], w[3], w[6], w[5], w[7], w[8]}};
     return f;
+}
+
+/** As tinyrt_load_filter3_s8; w holds nibbles, see tinyrt_filter3_nibbles. */
+static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c) {
+    const tinyrt_nibbles9 n = tinyrt_filter3_nibbles(w, c);
+    tinyrt_filter3 f = {{0}};
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        f.w[kx] = tinyrt_nibble(n.word, kx);
+        f.w[3 + kx] = tinyrt_nibble(n.word, 4 + kx);
+    }
+    f.w[6] = tinyrt_nibble(n.word, 3);
+    f.w[7] = tinyrt_nibble(n.word, 7);
+    f.w[8] = n.last;
+    return f;
+}
+
+/** The filter of channel c from weights of so many bits. */
+static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w, int32_t bits, int32_t c) {
+    return bits == 4 ? tinyrt_load_filter3_s4(w, c) : tinyrt_load_filter3_s8(w, c);
 }
 
 /** Takes the weights of row r out; returns their sum, times factor. */

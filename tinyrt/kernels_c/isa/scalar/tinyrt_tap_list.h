@@ -2,7 +2,7 @@
 #ifndef TINYRT_TAP_LIST_H
 #define TINYRT_TAP_LIST_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_nibbles.h"
 
 /** Taps of one entry. */
 #define TINYRT_TAPS_PER_ENTRY 1
@@ -21,6 +21,17 @@ static inline void tinyrt_list_weights(const int8_t *w, int32_t step, int32_t co
         entry->w[1] = w[1];
         entry->w[2] = w[2];
         entry->w[3] = w[3];
+    }
+}
+
+/** As tinyrt_list_weights; w holds nibbles. */
+static inline void tinyrt_list_weights_s4(const int8_t *w, int32_t step, int32_t count,
+                                          tinyrt_tap_entry *entry) {
+    for (; count > 0; --count, ++entry, w += step) {
+        const uint32_t four = tinyrt_four_nibbles(w);
+        for (int32_t i = 0; i < 4; ++i) {
+            entry->w[i] = tinyrt_nibble(four, i);
+        }
     }
 }
 

@@ -1,0 +1,8 @@
+#include "tinyrt_depthwise_block.h"
+
+#include "tinyrt_depthwise_loop.h"
+
+void tinyrt_depthwise_block_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                               tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
+    tinyrt_depthwise_loop(p, 4, x, taps, lines, y);
+}
