@@ -85,9 +85,7 @@ PACKED_CASES = {
     for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub, max_pool2d)
 }
 
-INT4_CASES = {
-    case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3)
-}
+INT4_CASES = {case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3)}
 """Those whose weights are packed two to a byte where they have four bits."""
 
 int4_weights = partial(build_s8, weights=DType.INT4)

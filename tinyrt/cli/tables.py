@@ -162,6 +162,7 @@ def emulation(found: EmulationReport) -> RenderableType:
         "  its parameters and tables": flash.tables,
         "  the C library's part": flash.library,
         "flash, weight bytes": flash.weights,
+        "  of these, filters": found.filter_bytes,
         "RAM, arena bytes": ram.arena,
         **({"RAM, state bytes": ram.state} if ram.state else {}),
         "RAM, stack bytes": ram.stack,

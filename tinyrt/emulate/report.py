@@ -51,6 +51,8 @@ class EmulationReport:
         bit_exact: whether all outputs equal the expected ones; None if none were given.
         float_error: greatest difference of float outputs, as a part of the output's largest
             element; None where there are none, or nothing was expected.
+        filter_bytes: of ``flash.weights``, the weights of convolutions and dense layers; the
+            others are biases, mantissas and constants.
         outputs: output name -> the device's answers, samples first.
         baseline: instructions per inference of TFLM with CMSIS-NN, where they are known.
         ops: what every op costs; None unless it was asked for.
@@ -69,6 +71,7 @@ class EmulationReport:
     baseline: int | None = None
     ops: tuple[OpCost, ...] | None = None
     float_error: float | None = None
+    filter_bytes: int = 0
 
     @property
     def agrees(self) -> bool:
@@ -92,6 +95,7 @@ class EmulationReport:
             "flash": {
                 "code": flash.code,
                 "weights": flash.weights,
+                "filters": self.filter_bytes,
                 "parts": {
                     "kernels": flash.kernels,
                     "model": flash.model,

@@ -120,6 +120,7 @@ def run_emulated(
         baseline=peer.total(target.name, graph),
         ops=ops,
         float_error=None if expected is None else _float_error(project, outputs, expected),
+        filter_bytes=project.filter_bytes,
     )
 
 

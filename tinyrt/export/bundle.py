@@ -56,6 +56,7 @@ class ExportedProject:
         pushed: the rows of the input that is pushed row by row; None where it is held.
         regions: name and size of each memory region; the arena alone by default.
         state_bytes: memory that the model keeps between inferences.
+        filter_bytes: flash for the weights of convolutions and dense layers, as packed.
 
     """
 
@@ -72,6 +73,7 @@ class ExportedProject:
     pushed: PushedRows | None = None
     regions: tuple[Region, ...] = (Region(ARENA),)
     state_bytes: int = 0
+    filter_bytes: int = 0
 
 
 def export_c(
@@ -181,6 +183,7 @@ def render_project(
         pushed=writer.pushed,
         regions=plan.regions,
         state_bytes=states.nbytes,
+        filter_bytes=writer.filter_bytes,
     )
     return project, files
 

@@ -20,6 +20,10 @@ MOST_NAME = 48
 """Characters of a node's name that a comment shows."""
 
 
+FILTERS = "w"
+"""Role of the weights of a convolution or dense layer, packed or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class PushedRows:
     """A segment that runs as the rows of the model's input are pushed.
@@ -166,11 +170,17 @@ class ModelWriter:
             self.kernels.append(kernel)
         self.statements.append(c_text.call(kernel, arguments))
 
+    @property
+    def filter_bytes(self) -> int:
+        """Bytes of the weights of convolutions and dense layers, without biases and mantissas."""
+        filters = (v for name, v in self.weights.items() if name.endswith(f"_{FILTERS}"))
+        return sum(np.asarray(v.data).nbytes for v in filters)
+
     def _constant(self, value: Value) -> str:
         if value.name not in self._constants:
             node = self._current()
             i = next(i for i, v in enumerate(node.inputs) if v is not None and v.name == value.name)
-            roles = {1: "w", 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
+            roles = {1: FILTERS, 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
             name = f"{self.prefix}_{self._local_name(roles.get(i, f'c{i}'))}"
             self._constants[value.name] = name
             self.weights[name] = value
