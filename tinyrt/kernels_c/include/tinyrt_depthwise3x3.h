@@ -20,9 +20,11 @@ typedef struct {
 } tinyrt_axis;
 
 /** The filter slides along one axis, line after line across the other; which is which, the order
- *  of the weights says. w holds 9 bytes for each channel, see tinyrt_load_filter3_s8, or nibbles;
- * init is bias - x_zp * sum(w). Requires: as many channels in x as in y; one stride for both axes,
- * 1 or 2; no dilation; |init + sum(x * w)| < 2^29. */
+ *  of the weights says. w holds 9 bytes for each channel, see tinyrt_load_filter3_s8, or nibbles.
+ *  init is bias - x_zp * sum(w).
+ *
+ *  Requires: as many channels in x as in y; one stride for both axes, 1 or 2; no dilation;
+ *  |init + sum(x * w)| < 2^29. */
 typedef struct {
     int32_t images;
     int32_t channels;

@@ -129,8 +129,8 @@ static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, 
 }
 
 /** Lines from the first; line i reads input lines i * stride - pad and the two behind it. */
-static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t bits,
-                                      int32_t c, const int8_t *x, int8_t *saved, int8_t *y) {
+static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t bits, int32_t c,
+                      const int8_t *x, int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;
     const int32_t i = c & -(p->requant_step >> 2);
     tinyrt_channel channel;
