@@ -23,6 +23,8 @@ def open_model(
 ) -> Graph:
     """Read a .tflite or .onnx model; a float model comes back optimised.
 
+    An ONNX model that brings its own quantisation comes back with the integers it asks for.
+
     Args:
         path: the model file.
         shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
@@ -57,10 +59,15 @@ def open_model(
         if not optimise or is_quantised(graph):
             return graph
         from tinyrt.convert.passes import optimise as run_passes
+        from tinyrt.quantize.given import has_given, quantise_as_given
 
-        return run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
+        graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
+        return quantise_as_given(graph, log) if has_given(graph) else graph
 
 
 def is_quantised(graph: Graph) -> bool:
     """Whether any activation or weight of the model is."""
-    return any(v.q is not None or v.dtype is DType.FLOAT16 for v in graph.values.values())
+    return any(
+        (v.q is not None and v.dtype is not DType.FLOAT32) or v.dtype is DType.FLOAT16
+        for v in graph.values.values()
+    )

@@ -23,6 +23,7 @@ DISCRETE = {
     "arg_min",
     "cast",
     "equal",
+    "fake_quantize",
     "greater",
     "greater_equal",
     "less",

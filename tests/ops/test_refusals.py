@@ -23,6 +23,7 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.gelu import GeluAttrs
@@ -108,6 +109,9 @@ REFUSED = [
     ("space_to_depth", BlockAttrs(0), [f32(1, 2, 2, 6)], "blocks of 0"),
     ("cumsum", CumsumAttrs(2), [f32(2, 3)], "axis 2"),
     ("div", DivAttrs(), [s8(2), f32(2)], "inputs are s8"),
+    ("fake_quantize", FakeQuantizeAttrs(0.5, 200), [f32(2)], "zero point 200"),
+    ("fake_quantize", FakeQuantizeAttrs(0.0), [f32(2)], "scale 0.0"),
+    ("fake_quantize", FakeQuantizeAttrs(dtype=DType.INT32), [f32(2)], "a grid of int32"),
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
@@ -179,6 +183,7 @@ FIELDS = {
     "indices": lists,
     "mode": st.sampled_from(["REFLECT", "SYMMETRIC", ""]),
     "multiples": lists,
+    "scale": st.floats(),
     "shape": lists,
     "size": pairs | lists,
     "strides": lists,
@@ -201,6 +206,7 @@ FIELDS = {
     "perm": st.permutations(range(4)).map(tuple) | lists,
     "stride": pairs,
     "value": st.floats(-10, 10),
+    "zero_point": st.integers(-200, 200),
 }
 shapes = st.lists(st.integers(1, 6), min_size=4, max_size=4) | st.lists(
     st.integers(-1, 6), max_size=5

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from tinyrt.convert.onnx_grid import Quantised, tensor_params
 from tinyrt.convert.onnx_proto import Array, OnnxNode
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Node, Shape, Value
+from tinyrt.ir import Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import NoAttrs
 
-Operand = Value | Array
-"""An activation of the graph, or an array that is known on import."""
+Operand = Value | Quantised | Array
+"""An activation of the graph, of numbers or of integers, or an array known on import."""
 
 
 @dataclass(slots=True)
@@ -48,18 +49,19 @@ class Builder:
             name = f"{wish}_{i}"
         return name
 
-    def constant(self, wish: str, data: Array) -> Value:
+    def constant(self, wish: str, data: Array, q: QParams | None = None) -> Value:
         """A constant of that name; equal data under the same wish is entered once."""
-        data = np.ascontiguousarray(data)
+        data = np.ascontiguousarray(np.asarray(data))
         known = self.values.get(wish)
         if (
             known is not None
             and known.data is not None
             and known.dtype.numpy == data.dtype
+            and known.q == q
             and np.array_equal(known.data, data)
         ):
             return known
-        return self.add_value(Value.constant(self.unique_name(wish), data))
+        return self.add_value(Value.constant(self.unique_name(wish), data, q))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Call:
 
     def is_known(self, i: int) -> bool:
         """Whether input ``i`` is present and known on import."""
-        return self.has(i) and not isinstance(self.operand(i), Value)
+        return self.has(i) and not isinstance(self.operand(i), Value | Quantised)
 
     def all_known(self) -> bool:
         """Whether every input that is present is known on import."""
@@ -126,10 +128,11 @@ class Call:
 
         """
         found = self.operand(i)
-        if isinstance(found, Value):
+        if isinstance(found, Value | Quantised):
+            value = found if isinstance(found, Value) else found.value
             raise UnsupportedError(
                 f"{what or f'input {i}'} depends on the model's input",
-                tensor=found.describe(),
+                tensor=value.describe(),
                 expected="a constant",
                 hint="export the model with fixed shapes and weights, or rewrite this part",
             )
@@ -170,10 +173,22 @@ class Call:
         found = self.operand(i)
         if isinstance(found, Value):
             return found
-        return self.constant(self.node.inputs[i], found)
+        if isinstance(found, Quantised):
+            raise UnsupportedError(
+                f"{self.node.op} on a tensor of integers",
+                tensor=found.value.describe(),
+                expected="DequantizeLinear in front of it, or an op that only moves data",
+                hint="quantise the model in QDQ form",
+            )
+        return self.constant(self.node.inputs[i], found, tensor_params(found))
 
-    def constant(self, name: str, data: Array) -> Value:
+    def constant(self, name: str, data: Array, q: QParams | None = None) -> Value:
         """A float constant of the graph; scalars get one dimension.
+
+        Args:
+            name: its name, or what it starts with.
+            data: its elements.
+            q: scale and zero point of the integers that these stand for, where they do.
 
         Raises:
             UnsupportedError: its element type is not float32.
@@ -192,7 +207,7 @@ class Call:
                 expected="numbers",
                 hint="check that the training converged, and export the model again",
             )
-        return self.builder.constant(name, np.atleast_1d(data))
+        return self.builder.constant(name, np.atleast_1d(data), q)
 
     def emit(self, op: str, *inputs: Value | None, name: str = "", **attrs: Any) -> Value:
         """Append an op and return its output.

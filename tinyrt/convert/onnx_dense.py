@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_grid import turned, weight_params
 from tinyrt.convert.onnx_proto import Array
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
@@ -12,7 +13,7 @@ from tinyrt.ir import Value
 
 def _dense(call: Call, x: Value, w: Array, w_name: str, bias: Value | None, name: str) -> Value:
     """``x @ w.T + bias`` for x (..., k) and weights (c_out, k)."""
-    weights = call.constant(w_name, w)
+    weights = call.constant(w_name, np.asarray(w), weight_params(w, 0, 0))
     if x.shape[-1] != w.shape[1]:
         raise ModelFormatError(
             f"a product of {list(x.shape)} and {list(w.T.shape)}",
@@ -39,7 +40,8 @@ def gemm(call: Call) -> Value:
     if not call.is_known(1):
         return _gemm_of_constant(call, alpha, trans_a, trans_b)
     w = call.array(1, "the weights")
-    w = alpha * (w if trans_b else w.T)
+    w = w if trans_b else turned(w, (1, 0))
+    w = w if alpha == 1 else alpha * w
     x = call.value(0)
     x = call.transpose(x, (1, 0), f"{call.result}.a_transposed") if trans_a else x
     bias, rest = _bias(call, w.shape[0])
@@ -71,7 +73,8 @@ def _gemm_of_constant(call: Call, alpha: np.float32, trans_a: bool, trans_b: boo
     a = call.array(0, "neither operand is constant: the first")
     x = call.value(1)
     x = x if trans_b else call.transpose(x, (1, 0), f"{call.result}.b_transposed")
-    w = alpha * (a.T if trans_a else a)
+    w = turned(a, (1, 0)) if trans_a else a
+    w = w if alpha == 1 else alpha * w
     y = _dense(call, x, w, call.node.inputs[0], None, f"{call.result}.transposed")
     addend = _scaled_addend(call) if call.has(2) else None
     product = call.transpose(y, (1, 0), f"{call.result}.product" if addend is not None else "")
@@ -133,9 +136,10 @@ def matmul(call: Call) -> Value:
     is_vector = len(x.shape) == 1
     row = call.reshape(x, (1, *x.shape), f"{call.result}.row") if is_vector else x
     columns = w[:, None] if w.ndim == 1 else w
+    rows = turned(columns, (1, 0))
     dropped = is_vector or w.ndim == 1
     name = f"{call.result}.product" if dropped else ""
-    y = _dense(call, row, columns.T, call.node.inputs[1], None, name)
+    y = _dense(call, row, rows, call.node.inputs[1], None, name)
     return call.reshape(y, (*x.shape[:-1], *w.shape[1:]))
 
 

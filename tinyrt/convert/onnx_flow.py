@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from tinyrt.convert.onnx_call import Call, Operand
+from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_static import normal_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
@@ -98,10 +99,10 @@ def _trip_count(call: Call) -> int:
 
 
 def _known(condition: Operand) -> np.ndarray:
-    if isinstance(condition, Value):
+    if isinstance(condition, Value | Quantised):
         raise UnsupportedError(
             "whether the loop goes on depends on the model's input",
-            tensor=condition.describe(),
+            tensor=condition.describe() if isinstance(condition, Value) else None,
             expected="a trip count that is known",
             hint="export the model with a fixed number of iterations",
         )
@@ -116,6 +117,10 @@ def _decision(condition: np.ndarray) -> bool:
 
 def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
     """One element of a sequence, without the sequence's axis."""
+    if isinstance(sequence, Quantised):
+        raise UnsupportedError(
+            "a scan over integers", expected="numbers", hint="quantise the model in QDQ form"
+        )
     if not isinstance(sequence, Value):
         return np.asarray(np.take(sequence, i, axis))
     shape = sequence.shape
@@ -128,7 +133,11 @@ def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
 
 def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
     """Elements along a new axis."""
-    arrays = [e for e in elements if not isinstance(e, Value)]
+    arrays = [e for e in elements if not isinstance(e, Value | Quantised)]
+    if any(isinstance(e, Quantised) for e in elements):
+        raise UnsupportedError(
+            "a loop gathers integers", expected="numbers", hint="quantise the model in QDQ form"
+        )
     if not elements:
         raise UnsupportedError(
             "the loop never runs, and its outputs are empty",
@@ -141,6 +150,7 @@ def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
     rows = []
     for i, element in enumerate(elements):
         name = f"{call.result}.stacked{i}"
+        assert not isinstance(element, Quantised)
         value = element if isinstance(element, Value) else call.constant(name, element)
         shape = (*element.shape[:axis], 1, *element.shape[axis:])
         rows.append(call.reshape(value, shape, name))

@@ -21,10 +21,15 @@ class _Input:
 
     name: str
     dims: tuple[Dim, ...] | None
+    is_integer: bool = False
 
 
-def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[Value]:
-    """The model's inputs with their shapes.
+INTEGERS = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
+"""Element types of quantised inputs."""
+
+
+def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tuple[Value, bool]]:
+    """The model's inputs with their shapes, and whether they are of quantised integers.
 
     A symbolic first dimension is the batch and becomes 1, wherever its symbol occurs.
 
@@ -34,7 +39,7 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[Va
 
     Raises:
         ShapeError: a dimension is open, or a given shape contradicts the file.
-        UnsupportedError: an input is not a float32 tensor.
+        UnsupportedError: an input is no tensor of float32, int8 or uint8.
         DataError: a shape is given for an input that does not exist.
 
     """
@@ -54,27 +59,32 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[Va
     for found in inputs:
         if found.name not in shapes and found.dims and isinstance(found.dims[0], str):
             sizes.setdefault(found.dims[0], 1)
-    return [Value(i.name, DType.FLOAT32, shapes.get(i.name) or _resolved(i, sizes)) for i in inputs]
+    return [
+        (Value(i.name, DType.FLOAT32, shapes.get(i.name) or _resolved(i, sizes)), i.is_integer)
+        for i in inputs
+    ]
 
 
 def _described(info: onnx.ValueInfoProto) -> _Input:
     kind = info.type.tensor_type
-    if not info.type.HasField("tensor_type") or kind.elem_type != onnx.TensorProto.FLOAT:
+    is_integer = kind.elem_type in INTEGERS
+    is_number = is_integer or kind.elem_type == onnx.TensorProto.FLOAT
+    if not info.type.HasField("tensor_type") or not is_number:
         found = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {found}",
-            expected="a FLOAT tensor",
+            expected="a tensor of FLOAT, or of INT8 or UINT8 that is dequantised",
             hint="export the model with float32 inputs; tinyrt quantises it itself",
         )
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")
     if not kind.HasField("shape"):
-        return _Input(info.name, None)
+        return _Input(info.name, None, is_integer)
     dims = (
         int(d.dim_value) if d.dim_value > 0 else d.dim_param or f"{info.name}.dim{i}"
         for i, d in enumerate(kind.shape.dim)
     )
-    return _Input(info.name, tuple(dims))
+    return _Input(info.name, tuple(dims), is_integer)
 
 
 def _bind_given(found: _Input, shape: Shape, sizes: dict[str, int]) -> None:

@@ -10,18 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from tinyrt.convert.onnx_call import Builder, Call, Operand
 from tinyrt.convert.onnx_flow import FLOW
+from tinyrt.convert.onnx_grid import Grid, Quantised, moved_grid
 from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx_proto import OnnxNode, decode_tensor
+from tinyrt.convert.onnx_quantised import (
+    EXPANSIONS,
+    MICROSOFT,
+    MOVES,
+    PLACES,
+    QUANTISED,
+    dynamic_quantize_linear,
+)
 from tinyrt.convert.onnx_static import SHAPE_ONLY, STATIC, STATIC_SEVERAL, evaluate_static
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Value
-
-QUANTISED_OPS = frozenset({"QLinearAdd", "QLinearMul", "QLinearSigmoid", "QGemm"})
-"""Private ops that show that the model has been quantised by another tool."""
 
 DEEPEST = 32
 """Bodies inside bodies beyond that are taken as a sign of a damaged file."""
@@ -150,15 +157,23 @@ def _is_function(source: Source, node: OnnxNode) -> bool:
     return (node.domain, node.op) in source.functions
 
 
+def _is_quantised(node: OnnxNode) -> bool:
+    """Whether the op is one of those between integers and real numbers."""
+    is_border = node.op in QUANTISED and node.domain in ("", MICROSOFT)
+    dynamic = node.qualified_op == "DynamicQuantizeLinear"
+    return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
+
+
 def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> None:
     """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
-    dynamic = {name for name, found in builder.tensors.items() if isinstance(found, Value)}
+    activations = (Value, Quantised)
+    dynamic = {n for n, found in builder.tensors.items() if isinstance(found, activations)}
     missing: list[OnnxNode] = []
     for node in nodes:
         is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(reads(node))
         if is_dynamic:
             dynamic.update(node.outputs)
-        if _is_function(source, node):
+        if _is_function(source, node) or _is_quantised(node):
             continue
         has_op = node.op in IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
         has_op = has_op or (node.op in STATIC.keys() | STATIC_SEVERAL.keys() and not is_dynamic)
@@ -167,7 +182,7 @@ def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> N
     if not missing:
         return
     ops = sorted({node.qualified_op for node in missing})
-    is_quantised = any(node.op in QUANTISED_OPS for node in missing)
+    is_quantised = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
     raise UnsupportedError(
         f"the model uses ops that tinyrt does not have: {', '.join(ops)}",
         op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
@@ -180,7 +195,7 @@ def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> N
 
 def _check_outputs(source: Source, nodes: Sequence[OnnxNode], read: set[str]) -> None:
     """Raise ``UnsupportedError`` where an output is read that the importers do not compute."""
-    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys()
+    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | {"DynamicQuantizeLinear"}
     single = (n for n in nodes if n.op not in several and not _is_function(source, n))
     extra = {name: node for node in single for name in node.outputs[1:] if name}
     for name in sorted(read & extra.keys()):
@@ -218,8 +233,66 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
     node, builder = call.node, call.builder
     if _is_function(source, node):
         return _import_function(builder, source, node)
+    if _is_quantised(node):
+        return _quantised(call, source)
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))
+    if node.op in MOVES | PLACES:
+        return _on_integers(call)
+    return _plain(call)
+
+
+def _quantised(call: Call, source: Source) -> Sequence[Operand]:
+    """The outputs of an op between integers and real numbers."""
+    node = call.node
+    if node.qualified_op == "DynamicQuantizeLinear":
+        return dynamic_quantize_linear(call)
+    if node.op in QUANTISED:
+        return [QUANTISED[node.op](call)]
+    body = EXPANSIONS[node.domain, node.op](node)
+    scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
+    return _in_scope(call.builder, source.inner(), body, (), scope, node.outputs[:1])
+
+
+def _on_integers(call: Call) -> Sequence[Operand]:
+    """The outputs of an op that takes integers as it takes numbers."""
+    builder, outer = call.builder, call.builder.tensors
+    held = {name: outer[name] for name in call.node.inputs if name in outer}
+    integers = {name: x for name, x in held.items() if isinstance(x, Quantised)}
+    if not integers:
+        return _plain(call)
+    grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
+    builder.tensors = {**outer, **{name: x.value for name, x in integers.items()}}
+    if call.node.op == "Pad":
+        builder.tensors |= _real_border(call, grid)
+    try:
+        results = _plain(call)
+    finally:
+        builder.tensors = outer
+    if call.node.op in PLACES:
+        return results
+    return [Quantised(x, grid) if isinstance(x, Value) else x for x in results]
+
+
+def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:
+    """What Pad fills with, as the number that the integer stands for."""
+    constant = call.node.get_string("mode", "constant") == "constant"
+    if not constant:
+        return {}
+    if grid is None or not call.has(2):
+        raise UnsupportedError(
+            "a border of integers without a scale",
+            expected="a border whose integer is given, behind QuantizeLinear",
+            hint="quantise the model in QDQ form",
+        )
+    scale, zero_point = grid.along(0)
+    steps = call.array(2).astype(np.float64) - zero_point
+    return {call.node.inputs[2]: np.asarray(steps * scale, np.float32)}
+
+
+def _plain(call: Call) -> Sequence[Operand]:
+    """The outputs of an op of a table."""
+    node = call.node
     if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
         return [evaluate_static(call)]
     if node.op in STATIC_SEVERAL and call.all_known():

@@ -13,6 +13,7 @@ import numpy as np
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx_einsum import einsum
+from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_move import MOVE, split, taken
 from tinyrt.convert.onnx_pointwise import POINTWISE
 from tinyrt.convert.onnx_proto import element_type
@@ -181,7 +182,7 @@ def cast(call: Call) -> Value:
 def cast_like(call: Call) -> Value:
     """The element type of another tensor."""
     x, like = call.value(0), call.operand(1)
-    kind = like.dtype if isinstance(like, Value) else DType.of(like.dtype)
+    kind = like.dtype if isinstance(like, Value | Quantised) else DType.of(like.dtype)
     return x if kind is x.dtype else call.emit("cast", x, dtype=kind)
 
 
@@ -242,6 +243,12 @@ def pad(call: Call) -> Value:
         widths = call.ints(1, "the pads")
         fill = call.optional_array(2, "the pad value")
         value = 0.0 if fill is None or fill.size == 0 else float(fill.reshape(-1)[0])
+        if fill is not None and fill.dtype.kind != "f":
+            raise UnsupportedError(
+                "a border of integers",
+                expected="a border of numbers, in front of QuantizeLinear",
+                hint="quantise the model in QDQ form",
+            )
     axes = call.ints(3, "the axes") if call.has(3) else tuple(range(rank))
     if len(widths) != 2 * len(axes):
         raise ModelFormatError(f"{len(widths)} pads for {len(axes)} axes", expected="two each")

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from tinyrt.convert.onnx_call import Builder
+from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_inputs import input_values
 from tinyrt.convert.onnx_nodes import Source, check_dense, import_nodes
 from tinyrt.convert.onnx_proto import parse_model
@@ -49,16 +50,17 @@ def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) ->
         model = parse_model(path)
         builder = Builder()
         inputs = input_values(model.graph, shapes or {})
-        for value in inputs:
-            builder.tensors[value.name] = builder.add_value(value)
+        for value, is_integer in inputs:
+            builder.add_value(value)
+            builder.tensors[value.name] = Quantised(value, None) if is_integer else value
         functions = {(f.domain, f.name): f for f in model.functions}
         source = Source(_opsets(model), path.parent, functions)
         proto = model.graph
         check_dense(proto, proto.node)
-        builder.defined.update(value.name for value in inputs)
+        names = tuple(value.name for value, _ in inputs)
+        builder.defined.update(names)
         outputs = [output.name for output in proto.output]
         import_nodes(builder, source, proto.node, proto.initializer, outputs)
-        names = tuple(value.name for value in inputs)
         return verify(_finish(builder, path.stem, names, model.graph), Stage.FLOAT)
 
 
@@ -99,6 +101,8 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
 
 def _output_value(builder: Builder, output: str) -> Value:
     found = builder.tensors.get(output)
+    if isinstance(found, Quantised):
+        return found.value
     if found is None:
         raise ModelFormatError(
             f"no node computes the output '{output}'",

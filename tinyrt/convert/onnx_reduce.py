@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_pointwise import scalar
 from tinyrt.convert.onnx_static import normal_axes, reduced_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -74,7 +75,7 @@ def _operand(call: Call, i: int) -> Value:
     found = call.operand(i)
     if isinstance(found, Value):
         return found
-    if found.dtype == np.float32:
+    if isinstance(found, Quantised) or found.dtype == np.float32:
         return call.value(i)
     return call.builder.constant(call.node.inputs[i], np.atleast_1d(found))
 

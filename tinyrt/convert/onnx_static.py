@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_grid import grid_of, tensor_params, turned, with_grid
 from tinyrt.convert.onnx_proto import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape
@@ -35,7 +36,8 @@ def evaluate_static(call: Call) -> Array:
     """
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(STATIC[call.node.op](call))
+            # Not ``asarray``, which would drop the grid that a constant lies on.
+            return np.asanyarray(STATIC[call.node.op](call))
     except _MISFITS as error:
         raise ModelFormatError(
             f"the op's constant operands do not fit together: {error}",
@@ -301,7 +303,9 @@ def _reduction(function: Callable[..., Any], input_since: int = 18) -> Static:
 
 def _reshaping(shape: Callable[[Call], Shape]) -> Static:
     def evaluate(call: Call) -> Array:
-        return call.array(0).reshape(shape(call))
+        data = call.array(0)
+        grid = grid_of(data) if tensor_params(data) is not None else None
+        return with_grid(data.reshape(shape(call)), grid)
 
     return evaluate
 
@@ -360,7 +364,7 @@ STATIC: dict[str, Static] = {
     "Sub": _elementwise(np.subtract, 2),
     "Sum": _variadic(np.add),
     "Tile": _tile,
-    "Transpose": lambda call: call.array(0).transpose(permutation(call)),
+    "Transpose": lambda call: turned(call.array(0), permutation(call)),
     "Unsqueeze": _reshaping(unsqueezed),
     "Trilu": _trilu,
     "Where": _elementwise(np.where, 3),

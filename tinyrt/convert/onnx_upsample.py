@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_grid import tensor_params, weight_params
 from tinyrt.convert.onnx_pointwise import scalar
 from tinyrt.convert.onnx_proto import Array
 from tinyrt.convert.onnx_taps import lines, mean_by_taps
@@ -21,7 +22,7 @@ from tinyrt.convert.onnx_window import (
     spatial_rank,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Value
+from tinyrt.ir import QParams, Value
 from tinyrt.ops.window import Pair
 
 
@@ -44,7 +45,7 @@ def conv_transpose(call: Call) -> Value:
         "transpose_conv",
         channels_last(call, x),
         # (c_in, c_out, kh, kw) -> (c_out, kh, kw, c_in)
-        call.constant(call.node.inputs[1], kernel.transpose(1, 2, 3, 0)),
+        call.constant(call.node.inputs[1], kernel.transpose(1, 2, 3, 0), _params(call, w)),
         name=f"{call.result}.whole",
         size=whole,
         stride=stride,
@@ -66,6 +67,12 @@ def conv_transpose(call: Call) -> Value:
         shift = call.constant(call.node.inputs[2], bias)
         y = call.emit("add", y, shift, name=f"{call.result}.biased")
     return channels_first(call, y, len(x.shape))
+
+
+def _params(call: Call, w: Array) -> QParams | None:
+    """Parameters of the kernel: of the weights, between which there may be zeros."""
+    groups = call.node.get_int("group", 1)
+    return weight_params(w, 1, 0) if groups == 1 or tensor_params(w) is not None else None
 
 
 def _full(call: Call, x: Value, w: Array) -> Array:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_grid import weight_params
 from tinyrt.convert.onnx_taps import lines, max_by_taps, mean_by_taps
+from tinyrt.convert.passes.common import CHANNEL_AXIS
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Node, Value
 from tinyrt.ops.window import Pair, Window
@@ -199,10 +201,15 @@ def conv(call: Call) -> Value:
     is_depthwise = groups > 1 and groups == x.shape[1]
     # (c_out, c_in / groups, kh, kw) -> (1, kh, kw, c_out) or (c_out, kh, kw, c_in / groups)
     order = (1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)
+    op = "depthwise_conv2d" if is_depthwise else "conv2d"
     y = call.emit(
-        "depthwise_conv2d" if is_depthwise else "conv2d",
+        op,
         _padded(call, channels_last(call, x), sliding),
-        call.constant(call.node.inputs[1], taps.transpose(order)),
+        call.constant(
+            call.node.inputs[1],
+            taps.transpose(order),
+            weight_params(w, 0, CHANNEL_AXIS[op]),
+        ),
         None if bias is None else call.constant(call.node.inputs[2], bias),
         stride=sliding.stride,
         dilation=sliding.dilation,

@@ -33,6 +33,7 @@ from tinyrt.ops.div import DIV
 from tinyrt.ops.elu import ELU
 from tinyrt.ops.erf import ERF
 from tinyrt.ops.exponential import EXP, LOG
+from tinyrt.ops.fake_quantize import FAKE_QUANTIZE
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
 from tinyrt.ops.gather import GATHER
 from tinyrt.ops.gelu import GELU
@@ -92,6 +93,7 @@ OPS: dict[str, OpSpec] = {
         ERF,
         EXP,
         FLOOR,
+        FAKE_QUANTIZE,
         FULLY_CONNECTED,
         GATHER,
         GELU,

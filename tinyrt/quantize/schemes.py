@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -90,8 +90,26 @@ def lay_out(graph: Graph, config: QuantConfig) -> Layout:
 
     """
     schemes = assign_schemes(graph, config)
-    ports = DType.FLOAT32 if config.float_io else ACTIVATIONS[config.scheme]
-    return _Borders(graph, schemes, ports).run()
+    port = DType.FLOAT32 if config.float_io else ACTIVATIONS[config.scheme]
+    return lay_out_as(graph, schemes, dict.fromkeys((*graph.inputs, *graph.outputs), port))
+
+
+def lay_out_as(
+    graph: Graph,
+    schemes: Mapping[str, Scheme],
+    ports: Mapping[str, DType],
+    conversions: Collection[str] = (),
+) -> Layout:
+    """Insert identities between ops on different dtypes.
+
+    Args:
+        graph: an optimised float graph.
+        schemes: node output name -> the node's scheme.
+        ports: model input or output name -> its dtype.
+        conversions: output names of identities of the graph that are to be borders, too.
+
+    """
+    return _Borders(graph, schemes, ports, frozenset(conversions)).run()
 
 
 def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
@@ -208,10 +226,17 @@ def _check(node: BoundNode, scheme: Scheme) -> None:
 class _Borders:
     """The graph being rebuilt."""
 
-    def __init__(self, graph: Graph, schemes: Mapping[str, Scheme], ports: DType) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        schemes: Mapping[str, Scheme],
+        ports: Mapping[str, DType],
+        conversions: frozenset[str],
+    ) -> None:
         self.graph = graph
         self.schemes = dict(schemes)
         self.ports = ports
+        self.conversions = conversions
         self.dtypes: dict[str, DType] = {}
         self.nodes: list[Node] = []
         self.values: dict[str, Value] = {}
@@ -222,13 +247,13 @@ class _Borders:
     def run(self) -> Layout:
         for value in self.graph.input_values:
             if value.dtype is DType.FLOAT32:
-                self.dtypes[value.name] = self.ports
+                self.dtypes[value.name] = self.ports[value.name]
         for node in self.graph.bound():
             self._node(node)
         for name in self.graph.outputs:
             inner = self.renamed.get(name)
             if inner is not None:
-                self._identity(inner, name, self.ports)
+                self._identity(inner, name, self.ports[name])
         borders = frozenset(node.outputs[0] for node in self.nodes if node.outputs[0] in self._ends)
         changed = self.graph.with_nodes(self.nodes, self.values.values())
         graph = changed if borders or self.values else self.graph
@@ -236,12 +261,16 @@ class _Borders:
 
     @property
     def _ends(self) -> set[str]:
-        return {*self.borders.values(), *self.renamed}
+        return {*self.borders.values(), *self.renamed, *self.conversions}
 
     def _node(self, node: BoundNode) -> None:
         name = node.output.name
         scheme = self.schemes[name]
         dtype = ACTIVATIONS[scheme]
+        if name in self.conversions:
+            self.dtypes[name] = dtype
+            self.nodes.append(node.node)
+            return
         weighted = OPS[node.op].quant is Quant.WEIGHTED
         inputs = list(node.node.inputs)
         for i, value in enumerate(node.inputs):
@@ -252,7 +281,7 @@ class _Borders:
             )
         outputs = node.node.outputs
         if node.output.dtype is DType.FLOAT32:
-            if name in self.graph.outputs and dtype is not self.ports:
+            if name in self.graph.outputs and dtype is not self.ports[name]:
                 inner = self._fresh(f"{name}/{dtype.value}")
                 self._add(node.output, inner)
                 self.renamed[name] = inner

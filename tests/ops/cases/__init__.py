@@ -33,6 +33,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "equal": pairs.equal,
     "erf": unary.erf,
     "exp": unary.exp,
+    "fake_quantize": unary.fake_quantize,
     "floor": unary.floor,
     "fully_connected": windowed.fully_connected,
     "gather": moving.gather,

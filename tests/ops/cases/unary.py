@@ -6,6 +6,7 @@ from functools import partial
 
 from tests.ops.build import Case, Rng
 from tests.ops.cases.elementwise import shape_of, unary
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -16,6 +17,7 @@ cos = partial(unary, "cos", NoAttrs())
 elu = partial(unary, "elu", NoAttrs())
 erf = partial(unary, "erf", NoAttrs())
 exp = partial(unary, "exp", NoAttrs())
+fake_quantize = partial(unary, "fake_quantize", FakeQuantizeAttrs(1 / 64, -3))
 floor = partial(unary, "floor", NoAttrs())
 hard_swish = partial(unary, "hard_swish", NoAttrs())
 log = partial(unary, "log", NoAttrs())

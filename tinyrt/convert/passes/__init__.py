@@ -18,6 +18,11 @@ from tinyrt.convert.passes.merge_moves import (
     TRANSPOSE_TO_RESHAPE,
 )
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
+from tinyrt.convert.passes.quantisers import (
+    CLAMP_BEFORE,
+    HOIST_QUANTISER,
+    REMOVE_REQUANTISE,
+)
 from tinyrt.convert.passes.recognise import (
     DIVIDE_BY_CONSTANT,
     DIVIDE_BY_ROOT,
@@ -71,6 +76,10 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SINK_PAD,
     SINK_TRANSPOSE,
     MERGE_PADS,
+    # Where the model says int8: its roundings go to the ops that compute what they round.
+    REMOVE_REQUANTISE,
+    CLAMP_BEFORE,
+    HOIST_QUANTISER,
     # What follows an op with weights goes into its weights, and only then a clamp into the op:
     # nothing folds behind a clamp.
     FOLD_BATCHNORM,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import Graph, Node, Patch, Refusal, Shape, Value
+from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
 
 Array = NDArray[Any]
 
@@ -28,6 +28,7 @@ UNARY = frozenset(
         "elu",
         "erf",
         "exp",
+        "fake_quantize",
         "floor",
         "gelu",
         "hard_swish",
@@ -179,7 +180,9 @@ def rescaled(
     along[CHANNEL_AXIS[node.op]] = -1
     names = Names(graph)
     # In float64, so that folding rounds each weight once.
-    new_w = _derived(names, node.inputs[1], w * factor.astype(np.float64).reshape(along))
+    weights = graph.value(node.inputs[1])
+    q = _rescaled_params(weights, factor, CHANNEL_AXIS[node.op])
+    new_w = _derived(names, weights.name, w * factor.astype(np.float64).reshape(along), q)
     wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
     new_bias = _derived(names, wish, bias * factor.astype(np.float64) + shift)
     folded = replace(
@@ -200,6 +203,26 @@ def _weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | N
     return w, constant_data(graph, node.inputs[2])
 
 
-def _derived(names: Names, wish: str, data: Array) -> Value:
+def _derived(names: Names, wish: str, data: Array, q: QParams | None = None) -> Value:
     folded = f"{wish.removesuffix('.folded')}.folded"
-    return Value.constant(names.new(folded), data.astype(np.float32))
+    return Value.constant(names.new(folded), data.astype(np.float32), q)
+
+
+def _rescaled_params(weights: Value, factor: Array, axis: int) -> QParams | None:
+    """The grid that weights lie on after a product with one factor per output channel.
+
+    Their integers stay, or change their sign; None where they lie on no grid, or on none any more.
+    """
+    if weights.q is None or not np.all(factor):
+        return None
+    scales = np.abs(factor.astype(np.float64)) * np.asarray(weights.q.scales)
+    if not np.all((scales >= np.finfo(np.float32).tiny) & np.isfinite(scales)):
+        return None
+    found = tuple(float(np.float32(s)) for s in scales)
+    return QParams(found[:1]) if len(set(found)) == 1 else QParams(found, 0, axis)
+
+
+def reordered(value: Value, name: str, data: Array) -> Value:
+    """A constant with the elements of another in another order or shape, on the same grid."""
+    one_scale = value.q is not None and value.q.axis is None
+    return Value.constant(name, data, value.q if one_scale else None)

@@ -49,7 +49,8 @@ def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
         elif id(other) in turned:
             x, w, *bias = other.inputs
             name = names.new(f"{w.removesuffix('.permuted')}.permuted")
-            values.append(Value.constant(name, turned[id(other)]))
+            # Rows keep their places, and so their scales.
+            values.append(Value.constant(name, turned[id(other)], graph.value(w).q))
             nodes.append(replace(other, inputs=(x, name, *bias)))
         else:
             nodes.append(other)

@@ -206,7 +206,10 @@ def divide_by_constant(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, "the divisor has zeros")
     names = Names(graph)
     value = replace(
-        graph.value(node.inputs[1]), name=names.new(f"{node.inputs[1]}.reciprocal"), data=1 / data
+        graph.value(node.inputs[1]),
+        name=names.new(f"{node.inputs[1]}.reciprocal"),
+        data=1 / data,
+        q=None,
     )
     product = replace(
         node, op="mul", inputs=(node.inputs[0], value.name), attrs=MulAttrs(node.attrs.activation)

@@ -11,6 +11,7 @@ from tinyrt.convert.passes.common import (
     channel_vector,
     is_private,
     producer,
+    reordered,
     split_constant,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
@@ -42,7 +43,8 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
         if vector is None or source.shape[-1:] != shaped.shape[-1:]:
             return Refusal(node.name, f"'{reshape.name}' changes what its constant applies to")
         if len(constant.shape) > 1:
-            constants.append(Value.constant(names.new(f"{constant.name}.vector"), vector.copy()))
+            name = names.new(f"{constant.name}.vector")
+            constants.append(reordered(constant, name, vector.copy()))
             inputs[i] = constants[-1].name
     moved = replace(node, inputs=tuple(inputs))
     return _reshaped_behind(graph, names, (reshape, node), moved, source.shape, tuple(constants))

@@ -11,6 +11,7 @@ from tinyrt.convert.passes.common import (
     inverse,
     moves_only_units,
     permuted,
+    reordered,
 )
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.convert.passes.region import Perm, Region, channels_last, flip_pays, region_around
@@ -105,7 +106,8 @@ class _Flip:
         if name not in self.inside:
             full = data.reshape((1,) * (len(self.perm) - data.ndim) + data.shape)
             turned = self.names.new(name + _suffix(self.perm))
-            self.values[turned] = Value.constant(turned, full.transpose(self.perm))
+            value = self.graph.value(name)
+            self.values[turned] = reordered(value, turned, full.transpose(self.perm))
             self.inside[name] = turned
         return self.inside[name]
 

@@ -1,0 +1,101 @@
+"""fake_quantize moves to where it costs nothing: right behind the op whose output it rounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tinyrt.convert.passes.common import ACTIVATIONS, bypass, is_private, producer
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.activation import BOUNDS
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.spec import limits_of
+
+SELECTING = frozenset(
+    {
+        *("concatenation", "depth_to_space", "gather", "max_pool2d", "pad", "reshape", "slice"),
+        *("space_to_depth", "tile", "transpose", "broadcast_to", "resize_nearest_neighbor"),
+    }
+)
+"""Ops whose outputs are elements of their inputs: rounding before them is rounding behind them."""
+
+ONE_OPERAND = SELECTING - {"concatenation", "pad"}
+
+
+def remove_requantise(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """q(select(q(x), q(y), ...)) = select(q(x), q(y), ...), all q to one grid."""
+    if not _is_on_grid(graph, node.inputs[0], node.attrs):
+        return None
+    return bypass(graph, node, node.inputs[0])
+
+
+def _is_on_grid(graph: Graph, name: str, grid: FakeQuantizeAttrs) -> bool:
+    """Whether ops that select from values on the grid compute the value."""
+    pending, seen = [name], set()
+    while pending:
+        current = pending.pop()
+        maker = graph.producer(current)
+        if current in seen:
+            continue
+        seen.add(current)
+        if maker is None:
+            return False
+        if maker.op == "fake_quantize":
+            if maker.attrs != grid:
+                return False
+        elif _selects(maker):
+            pending += maker.inputs[:1] if maker.op in ONE_OPERAND else maker.inputs
+        else:
+            return False
+    return True
+
+
+def _selects(node: Node) -> bool:
+    fused = getattr(node.attrs, "activation", "NONE") != "NONE"
+    filled = node.op == "pad" and node.attrs.value != 0
+    return node.op in SELECTING and not fused and not filled
+
+
+def clamp_before(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """relu(q(x)) = q(relu(x)), so that the clamp fuses into what computes x."""
+    rounding = producer(graph, node, op="fake_quantize")
+    if rounding is None:
+        return None
+    if not is_private(graph, rounding.outputs[0]):
+        return Refusal(node.name, f"the output of '{rounding.name}' has other readers")
+    bounds = BOUNDS[ACTIVATIONS[node.op]]
+    if not all(_is_step(rounding.attrs, bound) for bound in bounds):
+        return Refusal(node.name, f"its bounds are not on the grid of '{rounding.name}'")
+    clamp = replace(node, inputs=rounding.inputs, outputs=rounding.outputs)
+    behind = replace(rounding, inputs=rounding.outputs, outputs=node.outputs)
+    return Patch(remove=(rounding, node), add=(clamp, behind))
+
+
+def _is_step(grid: FakeQuantizeAttrs, bound: float) -> bool:
+    """Whether the bound is on the grid, or beyond all of it."""
+    least, most = ((q - grid.zero_point) * grid.scale for q in limits_of(grid.dtype))
+    return not least < bound < most or (bound / grid.scale).is_integer()
+
+
+def hoist_quantiser(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """q(select(x)) = select(q(x)), where x is computed and not rounded."""
+    selecting = graph.producer(node.inputs[0])
+    if selecting is None or selecting.op not in ONE_OPERAND or not _selects(selecting):
+        return None
+    source = graph.value(selecting.inputs[0])
+    root = graph.producer(source.name)
+    while root is not None and root.op in ONE_OPERAND and _selects(root):
+        root = graph.producer(root.inputs[0])
+    if root is None or root.op == "fake_quantize":
+        return None
+    if not is_private(graph, selecting.outputs[0]) or not is_private(graph, source.name):
+        return Refusal(node.name, f"'{selecting.name}' or what it reads has other readers")
+    rounded = replace(source, name=graph.unique_name(f"{source.name}.rounded"))
+    first = replace(node, name=rounded.name, inputs=(source.name,), outputs=(rounded.name,))
+    inputs = (rounded.name, *selecting.inputs[1:])
+    last = replace(selecting, inputs=inputs, outputs=node.outputs)
+    return Patch(remove=(selecting, node), add=(first, last), values=(rounded,))
+
+
+REMOVE_REQUANTISE = Rule("remove_requantise", ("fake_quantize",), remove_requantise)
+CLAMP_BEFORE = Rule("clamp_before_quantiser", tuple(ACTIVATIONS), clamp_before)
+HOIST_QUANTISER = Rule("hoist_quantiser", ("fake_quantize",), hoist_quantiser)
