@@ -49,6 +49,31 @@ def test_from_onnx_to_device(zoo, speech, tmp_path, name):
     assert _json("emulate", quantised)["bit_exact"] is True
 
 
+@pytest.mark.parametrize("form", ["qdq", "qoperator"])
+def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
+    onnx = pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    from tests.convert.quantised_onnx import quantised
+
+    model = onnx.load(zoo / "models" / "dscnn_kws.onnx")
+    samples = np.load(speech / "calib.npz")["x"]
+    path = quantised(model, tmp_path / "kws.onnx", samples, form=form, activations="int8")
+    data = np.load(speech / "test.npz")
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (name,) = (i.name for i in session.get_inputs())
+    theirs = np.concatenate([session.run(None, {name: x[None]})[0] for x in data["x"]])
+    correct = int((theirs.argmax(1) == data["y"]).sum())
+
+    converted = tmp_path / "kws.tflite"
+    report = _json("convert", path, "-o", converted)
+    assert report["integer_ops"] == report["ops"]
+    assert report["warnings"] == []
+    found = _json("eval", converted, "-d", speech / "test.npz")
+    # Requantised in fixed point: a few answers that were nearly even turn.
+    assert abs(found["correct"] - correct) <= 5
+    assert _json("emulate", converted)["bit_exact"] is True
+
+
 def test_the_best_preset(zoo, speech, tmp_path):
     quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
     onnx = zoo / "models" / "dscnn_kws.onnx"

@@ -7,14 +7,17 @@ from tinyrt.convert.passes import FLOAT_PIPELINE
 NETWORKS = [(rank, seed) for rank in (1, 2) for seed in range(100)]
 
 NEVER = {
+    "clamp_before_quantiser",
     "divide_by_constant",
     "divide_by_root",
     "fold_constants",
+    "hoist_quantiser",
     "merge_duplicates",
     "recognise_gelu",
     "recognise_hard_swish",
     "recognise_logistic",
     "recognise_softmax",
+    "remove_requantise",
     "scale_into_softmax",
     "sink_transpose",
     "write_out_erf",

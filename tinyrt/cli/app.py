@@ -32,7 +32,7 @@ from tinyrt.cli.options import (
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
-from tinyrt.ir import RewriteLog
+from tinyrt.ir import DType, RewriteLog
 from tinyrt.memory import require_budget
 
 app = typer.Typer(
@@ -94,16 +94,17 @@ def convert(
 
     with reporting(json) as report:
         log = RewriteLog()
-        graph = api.convert_model(
-            model,
-            output,
-            shapes=parse_shapes(shape),
-            keep_layout=keep_layout,
-            passes=[name.strip() for name in passes.split(",")] if passes else None,
-            skip_passes=skip_pass or (),
-            stream=None if stream is None else parse_stream(stream, hop),
-            log=log,
-        )
+        with noting() as notes:
+            graph = api.convert_model(
+                model,
+                output,
+                shapes=parse_shapes(shape),
+                keep_layout=keep_layout,
+                passes=[name.strip() for name in passes.split(",")] if passes else None,
+                skip_passes=skip_pass or (),
+                stream=None if stream is None else parse_stream(stream, hop),
+                log=log,
+            )
         data = {
             "output": str(output),
             "bytes": output.stat().st_size,
@@ -111,13 +112,16 @@ def convert(
             "inputs": {name: list(graph.value(name).shape) for name in graph.fed},
             "outputs": {name: list(graph.value(name).shape) for name in graph.answers},
         }
+        if api.is_quantised(graph):
+            kinds = [graph.value(node.outputs[0]).dtype for node in graph.nodes]
+            data["integer_ops"] = sum(kind in (DType.INT8, DType.INT16) for kind in kinds)
         if graph.states:
             data["state_bytes"] = sum(graph.value(name).nbytes for name, _ in graph.states)
         shown: list[RenderableType] = [tables.facts(data)]
         if explain:
             data |= tables.explained(log)
             shown.append(tables.passes(log))
-        report(data, Group(*shown))
+        report(data | {"warnings": notes}, Group(*shown))
 
 
 @app.command()

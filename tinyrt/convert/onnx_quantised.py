@@ -284,7 +284,6 @@ EXPANSIONS: dict[tuple[str, str], Callable[[OnnxNode], list[onnx.NodeProto]]] = 
     (MICROSOFT, "QLinearGlobalAveragePool"): _unary("GlobalAveragePool"),
     (MICROSOFT, "QLinearLeakyRelu"): _unary("LeakyRelu", "alpha"),
     (MICROSOFT, "QLinearMul"): _binary("Mul"),
-    (MICROSOFT, "QLinearReduceMean"): _unary("ReduceMean", "axes", "keepdims"),
     (MICROSOFT, "QLinearSigmoid"): _unary("Sigmoid"),
     (MICROSOFT, "QLinearSoftmax"): _unary("Softmax", "axis"),
 }
