@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from tinyrt import __version__
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
-from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.debug import debug
 from tinyrt.cli.deploy import emulate, export
 from tinyrt.cli.options import (
