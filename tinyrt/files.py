@@ -49,3 +49,9 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
         expected="a path in an existing folder that you may write to",
         hint=f"create the folder (mkdir -p {path.parent}) or choose another path with -o",
     )
+
+
+def cache_folder(kind: str) -> Path:
+    """Where built code of that kind is kept: in ``$TINYRT_CACHE``, else the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / kind

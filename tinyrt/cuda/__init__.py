@@ -1,0 +1,1 @@
+"""CUDA C++ for a model, from the same records as the C export."""

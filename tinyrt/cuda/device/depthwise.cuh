@@ -1,0 +1,86 @@
+// Depthwise convolution in registers: a thread computes four neighbouring channels of R outputs
+// that lie below each other, and reads each input row under them once.
+//
+// Four taps of a row are four words of four channels; turned round, they are four words of four
+// taps, each a dot product's operand. A kernel one tap wide needs no turning: its weights are words
+// that are zero but for one channel's byte.
+#pragma once
+#include "requant.cuh"
+
+namespace tinyrt {
+
+// Words of four channels to words of four taps.
+TINYRT_FN void turn(const u32 (&x)[4], u32 (&y)[4]) {
+    const u32 low01 = bytes(x[0], x[1], 0x5140), high01 = bytes(x[0], x[1], 0x7362);
+    const u32 low23 = bytes(x[2], x[3], 0x5140), high23 = bytes(x[2], x[3], 0x7362);
+    y[0] = bytes(low01, low23, 0x5410);
+    y[1] = bytes(low01, low23, 0x7632);
+    y[2] = bytes(high01, high23, 0x5410);
+    y[3] = bytes(high01, high23, 0x7632);
+}
+
+// The words of one input row's taps `first` to `first + 3`, ready for dot products.
+template <class P>
+TINYRT_FN void taps_of(const i8 *x, bool row_inside, int ix, int first, u32 (&y)[4]) {
+    u32 words[4];
+    TINYRT_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        const int at = ix + (first + i) * P::DX;
+        bool inside = row_inside && first + i < P::KW;
+        if (P::PADDED) inside = inside && static_cast<u32>(at) < static_cast<u32>(P::IW);
+        words[i] = first + i >= P::KW ? 0u : inside ? load4(x + at * P::C) : four(P::X_ZP);
+    }
+    if (P::KW == 1) {
+        y[0] = y[1] = y[2] = y[3] = words[0];
+    } else {
+        turn(words, y);
+    }
+}
+
+template <class P> TINYRT_FN void depthwise(const Team &t) {
+    constexpr int QUADS = P::C / 4, STRIPS = (P::OH + P::R - 1) / P::R;
+    constexpr int GROUPS = (P::KW + 3) / 4;
+    constexpr int ROWS = (P::R - 1) * P::SY + (P::KH - 1) * P::DY + 1;
+    for (int i = t.thread; i < P::SAMPLES * STRIPS * P::OW * QUADS; i += t.threads) {
+        const int quad = i % QUADS, ox = i / QUADS % P::OW, strip = i / QUADS / P::OW % STRIPS;
+        const int sample = i / QUADS / P::OW / STRIPS;
+        const i8 *x = P::x(t, sample) + 4 * quad;
+        const i8 *weights = P::weights(t) + quad * (P::KH * GROUPS * 16);
+        const int iy0 = strip * P::R * P::SY - P::PT, ix = ox * P::SX - P::PL;
+        i32 acc[P::R][4] = {};
+        TINYRT_UNROLL
+        for (int row = 0; row < ROWS; ++row) {
+            const int iy = iy0 + row;
+            const bool inside = static_cast<u32>(iy) < static_cast<u32>(P::IH);
+            const i8 *line = inside ? x + iy * (P::IW * P::C) : x;
+            TINYRT_UNROLL
+            for (int group = 0; group < GROUPS; ++group) {
+                u32 taps[4];
+                taps_of<P>(line, inside, ix, 4 * group, taps);
+                TINYRT_UNROLL
+                for (int r = 0; r < P::R; ++r) {
+                    const int below = row - r * P::SY;
+                    if (below < 0 || below % P::DY != 0 || below / P::DY >= P::KH) continue;
+                    u32 w[4];
+                    constant16(weights + (below / P::DY * GROUPS + group) * 16, w);
+                    TINYRT_UNROLL
+                    for (int c = 0; c < 4; ++c) acc[r][c] = dot4(taps[c], w[c], acc[r][c]);
+                }
+            }
+        }
+        Channel channels[4];
+        TINYRT_UNROLL
+        for (int c = 0; c < 4; ++c) channels[c] = channel_at(P::channels(t) + (4 * quad + c) * 16);
+        TINYRT_UNROLL
+        for (int r = 0; r < P::R; ++r) {
+            const int oy = strip * P::R + r;
+            if (oy >= P::OH) break;
+            i32 v[4];
+            TINYRT_UNROLL
+            for (int c = 0; c < 4; ++c) v[c] = output_of<P>(acc[r][c], channels[c]);
+            store4(P::y(t, sample) + (oy * P::OW + ox) * P::C + 4 * quad, pack4(v));
+        }
+    }
+}
+
+} // namespace tinyrt

@@ -1,0 +1,175 @@
+// Ops that work element by element, and those that only move elements.
+//
+// Each names, for its output's element i, the element of each input: P::a_at(i), P::b_at(i).
+#pragma once
+#include "requant.cuh"
+
+namespace tinyrt {
+
+template <class T> TINYRT_FN T limited(i64 v, i32 low, i32 high) {
+    return static_cast<T>(v < low ? low : v > high ? high : v);
+}
+
+// Each element's sum (or difference, P::SIGN -1) of both inputs at a common scale.
+template <class P> struct Add {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        const i32 first = requant((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT);
+        const i32 second = requant((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT);
+        const u32 total = static_cast<u32>(first) + static_cast<u32>(P::SIGN * second);
+        const i64 y = requant(static_cast<i32>(total), P::Y_MULT, P::Y_SHIFT);
+        return limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+};
+
+template <class P> struct Mul {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        const i64 y = requant((a - P::A_ZP) * (b - P::B_ZP), P::MULT, P::SHIFT);
+        return limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+};
+
+template <class P> struct Least {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) { return a < b ? a : b; }
+};
+
+template <class P> struct Greatest {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) { return a > b ? a : b; }
+};
+
+template <class P> struct SquaredDifference {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        const i32 first = requant((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT);
+        const i32 second = requant((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT);
+        const u32 difference = static_cast<u32>(first) - static_cast<u32>(second);
+        const i32 square = static_cast<i32>(difference * difference);
+        const i64 y = requant(square, P::Y_MULT, P::Y_SHIFT);
+        return limited<typename P::Y>(y + P::Y_ZP, -128, 127);
+    }
+};
+
+template <class P> struct Prelu {
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        const i32 x = a - P::X_ZP;
+        const i64 y = x >= 0 ? requant(x, P::POS_MULT, P::POS_SHIFT)
+                             : requant(x * (b - P::ALPHA_ZP), P::NEG_MULT, P::NEG_SHIFT);
+        return limited<typename P::Y>(y + P::Y_ZP, -128, 127);
+    }
+};
+
+// Two elements to one, by F.
+template <class P, template <class> class F> TINYRT_FN void pairs(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        P::y(t, sample)[at] = F<P>::of(P::a(t, sample)[P::a_at(at)], P::b(t, sample)[P::b_at(at)]);
+    }
+}
+
+// The same for int8 tensors of one shape, four elements at a time.
+template <class P, template <class> class F> TINYRT_FN void pairs4(const Team &t) {
+    constexpr int WORDS = P::SIZE / 4;
+    for (int i = t.thread; i < P::SAMPLES * WORDS; i += t.threads) {
+        const int sample = i / WORDS, at = i % WORDS * 4;
+        const u32 a = load4(P::a(t, sample) + at), b = load4(P::b(t, sample) + at);
+        i32 v[4];
+        TINYRT_UNROLL
+        for (int j = 0; j < 4; ++j) {
+            v[j] = F<P>::of(static_cast<i8>(a >> (8 * j) & 0xff), static_cast<i8>(b >> (8 * j) & 0xff));
+        }
+        store4(P::y(t, sample) + at, pack4(v));
+    }
+}
+
+// By a table of all pairs: row a + 128, column b + 128.
+template <class P> struct PairTable {
+    TINYRT_FN i8 of(const Team &t, i8 a, i8 b) { return P::table(t)[(a + 128) * 256 + b + 128]; }
+};
+
+template <class P> TINYRT_FN void pairs_by_table(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const i8 a = P::a(t, sample)[P::a_at(at)], b = P::b(t, sample)[P::b_at(at)];
+        P::y(t, sample)[at] = PairTable<P>::of(t, a, b);
+    }
+}
+
+// Ops of one int8 input by a table of 256 answers, in the order of bytes read as unsigned.
+template <class P> TINYRT_FN void table(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        P::y(t, sample)[at] = P::table(t)[static_cast<unsigned char>(P::x(t, sample)[at])];
+    }
+}
+
+// Elements from elsewhere, of any size; P::at is -1 where P::FILL goes.
+template <class P> TINYRT_FN void gather(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const int from = P::at(t, at);
+        P::y(t, sample)[at] = from < 0 ? static_cast<typename P::Y>(P::FILL) : P::x(t, sample)[from];
+    }
+}
+
+// An input to its place in the output, runs of RUN elements PITCH apart.
+template <class P> TINYRT_FN void scatter_runs(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        P::y(t, sample)[at / P::RUN * P::PITCH + P::BEGIN + at % P::RUN] = P::x(t, sample)[at];
+    }
+}
+
+// clamp(requant(x - X_ZP) + Y_ZP), from and to int8 or int16; multipliers differ by the sign of x.
+template <class P> TINYRT_FN void rescale(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const i32 x = P::x(t, sample)[at] - P::X_ZP;
+        const i64 y = requant(x, P::MULT, P::SHIFT);
+        P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+}
+
+// clamp(round(x / scale) + Y_ZP), halves away from zero; NaN becomes the zero point.
+template <class P> TINYRT_FN void quantize(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const float steps = quotient(P::x(t, sample)[at], P::scale());
+        // 2^20 steps saturate any output; rounding a float at a half is exact below 2^23.
+        const float bounded = steps > 1048576.0f ? 1048576.0f : steps < -1048576.0f ? -1048576.0f : steps;
+        const float size = fabsf(bounded), whole = floorf(size);
+        const i32 rounded = static_cast<i32>(whole) + (size - whole >= 0.5f ? 1 : 0);
+        const i64 y = steps != steps ? 0 : bounded < 0 ? -rounded : rounded;
+        P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+}
+
+// scale * (x - X_ZP).
+template <class P> TINYRT_FN void dequantize(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        P::y(t, sample)[at] = product(P::scale(), static_cast<float>(P::x(t, sample)[at] - P::X_ZP));
+    }
+}
+
+// A model's tensor between device memory, where samples lie one behind the other, and the arena.
+template <int SAMPLES, int BYTES, bool IN>
+TINYRT_FN void transfer(const Team &t, i8 *outside, int offset, int stride, long long first, int samples) {
+    constexpr int UNIT = BYTES % 16 == 0 ? 16 : BYTES % 4 == 0 ? 4 : 1;
+    constexpr int UNITS = BYTES / UNIT;
+    for (int i = t.thread; i < SAMPLES * UNITS; i += t.threads) {
+        const int sample = i / UNITS, at = i % UNITS * UNIT;
+        if (sample >= samples) break;
+        i8 *far = outside + (first + sample) * BYTES + at, *near = t.arena + offset + sample * stride + at;
+        const i8 *from = IN ? far : near;
+        i8 *to = IN ? near : far;
+        if (UNIT == 16) {
+            u32 v[4];
+            load16(from, v);
+            store16(to, v);
+        } else if (UNIT == 4) {
+            store4(to, load4(from));
+        } else {
+            *to = *from;
+        }
+    }
+}
+
+} // namespace tinyrt

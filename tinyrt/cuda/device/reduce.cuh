@@ -1,0 +1,139 @@
+// Ops whose outputs depend on many inputs: pools, means, softmax, running sums, interpolation.
+#pragma once
+#include "elementwise.cuh"
+
+namespace tinyrt {
+
+// One output per thread: P::MAX, or the mean of those elements that lie inside, halves away from 0.
+template <class P> TINYRT_FN void pool(const Team &t) {
+    constexpr int OUT = P::OH * P::OW * P::C;
+    for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
+        const int c = i % P::C, ox = i / P::C % P::OW, oy = i / P::C / P::OW % P::OH;
+        const typename P::X *x = P::x(t, i / OUT) + c;
+        const int top = oy * P::SY - P::PT, left = ox * P::SX - P::PL;
+        const int y0 = greatest(top, 0), y1 = least(top + P::KH, P::IH);
+        const int x0 = greatest(left, 0), x1 = least(left + P::KW, P::IW);
+        i32 total = P::MAX ? -32768 : 0;
+        for (int iy = y0; iy < y1; ++iy) {
+            for (int ix = x0; ix < x1; ++ix) {
+                const i32 v = x[(iy * P::IW + ix) * P::C];
+                total = P::MAX ? greatest(total, v) : total + v;
+            }
+        }
+        if (!P::MAX) {
+            const i32 count = (y1 - y0) * (x1 - x0), half = count / 2;
+            total = (total < 0 ? total - half : total + half) / count;
+        }
+        P::y(t, i / OUT)[i % OUT] = static_cast<typename P::Y>(clamp(total, P::ACT_MIN, P::ACT_MAX));
+    }
+}
+
+// Outputs P::at(i) begin; their elements are P::step(j) further, j below COUNT.
+template <class P> TINYRT_FN void sum(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const typename P::X *x = P::x(t, sample) + P::at(at);
+        i32 total = 0;
+        for (int j = 0; j < P::COUNT; ++j) total += x[P::step(j)] - P::X_ZP;
+        const i64 y = requant(total, P::MULT, P::SHIFT);
+        P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+}
+
+template <class P> TINYRT_FN void extremum(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const typename P::X *x = P::x(t, sample) + P::at(at);
+        i32 found = x[0];
+        for (int j = 1; j < P::COUNT; ++j) {
+            const i32 v = x[P::step(j)];
+            found = P::MAX ? greatest(found, v) : least(found, v);
+        }
+        P::y(t, sample)[at] = static_cast<typename P::Y>(found);
+    }
+}
+
+TINYRT_FN i32 saturated_left(i64 x, int left) {
+    const i64 raised = x * (1ll << left);
+    return static_cast<i32>(raised > 2147483647ll ? 2147483647ll : raised < -2147483647ll - 1 ? -2147483647ll - 1 : raised);
+}
+
+// 1 / (1 + a) for a in [0, 1], both Q0: three Newton-Raphson steps, as in fixedpoint.py.
+TINYRT_FN i32 one_over_one_plus(i32 a) {
+    const i64 total = static_cast<i64>(a) + 2147483647ll;
+    const i32 half = static_cast<i32>(total >= 0 ? (total + 1) >> 1 : -((1 - total) >> 1));
+    i32 x = 1515870810 + high_product(half, -1010580540);
+    for (int i = 0; i < 3; ++i) {
+        const i32 error = (1 << 29) - high_product(half, x);
+        x += saturated_left(high_product(x, error), 2);
+    }
+    return saturated_left(x, 1);
+}
+
+TINYRT_FN int significant_bits(u32 v) {
+    int bits = 0;
+    while (v >> bits != 0 && bits < 31) ++bits;
+    return v >> 31 ? 32 : bits;
+}
+
+// One row per thread; P::exponentials is exp(-i * beta * scale) in Q0 for i in 0 to 255.
+template <class P> TINYRT_FN void softmax(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
+        const int sample = i / P::ROWS, at = i % P::ROWS * P::SIZE;
+        const i8 *x = P::x(t, sample) + at;
+        i8 *y = P::y(t, sample) + at;
+        i32 most = x[0], total = 0;
+        for (int j = 1; j < P::SIZE; ++j) most = greatest(most, x[j]);
+        for (int j = 0; j < P::SIZE; ++j) {
+            total += divide_by_power(static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j]))), 12);
+        }
+        const int headroom = 32 - significant_bits(static_cast<u32>(total));
+        const u32 raised = static_cast<u32>(total) << headroom;
+        const i32 scale = one_over_one_plus(static_cast<i32>(raised - 2147483648u));
+        for (int j = 0; j < P::SIZE; ++j) {
+            const i32 e = static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j])));
+            const i32 share = divide_by_power(high_product(scale, e), 12 - headroom + 31 - 8);
+            y[j] = static_cast<i8>(clamp(share - 128, -128, 127));
+        }
+    }
+}
+
+// One line per thread, along P::DEPTH elements INNER apart.
+template <class P> TINYRT_FN void running_sum(const Team &t) {
+    constexpr int LINES = P::OUTER * P::INNER;
+    for (int i = t.thread; i < P::SAMPLES * LINES; i += t.threads) {
+        const int sample = i / LINES, line = i % LINES;
+        const int begin = line / P::INNER * P::DEPTH * P::INNER + line % P::INNER;
+        i32 total = requant(-P::X_ZP * (1 << 20), 1 << 30, 0);
+        for (int j = 0; j < P::DEPTH; ++j) {
+            const int at = begin + (P::REVERSE ? P::DEPTH - 1 - j : j) * P::INNER;
+            const i32 x = requant((P::x(t, sample)[at] - P::X_ZP) * (1 << 20), 1 << 30, 0);
+            const i32 sum = static_cast<i32>(static_cast<u32>(total) + static_cast<u32>(x));
+            const i64 y = requant(P::EXCLUSIVE ? total : sum, P::MULT, P::SHIFT);
+            total = sum;
+            P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, -128, 127);
+        }
+    }
+}
+
+// Four words per row of the output, then four per column: first, second, and their shares / 1024.
+template <class P> TINYRT_FN void interpolate(const Team &t) {
+    constexpr int OUT = P::OH * P::OW * P::C;
+    for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
+        const int c = i % P::C, ox = i / P::C % P::OW, oy = i / P::C / P::OW % P::OH;
+        const i8 *x = P::x(t, i / OUT) + c;
+        u32 row[4], column[4];
+        constant16(P::shares(t) + 16 * oy, row);
+        constant16(P::shares(t) + 16 * (P::OH + ox), column);
+        i64 total = 0;
+        for (int j = 0; j < 2; ++j) {
+            for (int k = 0; k < 2; ++k) {
+                const i64 share = static_cast<i64>(static_cast<i32>(row[2 + j])) * static_cast<i32>(column[2 + k]);
+                total += share * x[(static_cast<i32>(row[j]) * P::IW + static_cast<i32>(column[k])) * P::C];
+            }
+        }
+        P::y(t, i / OUT)[i % OUT] = static_cast<i8>(divide_by_power(total, 20));
+    }
+}
+
+} // namespace tinyrt

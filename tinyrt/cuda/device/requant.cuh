@@ -1,0 +1,72 @@
+// Requantisation in two steps, as in tinyrt/fixedpoint.py: a doubling high multiply that rounds,
+// then a right shift that rounds halves away from zero.
+#pragma once
+#include "platform.cuh"
+
+namespace tinyrt {
+
+// round(a * b / 2^31), halves upwards; only INT32_MIN squared saturates.
+TINYRT_FN i32 high_product(i32 a, i32 b) {
+    const i64 rounded = (static_cast<i64>(a) * b + (1ll << 30)) >> 31;
+    return rounded > 2147483647ll ? 2147483647 : static_cast<i32>(rounded);
+}
+
+// x / 2^right, halves away from zero; right is 0 to 62.
+TINYRT_FN i32 divide_by_power(i64 x, int right) {
+    const i64 half = right == 0 ? 0 : 1ll << (right - 1);
+    return static_cast<i32>(x >= 0 ? (x + half) >> right : -((-x + half) >> right));
+}
+
+// x * mult * 2^(shift - 31); what is shifted left wraps around, as in a register.
+TINYRT_FN i32 requant(i32 x, i32 mult, int shift) {
+    const int left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    const i32 shifted = static_cast<i32>(static_cast<u32>(x) << left);
+    return divide_by_power(high_product(shifted, mult), right);
+}
+
+// (x * mult + 2^(right - 1)) / 2^right, halves upwards: for accumulators of 64 bits.
+TINYRT_FN i32 requant_wide(i64 x, i32 mult, int right) {
+    return static_cast<i32>((x * mult + (1ll << (right - 1))) >> right);
+}
+
+// What one output channel needs, 16 bytes. Where PLAIN: `offset` is bias * mult + 2^30, `shift` the
+// right shift, from 1; the exporter has proved that nothing overflows. Else: `offset` is the bias,
+// `shift` the exponent.
+struct Channel {
+    i64 offset;
+    i32 mult;
+    i32 shift;
+};
+
+TINYRT_FN Channel channel_at(const i8 *p) {
+    u32 v[4];
+    constant16(p, v);
+    Channel c;
+    c.offset = static_cast<i64>(static_cast<u64>(v[1]) << 32 | v[0]);
+    c.mult = static_cast<i32>(v[2]);
+    c.shift = static_cast<i32>(v[3]);
+    return c;
+}
+
+// From an accumulator (without bias) to an output that still has to be saturated to int8.
+//
+// The plain form adds zero point and half a step before the shift: 2 * zp + 1 halves.
+template <class P> TINYRT_FN i32 output_of(i32 acc, const Channel &c) {
+    i32 y;
+    if (P::PLAIN) {
+        const i32 high = static_cast<i32>((static_cast<i64>(acc) * c.mult + c.offset) >> 31);
+        const i32 half = static_cast<i32>(static_cast<u32>(2 * P::Y_ZP + 1) << (c.shift - 1));
+        y = (high + (high >> 31) + half) >> c.shift;
+    } else {
+        const u32 whole = static_cast<u32>(acc) + static_cast<u32>(c.offset);
+        const i64 wide = static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
+        y = static_cast<i32>(wide > 1000 ? 1000 : wide < -1000 ? -1000 : wide);
+    }
+    if (P::ACT_MIN > -128) y = greatest(y, P::ACT_MIN);
+    if (P::ACT_MAX < 127) y = least(y, P::ACT_MAX);
+    return y;
+}
+
+TINYRT_FN u32 pack4(const i32 *v) { return pack2(v[0], v[1], pack2(v[2], v[3], 0)); }
+
+} // namespace tinyrt

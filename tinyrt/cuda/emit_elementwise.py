@@ -1,0 +1,179 @@
+"""How ops that work element by element are written for a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode, DType
+from tinyrt.ops import OPS
+from tinyrt.ops.add import AddS8
+from tinyrt.ops.lut import LutS8
+from tinyrt.ops.mul import MulS8
+from tinyrt.ops.prelu import PreluS8
+from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
+from tinyrt.ops.emit import strides_of
+from tinyrt.ops.spec import limits_of
+from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
+
+Ints = dict[str, int | bool]
+
+
+def emit_table(node: BoundNode, p: LutS8, w: DeviceWriter) -> None:
+    """An op of one int8 input."""
+    tensors = {"x": node.input(0), "y": node.output}
+    size = node.output.size
+    w.op(
+        "table",
+        "elementwise",
+        size,
+        ints={"SIZE": size},
+        tensors=tensors,
+        blobs={"table": p.table},
+    )
+
+
+def _pair_functions(node: BoundNode) -> dict[str, str]:
+    y = node.output.shape
+    functions = {}
+    for i, name in enumerate("ab"):
+        shape = (1,) * (len(y) - len(node.input(i).shape)) + node.input(i).shape
+        strides = [0 if d == 1 else s for d, s in zip(shape, strides_of(shape), strict=True)]
+        functions[f"int {name}_at(int i)"] = f"(void)i, {index_of(y, strides)}"
+    return functions
+
+
+def emit_pair(function: str, ints_of: Callable[[Any], Ints], node: BoundNode, p: Any, w: DeviceWriter) -> None:
+    """An op of two inputs that repeat along axes of size 1.
+
+    Args:
+        function: of ``elementwise.cuh``.
+        ints_of: its constants, from what the op's record has prepared.
+        node: the op.
+        p: what its record has prepared.
+        w: the writer.
+
+    """
+    a, b, y = node.input(0), node.input(1), node.output
+    types = {"X": C_TYPES[a.dtype], "Y": C_TYPES[y.dtype]}
+    ints: Ints = {"SIZE": y.size, **ints_of(p)}
+    tensors = {"a": a, "b": b, "y": y}
+    if y.dtype is DType.INT8 and a.shape == b.shape == y.shape and y.size % 4 == 0:
+        kernel, work = f"pairs4<@, {function}>", y.size // 4
+    else:
+        kernel, work = f"pairs<@, {function}>", y.size
+    w.op(
+        kernel,
+        "elementwise",
+        work,
+        ints=ints,
+        tensors=tensors,
+        types=types,
+        functions=_pair_functions(node),
+    )
+
+
+def _add_ints(sign: int, p: AddS8) -> Ints:
+    return {
+        **_rescaled_ints(p), "LEFT": p.left_shift, "SIGN": sign,
+        "ACT_MIN": p.act_min, "ACT_MAX": p.act_max,
+    }  # fmt: skip
+
+
+def _rescaled_ints(p: AddS8 | SquaredDifferenceS8) -> Ints:
+    return {
+        "A_ZP": p.a_zp, "A_MULT": p.a_mult, "A_SHIFT": p.a_shift,
+        "B_ZP": p.b_zp, "B_MULT": p.b_mult, "B_SHIFT": p.b_shift,
+        "Y_MULT": p.y_mult, "Y_SHIFT": p.y_shift, "Y_ZP": p.y_zp,
+    }  # fmt: skip
+
+
+def _mul_ints(p: MulS8) -> Ints:
+    return {
+        "A_ZP": p.a_zp, "B_ZP": p.b_zp, "MULT": p.mult, "SHIFT": p.shift, "Y_ZP": p.y_zp,
+        "ACT_MIN": p.act_min, "ACT_MAX": p.act_max,
+    }  # fmt: skip
+
+
+def _prelu_ints(p: PreluS8) -> Ints:
+    return {
+        "X_ZP": p.x_zp, "ALPHA_ZP": p.alpha_zp, "Y_ZP": p.y_zp,
+        "POS_MULT": p.pos_mult, "POS_SHIFT": p.pos_shift,
+        "NEG_MULT": p.neg_mult, "NEG_SHIFT": p.neg_shift,
+    }  # fmt: skip
+
+
+def _no_ints(p: object) -> Ints:
+    del p
+    return {}
+
+
+emit_add = partial(emit_pair, "Add", partial(_add_ints, 1))
+emit_sub = partial(emit_pair, "Add", partial(_add_ints, -1))
+emit_mul = partial(emit_pair, "Mul", _mul_ints)
+emit_minimum = partial(emit_pair, "Least", _no_ints)
+emit_maximum = partial(emit_pair, "Greatest", _no_ints)
+emit_prelu = partial(emit_pair, "Prelu", _prelu_ints)
+emit_squared_difference = partial(
+    emit_pair, "SquaredDifference", lambda p: {**_rescaled_ints(p), "LEFT": LEFT_SHIFT}
+)
+
+
+def emit_pair_table(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """An op of two int8 inputs whose arithmetic is worth no kernel: all 65,536 answers."""
+    values = np.arange(-128, 128).astype(np.int8)
+    form = OPS[node.op].form(node)
+    table = form.ref(p, values[:, None], values[None, :])
+    y = node.output
+    w.op(
+        "pairs_by_table",
+        "elementwise",
+        y.size,
+        ints={"SIZE": y.size},
+        tensors={"a": node.input(0), "b": node.input(1), "y": y},
+        blobs={"table": table},
+        functions=_pair_functions(node),
+    )
+
+
+def emit_quantize(node: BoundNode, p: Affine | LutS8 | Rescale, w: DeviceWriter) -> None:
+    """From float, from another scale by a table, or from or to int16."""
+    if isinstance(p, LutS8):
+        emit_table(node, p, w)
+        return
+    x, y = node.input(0), node.output
+    low, high = limits_of(y.dtype)
+    types = {"X": C_TYPES[x.dtype], "Y": C_TYPES[y.dtype]}
+    ints: Ints = {"SIZE": y.size, "ACT_MIN": low, "ACT_MAX": high}
+    tensors = {"x": x, "y": y}
+    if isinstance(p, Affine):
+        scale = {"float scale()": _float(p.scale)}
+        ints["Y_ZP"] = p.zero_point
+        w.op("quantize", "elementwise", y.size, ints=ints, tensors=tensors, types=types, functions=scale)
+        return
+    ints |= {"X_ZP": p.x_zp, "MULT": p.mult, "SHIFT": p.shift, "Y_ZP": p.y_zp}
+    w.op("rescale", "elementwise", y.size, ints=ints, tensors=tensors, types=types)
+
+
+def emit_dequantize(node: BoundNode, p: Affine | StoredWeights, w: DeviceWriter) -> None:
+    """To float."""
+    if isinstance(p, StoredWeights):
+        raise UnsupportedError(
+            "backend cuda computes in integers, and these weights are for float ops",
+            op=node.describe(),
+            hint="choose backend 'numba', or quantise the model",
+        )
+    x, y = node.input(0), node.output
+    ints: Ints = {"SIZE": y.size, "X_ZP": p.zero_point}
+    scale = {"float scale()": _float(p.scale)}
+    w.op("dequantize", "elementwise", y.size, ints=ints, tensors={"x": x, "y": y}, functions=scale)
+
+
+def _float(value: float) -> str:
+    """A literal that is exactly this float32."""
+    return f"{float(np.float32(value)).hex()}f"

@@ -1,0 +1,118 @@
+"""How ops whose outputs depend on many inputs are written for a GPU."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
+from tinyrt.ir import BoundNode
+from tinyrt.ops.cumsum import CumsumS8
+from tinyrt.ops.mean import MeanS8, axes_of
+from tinyrt.ops.pool import Pool2dS8
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.resize import BilinearS8
+from tinyrt.ops.emit import strides_of
+from tinyrt.ops.shapes import axis_of
+from tinyrt.ops.softmax import SoftmaxS8
+from tinyrt.ops.spec import limits_of
+from tinyrt.cuda.emit_weighted import window_ints
+
+Ints = dict[str, int | bool]
+
+
+def _types(node: BoundNode) -> dict[str, str]:
+    return {"X": C_TYPES[node.input(0).dtype], "Y": C_TYPES[node.output.dtype]}
+
+
+
+def emit_pool(most: bool, node: BoundNode, p: Pool2dS8, w: DeviceWriter) -> None:
+    """The greatest, or the mean, under a window."""
+    x, y = node.input(0), node.output
+    ints = {**window_ints(p.window, x, y), "MAX": most, "ACT_MIN": p.act_min, "ACT_MAX": p.act_max}
+    w.op("pool", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
+
+
+emit_max_pool2d = partial(emit_pool, True)
+emit_average_pool2d = partial(emit_pool, False)
+
+
+def _reduction(node: BoundNode, axes: tuple[int, ...]) -> tuple[dict[str, str], int]:
+    """Where an output's elements begin, how far from there each lies, and how many there are."""
+    shape = node.input(0).shape
+    strides = strides_of(shape)
+    kept = [i for i in range(len(shape)) if i not in axes]
+    begin = index_of([shape[i] for i in kept], [strides[i] for i in kept])
+    step = index_of([shape[i] for i in axes], [strides[i] for i in axes])
+    functions = {"int at(int i)": f"(void)i, {begin}", "int step(int i)": f"(void)i, {step}"}
+    return functions, math.prod(shape[i] for i in axes)
+
+
+def emit_sum(node: BoundNode, p: MeanS8, w: DeviceWriter) -> None:
+    """Sums and means, which differ in their multipliers."""
+    x, y = node.input(0), node.output
+    functions, count = _reduction(node, p.axes)
+    low, high = limits_of(y.dtype)
+    ints: Ints = {
+        "SIZE": y.size, "COUNT": count, "X_ZP": p.x_zp, "Y_ZP": p.y_zp,
+        "MULT": p.mult, "SHIFT": p.shift, "ACT_MIN": low, "ACT_MAX": high,
+    }  # fmt: skip
+    tensors = {"x": x, "y": y}
+    w.op("sum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions)
+
+
+def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) -> None:
+    """The greatest or the least along axes."""
+    x, y = node.input(0), node.output
+    functions, count = _reduction(node, axes_of(p, x.shape))
+    ints: Ints = {"SIZE": y.size, "COUNT": count, "MAX": most}
+    tensors = {"x": x, "y": y}
+    w.op("extremum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions)
+
+
+emit_reduce_max = partial(emit_extremum, True)
+emit_reduce_min = partial(emit_extremum, False)
+
+
+def emit_softmax(node: BoundNode, p: SoftmaxS8, w: DeviceWriter) -> None:
+    """One row per thread, with a table of exponentials."""
+    x, y = node.input(0), node.output
+    size = x.shape[-1]
+    rows = x.size // size
+    blobs = {"exponentials": p.exponentials().astype(np.int32)}
+    w.op(
+        "softmax",
+        "reduce",
+        rows,
+        ints={"ROWS": rows, "SIZE": size},
+        tensors={"x": x, "y": y},
+        blobs=blobs,
+    )
+
+
+def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:
+    """One line per thread."""
+    x, y = node.input(0), node.output
+    axis = axis_of(p.attrs.axis, len(x.shape))
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    ints: Ints = {
+        "OUTER": outer, "DEPTH": x.shape[axis], "INNER": inner,
+        "EXCLUSIVE": p.attrs.exclusive, "REVERSE": p.attrs.reverse,
+        "X_ZP": p.x_zp, "Y_ZP": p.y_zp, "MULT": p.mult, "SHIFT": p.shift,
+    }  # fmt: skip
+    tensors = {"x": x, "y": y}
+    w.op("running_sum", "reduce", outer * inner, ints=ints, tensors=tensors, types=_types(node))
+
+
+def emit_resize_bilinear(node: BoundNode, p: BilinearS8, w: DeviceWriter) -> None:
+    """Weighted means of four pixels."""
+    x, y = node.input(0), node.output
+    tables = [
+        np.stack([axis.first, axis.second, axis.first_share, axis.second_share], axis=1)
+        for axis in (p.rows, p.columns)
+    ]
+    ints: Ints = {"OH": y.shape[1], "OW": y.shape[2], "C": y.shape[3], "IW": x.shape[2]}
+    blobs = {"shares": np.concatenate(tables).astype(np.int32)}
+    w.op("interpolate", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)

@@ -1,0 +1,146 @@
+"""Device code on a machine without a GPU: compiled as plain C++, its threads run in turn.
+
+What runs is the generated code itself with all its kernels; ``platform.cuh`` says what replaces a
+GPU's instructions. It proves what a GPU will answer, not how fast.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.cuda.program import DEVICE, DeviceProgram
+from tinyrt.errors import ToolError
+from tinyrt.files import cache_folder
+
+COMPILERS = ("g++", "clang++", "c++")
+FLAGS = (
+    "-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off",
+    "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
+)  # fmt: skip
+SANITIZE = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+"""Stops at undefined behaviour, without a library of its own."""
+
+
+def find_compiler() -> str:
+    """The system's C++ compiler; generated code needs none of its libraries.
+
+    Raises:
+        ToolError: there is none.
+
+    """
+    found = next((c for c in COMPILERS if shutil.which(c)), None)
+    if found is None:
+        raise ToolError(
+            "there is no C++ compiler to run device code on the host",
+            expected=f"one of {', '.join(COMPILERS)}",
+            hint="install one (apt install g++, or clang)",
+        )
+    return found
+
+
+class HostDevice:
+    """A program that runs on the host.
+
+    Args:
+        program: what to run.
+        order: in which order the threads of a block take their turns; any must do.
+        flags: further options of the compiler.
+
+    Raises:
+        ToolError: there is no C++ compiler, or it refused the code.
+
+    """
+
+    def __init__(
+        self,
+        program: DeviceProgram,
+        order: NDArray[np.int32] | None = None,
+        flags: tuple[str, ...] = (),
+    ) -> None:
+        self.program = program
+        given = np.arange(program.threads) if order is None else order
+        self._order = np.ascontiguousarray(given, np.int32)
+        self._library = ctypes.CDLL(str(_build(program.source, flags)))
+        self._weights = _aligned(program.weights)
+
+    def run(self, feeds: Mapping[str, NDArray[Any]], samples: int, blocks: int = 2) -> dict[str, NDArray[np.uint8]]:
+        """Run ``samples`` samples on ``blocks`` blocks.
+
+        Args:
+            feeds: input name -> samples, one behind the other.
+            samples: how many.
+            blocks: of a fused program.
+
+        Returns:
+            Output name -> bytes (samples, bytes of one).
+
+        """
+        program = self.program
+        ports = [_aligned(feeds[p.name].reshape(-1).view(np.uint8)) for p in program.inputs]
+        ports += [_aligned(np.zeros(samples * p.nbytes, np.uint8)) for p in program.outputs]
+        # What a block finds in its arena is never to matter.
+        held = program.samples if program.fused else samples
+        arena = _aligned(np.full(program.stride * held, 0xA5, np.uint8))
+        for kernel in program.kernels:
+            count = blocks if program.fused else kernel.parts * samples
+            function = getattr(self._library, kernel.name)
+            for block in range(count):
+                function(
+                    block,
+                    count,
+                    ctypes.c_void_p(self._order.ctypes.data),
+                    len(self._order),
+                    ctypes.c_void_p(arena.ctypes.data),
+                    ctypes.c_void_p(self._weights.ctypes.data),
+                    samples,
+                    *(ctypes.c_void_p(port.ctypes.data) for port in ports),
+                )
+        answers = ports[len(program.inputs) :]
+        return {
+            p.name: y.reshape(samples, p.nbytes)
+            for p, y in zip(program.outputs, answers, strict=True)
+        }
+
+
+def _aligned(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A copy that begins at a multiple of 64 bytes."""
+    room = np.zeros(data.size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    room[start : start + data.size] = data
+    return room[start : start + data.size]
+
+
+@cache
+def _headers() -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(DEVICE.glob("*.cuh")))
+
+
+def _build(source: str, flags: tuple[str, ...]) -> Path:
+    """The shared library, from the cache where it is there."""
+    compiler = find_compiler()
+    options = (*FLAGS, *flags)
+    digest = hashlib.sha256(f"{compiler} {options}\n{source}".encode() + _headers()).hexdigest()
+    library = cache_folder("cuda-host") / f"{digest[:32]}.so"
+    if library.exists():
+        return library
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        path, built = Path(folder) / "model.cpp", Path(folder) / "model.so"
+        path.write_text(source)
+        command = [compiler, *options, f"-I{DEVICE}", str(path), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ToolError(f"{compiler} refused the device code: {done.stderr.strip()[:4000]}")
+        built.rename(library)
+    return library

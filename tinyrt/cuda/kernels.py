@@ -1,0 +1,125 @@
+"""Which integer ops a GPU has kernels for: op -> what writes its call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyrt.cuda import emit_elementwise as elementwise
+from tinyrt.cuda import emit_moves as moves
+from tinyrt.cuda import emit_reduce as reduce
+from tinyrt.cuda import emit_weighted as weighted
+from tinyrt.cuda.writer import C_TYPES, DeviceWriter
+from tinyrt.ir import BoundNode
+from tinyrt.ops.spec import Form, Quant, form_of, is_integer
+from tinyrt.ops import OPS
+
+Emit = Callable[[BoundNode, Any, DeviceWriter], None]
+
+KERNELS: dict[str, Emit] = {
+    "abs": elementwise.emit_table,
+    "add": elementwise.emit_add,
+    "average_pool2d": reduce.emit_average_pool2d,
+    "batch_matmul": weighted.emit_batch_matmul,
+    "broadcast_to": moves.emit_move,
+    "concatenation": moves.emit_concatenation,
+    "conv2d": weighted.emit_conv2d,
+    "cumsum": reduce.emit_cumsum,
+    "depth_to_space": moves.emit_move,
+    "depthwise_conv2d": weighted.emit_depthwise_conv2d,
+    "dequantize": elementwise.emit_dequantize,
+    "div": elementwise.emit_pair_table,
+    "elu": elementwise.emit_table,
+    "exp": elementwise.emit_table,
+    "fully_connected": weighted.emit_fully_connected,
+    "gather": moves.emit_move,
+    "gelu": elementwise.emit_table,
+    "hard_swish": elementwise.emit_table,
+    "leaky_relu": elementwise.emit_table,
+    "log": elementwise.emit_table,
+    "logistic": elementwise.emit_table,
+    "max_pool2d": reduce.emit_max_pool2d,
+    "maximum": elementwise.emit_maximum,
+    "mean": reduce.emit_sum,
+    "minimum": elementwise.emit_minimum,
+    "mirror_pad": moves.emit_move,
+    "mul": elementwise.emit_mul,
+    "pad": moves.emit_pad,
+    "prelu": elementwise.emit_prelu,
+    "quantize": elementwise.emit_quantize,
+    "reduce_max": reduce.emit_reduce_max,
+    "reduce_min": reduce.emit_reduce_min,
+    "relu": elementwise.emit_table,
+    "relu6": elementwise.emit_table,
+    "relu_0_to_1": elementwise.emit_table,
+    "relu_n1_to_1": elementwise.emit_table,
+    "reshape": moves.emit_reshape,
+    "resize_bilinear": reduce.emit_resize_bilinear,
+    "resize_nearest_neighbor": moves.emit_move,
+    "rsqrt": elementwise.emit_table,
+    "slice": moves.emit_move,
+    "softmax": reduce.emit_softmax,
+    "space_to_depth": moves.emit_move,
+    "squared_difference": elementwise.emit_squared_difference,
+    "sub": elementwise.emit_sub,
+    "sum": reduce.emit_sum,
+    "tanh": elementwise.emit_table,
+    "tile": moves.emit_move,
+    "transpose": moves.emit_transpose,
+    "transpose_conv": weighted.emit_transpose_conv,
+}
+"""int8 ops."""
+
+KERNELS_S16: dict[str, Emit] = {
+    op: KERNELS[op]
+    for op in (
+        "add",
+        "average_pool2d",
+        "batch_matmul",
+        "broadcast_to",
+        "concatenation",
+        "conv2d",
+        "depth_to_space",
+        "depthwise_conv2d",
+        "dequantize",
+        "fully_connected",
+        "gather",
+        "max_pool2d",
+        "maximum",
+        "mean",
+        "minimum",
+        "mirror_pad",
+        "mul",
+        "pad",
+        "quantize",
+        "reduce_max",
+        "reduce_min",
+        "reshape",
+        "resize_nearest_neighbor",
+        "slice",
+        "space_to_depth",
+        "sub",
+        "sum",
+        "tile",
+        "transpose",
+        "transpose_conv",
+    )
+}
+"""Ops on int16 activations."""
+
+
+def emitter_of(node: BoundNode) -> Emit | None:
+    """What writes the node; None where the GPU has no kernel for it."""
+    if not is_integer(node) or not _is_known(node):
+        return None
+    table = KERNELS_S16 if form_of(node) is Form.INT16X8 else KERNELS
+    return table.get(node.op)
+
+
+def _is_known(node: BoundNode) -> bool:
+    """Whether weights are constants, and all activations have types that device code has."""
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    if any(not v.is_constant and v.dtype not in C_TYPES for v in values):
+        return False
+    weighted_op = OPS[node.op].quant is Quant.WEIGHTED
+    return not weighted_op or all(v is None or v.is_constant for v in node.inputs[1:])

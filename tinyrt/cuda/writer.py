@@ -1,0 +1,181 @@
+"""What ops write CUDA C++ with: one struct of constants per op, one blob of weights per model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.memory import ArenaPlan
+from tinyrt.ops.spec import Array
+
+ALIGNMENT = 16
+"""Of everything that a thread may load with one instruction of 128 bits."""
+
+C_TYPES = {
+    DType.INT8: "i8",
+    DType.INT16: "i16",
+    DType.INT32: "i32",
+    DType.FLOAT32: "float",
+}
+"""Element types that device code has."""
+
+
+class Blob:
+    """Constants of a model, one behind the other, each at a multiple of ``ALIGNMENT``."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._known: dict[bytes, int] = {}
+
+    def add(self, data: Array) -> int:
+        """Where the array begins; equal arrays are kept once."""
+        raw = np.ascontiguousarray(data).tobytes()
+        if raw in self._known:
+            return self._known[raw]
+        offset = self._size
+        padded = raw + bytes(-len(raw) % ALIGNMENT)
+        self._parts.append(padded)
+        self._size += len(padded)
+        self._known[raw] = offset
+        return offset
+
+    def array(self) -> NDArray[np.uint8]:
+        """All of it, never empty."""
+        return np.frombuffer(b"".join(self._parts) or bytes(ALIGNMENT), np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One op: what threads do between two barriers.
+
+    Attributes:
+        title: which op of the model it is.
+        call: the C++ expression that one thread evaluates.
+        work: threads that have something to do, at most.
+
+    """
+
+    title: str
+    call: str
+    work: int
+
+
+def index_of(dims: Sequence[int], strides: Sequence[int], begin: int = 0) -> str:
+    """C++ expression for the element that is number ``i`` of a walk, the last axis fastest."""
+    terms, inner = [], 1
+    for axis in range(len(dims) - 1, -1, -1):
+        size, stride = dims[axis], strides[axis]
+        if size > 1 and stride:
+            divided = "i" if inner == 1 else f"i / {inner}"
+            outermost = all(d == 1 for d in dims[:axis])
+            index = divided if outermost else f"{divided} % {size}"
+            terms.append(index if stride == 1 else f"({index}) * {stride}")
+        inner *= size
+    if begin:
+        terms.append(str(begin))
+    return " + ".join(terms) or "0"
+
+
+class DeviceWriter:
+    """Collects the structs and phases of one model.
+
+    Attributes:
+        threads: threads of a block.
+        samples: samples whose arenas a block holds at once.
+        structs: the text of every struct.
+        phases: one per op that has something to do.
+        headers: device headers that the phases need.
+        blob: constants.
+
+    """
+
+    def __init__(self, plan: ArenaPlan, threads: int, samples: int, stride: int) -> None:
+        self.threads = threads
+        self.samples = samples
+        self.structs: list[str] = []
+        self.phases: list[Phase] = []
+        self.headers: list[str] = []
+        self.blob = Blob()
+        self._plan = plan
+        self._stride = stride
+        self._title = ""
+
+    def begin(self, node: BoundNode) -> None:
+        """Start a node."""
+        self._title = f"{node.index}: {node.op}"
+
+    def offset(self, value: Value) -> int:
+        """Where a tensor lies in its sample's arena."""
+        root, start = self._plan.views.get(value.name, (value.name, 0))
+        return self._plan.offsets[root] + start
+
+    def op(
+        self,
+        kernel: str,
+        header: str,
+        work: int,
+        *,
+        ints: Mapping[str, int | bool],
+        tensors: Mapping[str, Value],
+        types: Mapping[str, str] | None = None,
+        blobs: Mapping[str, Array] | None = None,
+        functions: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a struct of an op's constants, and its phase.
+
+        Args:
+            kernel: C++ name, ``dense`` or ``pairs<@, Add>``, where ``@`` stands for the struct.
+            header: the device header that has it.
+            work: threads that have something to do for one sample, at most.
+            ints: constants.
+            tensors: function name -> activation or constant that it points to.
+            types: type names.
+            blobs: function name -> constants that it points to.
+            functions: signature -> expression that it returns.
+
+        """
+        name = f"Op{len(self.structs)}"
+        lines = [f"    typedef {ctype} {alias};" for alias, ctype in (types or {}).items()]
+        numbers = {"SAMPLES": self.samples, **ints}
+        lines += [
+            f"    static constexpr {'bool' if isinstance(v, bool) else 'i32'} {k} = {_literal(v)};"
+            for k, v in numbers.items()
+        ]
+        lines += [self._pointer(function, value) for function, value in tensors.items()]
+        for function, data in (blobs or {}).items():
+            place = f"t.weights + {self.blob.add(data)}"
+            lines.append(
+                f"    TINYRT_FN const i8 *{function}(const Team &t) {{ return {place}; }}"
+            )
+        lines += [
+            f"    TINYRT_FN {signature} {{ return {expression}; }}"
+            for signature, expression in (functions or {}).items()
+        ]
+        body = "\n".join(lines)
+        self.structs.append(f"// {self._title}\nstruct {name} {{\n{body}\n}};\n")
+        call = kernel.replace("@", name) if "@" in kernel else f"{kernel}<{name}>"
+        self.phases.append(Phase(self._title, f"{call}(t)", work * self.samples))
+        if header not in self.headers:
+            self.headers.append(header)
+
+    def _pointer(self, function: str, value: Value) -> str:
+        ctype = C_TYPES[value.dtype]
+        if value.data is not None:
+            place, const = f"t.weights + {self.blob.add(value.data)}", "const "
+        else:
+            place, const = f"t.arena + s * {self._stride} + {self.offset(value)}", ""
+        signature = f"{const}{ctype} *{function}(const Team &t, int s)"
+        used = "(void)s; " if value.data is not None else ""
+        cast = f"reinterpret_cast<{const}{ctype} *>({place})" if ctype != "i8" else place
+        return f"    TINYRT_FN {signature} {{ {used}return {cast}; }}"
+
+
+def _literal(value: int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "-2147483647 - 1" if value == -(2**31) else str(int(value))
