@@ -13,11 +13,11 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddS8
+from tinyrt.ops.emit import strides_of
 from tinyrt.ops.lut import LutS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.prelu import PreluS8
 from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
-from tinyrt.ops.emit import strides_of
 from tinyrt.ops.spec import limits_of
 from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
 
@@ -38,6 +38,21 @@ def emit_table(node: BoundNode, p: LutS8, w: DeviceWriter) -> None:
     )
 
 
+def emit_table_wide(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """An op of one int16 input: all its answers."""
+    values = np.arange(-32768, 32768).astype(np.int16)
+    table = OPS[node.op].form(node).ref(p, values)
+    size = node.output.size
+    w.op(
+        "table_wide",
+        "elementwise",
+        size,
+        ints={"SIZE": size},
+        tensors={"x": node.input(0), "y": node.output},
+        blobs={"table": table},
+    )
+
+
 def _pair_functions(node: BoundNode) -> dict[str, str]:
     y = node.output.shape
     functions = {}
@@ -48,7 +63,9 @@ def _pair_functions(node: BoundNode) -> dict[str, str]:
     return functions
 
 
-def emit_pair(function: str, ints_of: Callable[[Any], Ints], node: BoundNode, p: Any, w: DeviceWriter) -> None:
+def emit_pair(
+    function: str, ints_of: Callable[[Any], Ints], node: BoundNode, p: Any, w: DeviceWriter
+) -> None:
     """An op of two inputs that repeat along axes of size 1.
 
     Args:
@@ -154,7 +171,15 @@ def emit_quantize(node: BoundNode, p: Affine | LutS8 | Rescale, w: DeviceWriter)
     if isinstance(p, Affine):
         scale = {"float scale()": _float(p.scale)}
         ints["Y_ZP"] = p.zero_point
-        w.op("quantize", "elementwise", y.size, ints=ints, tensors=tensors, types=types, functions=scale)
+        w.op(
+            "quantize",
+            "elementwise",
+            y.size,
+            ints=ints,
+            tensors=tensors,
+            types=types,
+            functions=scale,
+        )
         return
     ints |= {"X_ZP": p.x_zp, "MULT": p.mult, "SHIFT": p.shift, "Y_ZP": p.y_zp}
     w.op("rescale", "elementwise", y.size, ints=ints, tensors=tensors, types=types)

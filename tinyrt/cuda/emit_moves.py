@@ -9,13 +9,17 @@ import numpy as np
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.concatenation import ConcatenationS8
+from tinyrt.ops.emit import strides_of
 from tinyrt.ops.move import MoveS8, Picks
 from tinyrt.ops.pad import PadS8
-from tinyrt.ops.emit import strides_of
 
 
 def emit_gather(
-    node: BoundNode, at: str, w: DeviceWriter, blobs: dict[str, np.ndarray] | None = None, fill: int = 0
+    node: BoundNode,
+    at: str,
+    w: DeviceWriter,
+    blobs: dict[str, np.ndarray] | None = None,
+    fill: int = 0,
 ) -> None:
     """Write ``gather``; ``at`` is the C++ expression for where element ``i`` comes from."""
     x, y = node.input(0), node.output

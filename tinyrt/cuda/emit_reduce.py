@@ -7,25 +7,24 @@ from functools import partial
 
 import numpy as np
 
+from tinyrt.cuda.emit_weighted import window_ints
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.cumsum import CumsumS8
+from tinyrt.ops.emit import strides_of
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.pool import Pool2dS8
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.resize import BilinearS8
-from tinyrt.ops.emit import strides_of
 from tinyrt.ops.shapes import axis_of
-from tinyrt.ops.softmax import SoftmaxS8
+from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 from tinyrt.ops.spec import limits_of
-from tinyrt.cuda.emit_weighted import window_ints
 
 Ints = dict[str, int | bool]
 
 
 def _types(node: BoundNode) -> dict[str, str]:
     return {"X": C_TYPES[node.input(0).dtype], "Y": C_TYPES[node.output.dtype]}
-
 
 
 def emit_pool(most: bool, node: BoundNode, p: Pool2dS8, w: DeviceWriter) -> None:
@@ -60,7 +59,9 @@ def emit_sum(node: BoundNode, p: MeanS8, w: DeviceWriter) -> None:
         "MULT": p.mult, "SHIFT": p.shift, "ACT_MIN": low, "ACT_MAX": high,
     }  # fmt: skip
     tensors = {"x": x, "y": y}
-    w.op("sum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions)
+    w.op(
+        "sum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions
+    )
 
 
 def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) -> None:
@@ -69,7 +70,15 @@ def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) 
     functions, count = _reduction(node, axes_of(p, x.shape))
     ints: Ints = {"SIZE": y.size, "COUNT": count, "MAX": most}
     tensors = {"x": x, "y": y}
-    w.op("extremum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions)
+    w.op(
+        "extremum",
+        "reduce",
+        y.size,
+        ints=ints,
+        tensors=tensors,
+        types=_types(node),
+        functions=functions,
+    )
 
 
 emit_reduce_max = partial(emit_extremum, True)
@@ -90,6 +99,16 @@ def emit_softmax(node: BoundNode, p: SoftmaxS8, w: DeviceWriter) -> None:
         tensors={"x": x, "y": y},
         blobs=blobs,
     )
+
+
+def emit_softmax_wide(node: BoundNode, p: SoftmaxS16, w: DeviceWriter) -> None:
+    """The same on int16, with two tables."""
+    x, y = node.input(0), node.output
+    size = x.shape[-1]
+    rows = x.size // size
+    ints: Ints = {"ROWS": rows, "SIZE": size, "MULT": p.mult, "SHIFT": p.shift}
+    blobs = {"exponentials": p.exponentials, "reciprocals": p.reciprocals}
+    w.op("softmax_wide", "reduce", rows, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
 
 
 def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:
@@ -113,6 +132,11 @@ def emit_resize_bilinear(node: BoundNode, p: BilinearS8, w: DeviceWriter) -> Non
         np.stack([axis.first, axis.second, axis.first_share, axis.second_share], axis=1)
         for axis in (p.rows, p.columns)
     ]
-    ints: Ints = {"OH": y.shape[1], "OW": y.shape[2], "C": y.shape[3], "IW": x.shape[2]}
+    ints: Ints = {
+        "IMAGES": x.shape[0], "IH": x.shape[1], "IW": x.shape[2], "C": x.shape[3],
+        "OH": y.shape[1], "OW": y.shape[2], "N": y.shape[3],
+    }  # fmt: skip
     blobs = {"shares": np.concatenate(tables).astype(np.int32)}
-    w.op("interpolate", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
+    tensors = {"x": x, "y": y}
+    types = _types(node)
+    w.op("interpolate", "reduce", y.size, ints=ints, tensors=tensors, types=types, blobs=blobs)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.batch_matmul import BatchMatmulS8, BatchMatmulS16
-from tinyrt.ops.requant import Requant, WideRequant
 from tinyrt.ops.emit import strides_of
+from tinyrt.ops.requant import Requant, WideRequant
 from tinyrt.ops.spec import Array
 from tinyrt.ops.window import Window
 
@@ -25,8 +25,7 @@ CHANNEL = np.dtype([("offset", "<i8"), ("mult", "<i4"), ("shift", "<i4")])
 
 def window_ints(window: Window, x: Value, y: Value) -> dict[str, int | bool]:
     """Constants of a sliding window."""
-    (n, ih, iw, c), (_, oh, ow, _) = x.shape, y.shape
-    del n
+    (images, ih, iw, c), (_, oh, ow, n) = x.shape, y.shape
     reach = [
         (out - 1) * s + (k - 1) * d + 1 - before
         for out, s, k, d, before in zip(
@@ -34,7 +33,7 @@ def window_ints(window: Window, x: Value, y: Value) -> dict[str, int | bool]:
         )
     ]
     return {
-        "IH": ih, "IW": iw, "C": c, "OH": oh, "OW": ow,
+        "IMAGES": images, "IH": ih, "IW": iw, "C": c, "OH": oh, "OW": ow, "N": n,
         "KH": window.kernel[0], "KW": window.kernel[1],
         "SY": window.stride[0], "SX": window.stride[1],
         "DY": window.dilation[0], "DX": window.dilation[1],
@@ -147,7 +146,7 @@ def emit_dense(
     unit = next(u for u in (16, 8, 4, 1) if x.shape[3] % u == 0)
     ints = {
         **window_ints(window, x, y), **channels.ints,
-        "K": k, "FULL_K": k % 32 == 0 and k % PIECE in (0, 32), "N": c_out,
+        "K": k, "FULL_K": k % 32 == 0,
         "MT": row_tiles, "NT": tiles, "UNIT": unit,
     }  # fmt: skip
     packed = pack_dense(flat, tiles)
@@ -179,14 +178,14 @@ def emit_depthwise(
 ) -> None:
     """Write ``depthwise``: four channels and up to four rows of outputs per thread."""
     x, weights, bias, y = node.input(0), node.input(1), node.optional(2), node.output
-    _, oh, ow, c = y.shape
+    images, oh, ow, c = y.shape
     flat = np.asarray(weights.data)[0]
     channels = channels_of(requant, flat.reshape(-1, c).T, _data(bias), x_zp, c)
-    units = w.samples * ow * (c // 4)
+    units = w.samples * images * ow * (c // 4)
     rows = next(r for r in (4, 2, 1) if r == 1 or -(-oh // r) * units >= w.threads)
     ints = {**window_ints(window, x, y), **channels.ints, "R": rows}
     blobs = {"weights": pack_depthwise(flat), "channels": channels.array}
-    work = -(-oh // rows) * ow * (c // 4)
+    work = images * -(-oh // rows) * ow * (c // 4)
     w.op("depthwise", "depthwise", work, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
 
 
@@ -248,7 +247,7 @@ def emit_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
         return
     groups = x.shape[3] // per_group
     ints = {
-        **window_ints(window, x, y), "N": y.shape[3], "C_GROUP": per_group,
+        **window_ints(window, x, y), "C_GROUP": per_group,
         "PER_GROUP": y.shape[3] // groups, "X_ZP": x_zp,
     }  # fmt: skip
     emit_plain("plain_convolution", node, ints, np.asarray(weights.data), requant, w)
@@ -264,7 +263,7 @@ def emit_depthwise_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
         emit_depthwise(node, window, x_zp, requant, w)
         return
     ints = {
-        **window_ints(window, x, y), "N": y.shape[3], "C_GROUP": 1,
+        **window_ints(window, x, y), "C_GROUP": 1,
         "PER_GROUP": multiplier, "X_ZP": x_zp,
     }  # fmt: skip
     per_channel = np.ascontiguousarray(np.asarray(weights.data).transpose(3, 1, 2, 0))
@@ -274,7 +273,7 @@ def emit_depthwise_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
 def emit_fully_connected(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """Write a matrix product as a convolution of one tap over rows of ``k`` channels."""
     _, x_zp, requant = _prepared(p)
-    x, weights, y = node.input(0), node.input(1), node.output
+    x, weights = node.input(0), node.input(1)
     c_out, k = weights.shape
     rows = x.size // k
     window = Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), (rows, 1))
@@ -283,7 +282,7 @@ def emit_fully_connected(node: BoundNode, p: object, w: DeviceWriter) -> None:
         emit_dense(seen.node, window, x_zp, requant, w)
         return
     ints = {
-        **window_ints(window, seen.node.input(0), seen.node.output), "N": c_out,
+        **window_ints(window, seen.node.input(0), seen.node.output),
         "C_GROUP": k, "PER_GROUP": c_out, "X_ZP": x_zp,
     }  # fmt: skip
     emit_plain("plain_convolution", seen.node, ints, np.asarray(weights.data), requant, w)
@@ -308,10 +307,11 @@ def emit_transpose_conv(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """Write a transposed convolution; its window slides over the output."""
     x, weights, y = node.input(0), node.input(1), node.output
     attrs = node.attrs
-    window = Window.of(attrs.size, weights.shape[1:3], attrs.stride, attrs.padding)
+    kernel = (weights.shape[1], weights.shape[2])
+    window = Window.of(attrs.size, kernel, attrs.stride, attrs.padding)
     _, x_zp, requant = _prepared(p)
     ints = {
-        "IH": x.shape[1], "IW": x.shape[2], "C": x.shape[3],
+        "IMAGES": x.shape[0], "IH": x.shape[1], "IW": x.shape[2], "C": x.shape[3],
         "OH": y.shape[1], "OW": y.shape[2], "N": y.shape[3],
         "KH": window.kernel[0], "KW": window.kernel[1],
         "SY": window.stride[0], "SX": window.stride[1],
@@ -320,9 +320,7 @@ def emit_transpose_conv(node: BoundNode, p: object, w: DeviceWriter) -> None:
     emit_plain("transposed_convolution", node, ints, np.asarray(weights.data), requant, w)
 
 
-def emit_batch_matmul(
-    node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, w: DeviceWriter
-) -> None:
+def emit_batch_matmul(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, w: DeviceWriter) -> None:
     """Write a product of two activations."""
     a, b, y = node.input(0), node.input(1), node.output
     batch, (rows, columns) = y.shape[:-2], y.shape[-2:]
@@ -340,7 +338,10 @@ def emit_batch_matmul(
     wide = isinstance(p, BatchMatmulS16)
     low, high = (-32768, 32767) if wide else (-128, 127)
     channels = np.zeros(1, CHANNEL)
-    channels["mult"], channels["shift"] = p.mult, p.right if isinstance(p, BatchMatmulS16) else p.shift
+    channels["mult"], channels["shift"] = (
+        p.mult,
+        p.right if isinstance(p, BatchMatmulS16) else p.shift,
+    )
     zeros = (0, 0, 0) if isinstance(p, BatchMatmulS16) else (p.a_zp, p.b_zp, p.y_zp)
     ints: dict[str, int | bool] = {
         "SIZE": y.size, "K": inner, "A_STEP": steps["a"][0], "B_STEP": steps["b"][0],

@@ -74,7 +74,9 @@ class HostDevice:
         self._library = ctypes.CDLL(str(_build(program.source, flags)))
         self._weights = _aligned(program.weights)
 
-    def run(self, feeds: Mapping[str, NDArray[Any]], samples: int, blocks: int = 2) -> dict[str, NDArray[np.uint8]]:
+    def run(
+        self, feeds: Mapping[str, NDArray[Any]], samples: int, blocks: int = 2
+    ) -> dict[str, NDArray[np.uint8]]:
         """Run ``samples`` samples on ``blocks`` blocks.
 
         Args:

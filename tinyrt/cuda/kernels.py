@@ -11,8 +11,8 @@ from tinyrt.cuda import emit_reduce as reduce
 from tinyrt.cuda import emit_weighted as weighted
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode
-from tinyrt.ops.spec import Form, Quant, form_of, is_integer
 from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form, Quant, form_of, is_integer
 
 Emit = Callable[[BoundNode, Any, DeviceWriter], None]
 
@@ -79,7 +79,6 @@ KERNELS_S16: dict[str, Emit] = {
         "broadcast_to",
         "concatenation",
         "conv2d",
-        "depth_to_space",
         "depthwise_conv2d",
         "dequantize",
         "fully_connected",
@@ -97,13 +96,19 @@ KERNELS_S16: dict[str, Emit] = {
         "reshape",
         "resize_nearest_neighbor",
         "slice",
-        "space_to_depth",
         "sub",
         "sum",
         "tile",
         "transpose",
         "transpose_conv",
     )
+} | {
+    "leaky_relu": elementwise.emit_table_wide,
+    "logistic": elementwise.emit_table_wide,
+    "relu": elementwise.emit_table_wide,
+    "relu6": elementwise.emit_table_wide,
+    "softmax": reduce.emit_softmax_wide,
+    "tanh": elementwise.emit_table_wide,
 }
 """Ops on int16 activations."""
 

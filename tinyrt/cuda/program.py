@@ -213,7 +213,7 @@ def _assemble(
     ]
     parameters = ", ".join(f"i8 *port_{i}" for i in range(len(inputs) + len(outputs)))
     if fused:
-        kernels = (Kernel(RUN, 0, "the whole network"),)
+        kernels: tuple[Kernel, ...] = (Kernel(RUN, 0, "the whole network"),)
         code = _fused(phases, parameters, writer.samples, shape)
     else:
         parts = [max(1, -(-phase.work // shape.threads)) for phase in phases]
@@ -225,7 +225,9 @@ def _assemble(
             _step(kernel, phase, parameters, stride, shape)
             for kernel, phase in zip(kernels, phases, strict=True)
         )
-    headers = "".join(f'#include "{name}.cuh"\n' for name in sorted({*writer.headers, "elementwise"}))
+    headers = "".join(
+        f'#include "{name}.cuh"\n' for name in sorted({*writer.headers, "elementwise"})
+    )
     structs = "\n".join(writer.structs)
     source = (
         f"// Written by tinyrt: {len(phases)} phases, {shape.threads} threads, "
@@ -246,7 +248,13 @@ def _assemble(
 
 
 def _transfer(
-    writer: DeviceWriter, value: Value, port: int, stride: int, first: str, here: str, out: bool = False
+    writer: DeviceWriter,
+    value: Value,
+    port: int,
+    stride: int,
+    first: str,
+    here: str,
+    out: bool = False,
 ) -> Phase:
     """Between a port in device memory and the arena."""
     kind = f"{writer.samples}, {value.nbytes}, {'false' if out else 'true'}"
@@ -262,7 +270,8 @@ def _fused(phases: list[Phase], parameters: str, samples: int, shape: Shape) -> 
 {RUN}(TINYRT_GRID TINYRT_SHARED_PARAMETER const i8 *weights, int samples, {parameters}) {{
     TINYRT_SHARED
     Team t = {{0, {shape.threads}, arena, weights}};
-    for (int first = TINYRT_BLOCK * {samples}; first < samples; first += TINYRT_BLOCKS * {samples}) {{
+    const int step = TINYRT_BLOCKS * {samples};
+    for (int first = TINYRT_BLOCK * {samples}; first < samples; first += step) {{
 {body}
     }}
 }}

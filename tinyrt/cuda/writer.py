@@ -149,9 +149,7 @@ class DeviceWriter:
         lines += [self._pointer(function, value) for function, value in tensors.items()]
         for function, data in (blobs or {}).items():
             place = f"t.weights + {self.blob.add(data)}"
-            lines.append(
-                f"    TINYRT_FN const i8 *{function}(const Team &t) {{ return {place}; }}"
-            )
+            lines.append(f"    TINYRT_FN const i8 *{function}(const Team &t) {{ return {place}; }}")
         lines += [
             f"    TINYRT_FN {signature} {{ return {expression}; }}"
             for signature, expression in (functions or {}).items()

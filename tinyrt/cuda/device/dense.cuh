@@ -19,10 +19,10 @@ struct Pixel {
 
 template <class P> TINYRT_FN Pixel pixel_at(const Team &t, int row) {
     constexpr int PIXELS = P::OH * P::OW;
-    const int m = least(row, P::SAMPLES * PIXELS - 1);
-    const int pixel = m % PIXELS;
+    const int m = least(row, P::SAMPLES * P::IMAGES * PIXELS - 1);
+    const int pixel = m % PIXELS, image = m / PIXELS;
     Pixel found;
-    found.x = P::x(t, m / PIXELS);
+    found.x = P::x(t, image / P::IMAGES) + image % P::IMAGES * (P::IH * P::IW * P::C);
     found.iy = pixel / P::OW * P::SY - P::PT;
     found.ix = pixel % P::OW * P::SX - P::PL;
     return found;
@@ -137,7 +137,7 @@ template <class P> TINYRT_FN void store_channels(i8 *y, int channel, const i32 *
 template <class P>
 TINYRT_FN void finish(const Team &t, int first_row, int group,
                       const FragmentC (&acc)[P::MT][P::NT][TINYRT_LANES]) {
-    constexpr int PIXELS = P::OH * P::OW;
+    constexpr int PIXELS = P::IMAGES * P::OH * P::OW;
     for (int slot = 0; slot < TINYRT_LANES; ++slot) {
         const int lane = lane_of(t, slot);
         const int channel = group * 8 * P::NT + lane % 4 * 2 * P::NT;
@@ -165,7 +165,7 @@ TINYRT_FN void finish(const Team &t, int first_row, int group,
 
 template <class P> TINYRT_FN void dense(const Team &t) {
     if (!leads_warp(t)) return;
-    constexpr int ROWS = P::SAMPLES * P::OH * P::OW;
+    constexpr int ROWS = P::SAMPLES * P::IMAGES * P::OH * P::OW;
     constexpr int TILES = (ROWS + 16 * P::MT - 1) / (16 * P::MT);
     constexpr int GROUPS = (P::N + 8 * P::NT - 1) / (8 * P::NT);
     constexpr int PIECES = (P::K + 31) / 64;

@@ -41,10 +41,12 @@ template <class P> TINYRT_FN void depthwise(const Team &t) {
     constexpr int QUADS = P::C / 4, STRIPS = (P::OH + P::R - 1) / P::R;
     constexpr int GROUPS = (P::KW + 3) / 4;
     constexpr int ROWS = (P::R - 1) * P::SY + (P::KH - 1) * P::DY + 1;
-    for (int i = t.thread; i < P::SAMPLES * STRIPS * P::OW * QUADS; i += t.threads) {
+    for (int i = t.thread; i < P::SAMPLES * P::IMAGES * STRIPS * P::OW * QUADS; i += t.threads) {
         const int quad = i % QUADS, ox = i / QUADS % P::OW, strip = i / QUADS / P::OW % STRIPS;
-        const int sample = i / QUADS / P::OW / STRIPS;
-        const i8 *x = P::x(t, sample) + 4 * quad;
+        const int image = i / QUADS / P::OW / STRIPS;
+        const int sample = image / P::IMAGES, n = image % P::IMAGES;
+        const i8 *x = P::x(t, sample) + n * (P::IH * P::IW * P::C) + 4 * quad;
+        i8 *y = P::y(t, sample) + n * (P::OH * P::OW * P::C) + 4 * quad;
         const i8 *weights = P::weights(t) + quad * (P::KH * GROUPS * 16);
         const int iy0 = strip * P::R * P::SY - P::PT, ix = ox * P::SX - P::PL;
         i32 acc[P::R][4] = {};
@@ -78,7 +80,7 @@ template <class P> TINYRT_FN void depthwise(const Team &t) {
             i32 v[4];
             TINYRT_UNROLL
             for (int c = 0; c < 4; ++c) v[c] = output_of<P>(acc[r][c], channels[c]);
-            store4(P::y(t, sample) + (oy * P::OW + ox) * P::C + 4 * quad, pack4(v));
+            store4(y + (oy * P::OW + ox) * P::C, pack4(v));
         }
     }
 }

@@ -100,6 +100,15 @@ template <class P> TINYRT_FN void table(const Team &t) {
     }
 }
 
+// The same for int16, by a table of 65,536.
+template <class P> TINYRT_FN void table_wide(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const i16 *answers = reinterpret_cast<const i16 *>(P::table(t));
+        P::y(t, sample)[at] = answers[P::x(t, sample)[at] + 32768];
+    }
+}
+
 // Elements from elsewhere, of any size; P::at is -1 where P::FILL goes.
 template <class P> TINYRT_FN void gather(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {

@@ -18,12 +18,18 @@ template <class P> TINYRT_FN typename P::Y plain_output(typename P::Acc acc, int
     return static_cast<typename P::Y>(y < P::ACT_MIN ? P::ACT_MIN : y > P::ACT_MAX ? P::ACT_MAX : y);
 }
 
+// The image of the input that output element i, of all samples, belongs to.
+template <class P> TINYRT_FN const typename P::X *image_of(const Team &t, int i) {
+    const int image = i / (P::OH * P::OW * P::N);
+    return P::x(t, image / P::IMAGES) + image % P::IMAGES * (P::IH * P::IW * P::C);
+}
+
 // Weights (channels, kh, kw, C_GROUP); PER_GROUP output channels read the same C_GROUP inputs.
 template <class P> TINYRT_FN void plain_convolution(const Team &t) {
-    constexpr int OUT = P::OH * P::OW * P::N;
+    constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
     for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
         const int n = i % P::N, ox = i / P::N % P::OW, oy = i / P::N / P::OW % P::OH;
-        const typename P::X *x = P::x(t, i / OUT) + n / P::PER_GROUP * P::C_GROUP;
+        const typename P::X *x = image_of<P>(t, i) + n / P::PER_GROUP * P::C_GROUP;
         const i8 *w = P::weights(t) + n * (P::KH * P::KW * P::C_GROUP);
         typename P::Acc acc = 0;
         for (int ky = 0; ky < P::KH; ++ky) {
@@ -43,10 +49,10 @@ template <class P> TINYRT_FN void plain_convolution(const Team &t) {
 
 // Each output gathers from the inputs under whose kernel it lies; strides are P::SY and P::SX.
 template <class P> TINYRT_FN void transposed_convolution(const Team &t) {
-    constexpr int OUT = P::OH * P::OW * P::N;
+    constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
     for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
         const int n = i % P::N, ox = i / P::N % P::OW, oy = i / P::N / P::OW % P::OH;
-        const typename P::X *x = P::x(t, i / OUT);
+        const typename P::X *x = image_of<P>(t, i);
         const i8 *w = P::weights(t) + n * (P::KH * P::KW * P::C);
         typename P::Acc acc = 0;
         for (int ky = 0; ky < P::KH; ++ky) {

@@ -1,15 +1,16 @@
 // Ops whose outputs depend on many inputs: pools, means, softmax, running sums, interpolation.
 #pragma once
 #include "elementwise.cuh"
+#include "plain.cuh"
 
 namespace tinyrt {
 
 // One output per thread: P::MAX, or the mean of those elements that lie inside, halves away from 0.
 template <class P> TINYRT_FN void pool(const Team &t) {
-    constexpr int OUT = P::OH * P::OW * P::C;
+    constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
     for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
-        const int c = i % P::C, ox = i / P::C % P::OW, oy = i / P::C / P::OW % P::OH;
-        const typename P::X *x = P::x(t, i / OUT) + c;
+        const int c = i % P::N, ox = i / P::N % P::OW, oy = i / P::N / P::OW % P::OH;
+        const typename P::X *x = image_of<P>(t, i) + c;
         const int top = oy * P::SY - P::PT, left = ox * P::SX - P::PL;
         const int y0 = greatest(top, 0), y1 = least(top + P::KH, P::IH);
         const int x0 = greatest(left, 0), x1 = least(left + P::KW, P::IW);
@@ -98,6 +99,39 @@ template <class P> TINYRT_FN void softmax(const Team &t) {
     }
 }
 
+// An entry of a table of 513 int16, linear in between.
+TINYRT_FN i32 interpolated(const i8 *table, i32 x) {
+    const i16 *at = reinterpret_cast<const i16 *>(table) + 256 + (x >> 7);
+    return at[0] + (((at[1] - at[0]) * (x & 0x7F) + 64) >> 7);
+}
+
+// exp of an int16's distance to the greatest of its row, in Q0.15.
+template <class P> TINYRT_FN i32 exponential_of(const Team &t, i32 below) {
+    const i64 scaled = static_cast<i64>(requant(below, P::MULT, P::SHIFT)) + 32767;
+    return interpolated(P::exponentials(t), limited<i16>(scaled, -32768, 32767));
+}
+
+// The same for int16: both exp and the sum's reciprocal are interpolated.
+template <class P> TINYRT_FN void softmax_wide(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
+        const int sample = i / P::ROWS, at = i % P::ROWS * P::SIZE;
+        const i16 *x = P::x(t, sample) + at;
+        i16 *y = P::y(t, sample) + at;
+        i32 most = x[0], total = 0;
+        for (int j = 1; j < P::SIZE; ++j) most = greatest(most, x[j]);
+        for (int j = 0; j < P::SIZE; ++j) total += exponential_of<P>(t, x[j] - most);
+        const int headroom = 31 - significant_bits(static_cast<u32>(total));
+        const i64 raised = ((static_cast<i64>(total) << headroom) + (1 << 13)) >> 14;
+        const i32 place = limited<i16>(raised - (1 << 15) - (1 << 16), -32768, 32767);
+        const i64 reciprocal = interpolated(P::reciprocals(t), place);
+        const int right = 30 - headroom;
+        for (int j = 0; j < P::SIZE; ++j) {
+            const i64 share = exponential_of<P>(t, x[j] - most) * reciprocal;
+            y[j] = limited<i16>((share + ((1ll << right) >> 1)) >> right, 0, 32767);
+        }
+    }
+}
+
 // One line per thread, along P::DEPTH elements INNER apart.
 template <class P> TINYRT_FN void running_sum(const Team &t) {
     constexpr int LINES = P::OUTER * P::INNER;
@@ -118,10 +152,10 @@ template <class P> TINYRT_FN void running_sum(const Team &t) {
 
 // Four words per row of the output, then four per column: first, second, and their shares / 1024.
 template <class P> TINYRT_FN void interpolate(const Team &t) {
-    constexpr int OUT = P::OH * P::OW * P::C;
+    constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
     for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
-        const int c = i % P::C, ox = i / P::C % P::OW, oy = i / P::C / P::OW % P::OH;
-        const i8 *x = P::x(t, i / OUT) + c;
+        const int c = i % P::N, ox = i / P::N % P::OW, oy = i / P::N / P::OW % P::OH;
+        const i8 *x = image_of<P>(t, i) + c;
         u32 row[4], column[4];
         constant16(P::shares(t) + 16 * oy, row);
         constant16(P::shares(t) + 16 * (P::OH + ox), column);
