@@ -16,6 +16,7 @@ from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.debug import debug
 from tinyrt.cli.deploy import emulate, export
 from tinyrt.cli.options import (
+    AllowFallback,
     Backend,
     ByRows,
     Core,
@@ -29,6 +30,7 @@ from tinyrt.cli.options import (
     parse_shapes,
     parse_stream,
 )
+from tinyrt.cli.placement import placement
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
@@ -134,6 +136,7 @@ def run(
         Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
     ],
     backend: Backend = DEFAULT_BACKEND,
+    allow_fallback: AllowFallback = False,
     max_memory: MaxMemory = MAX_MEMORY,
     profile: Annotated[bool, typer.Option("--profile", help="Time every op, too.")] = False,
     json: Json = False,
@@ -143,6 +146,7 @@ def run(
     from tinyrt.data import save_npz
 
     with reporting(json) as report:
+        backend, segments = placement(model, backend, allow_fallback)
         with progress_bar("running") as progress:
             ran = api.run_with_backend(
                 model, inputs, backend=backend, max_memory=max_memory, progress=progress
@@ -151,10 +155,10 @@ def run(
         shapes = {name: list(array.shape) for name, array in ran.outputs.items()}
         data = {"output": str(output), "outputs": shapes, "backend": ran.backend}
         if not profile:
-            report(data, tables.facts(data))
+            report(data, tables.facts(data | segments.shown))
             return
         times = api.profile_model(model, backend=backend)
-        shown = Group(tables.facts(data), tables.profile(times))
+        shown = Group(tables.facts(data | segments.shown), tables.profile(times))
         report({**data, "profile": [asdict(time) for time in times]}, shown)
 
 
@@ -168,6 +172,7 @@ def evaluate(
         Path | None, typer.Option("--against", help="A model to compare with.", show_default=False)
     ] = None,
     backend: Backend = DEFAULT_BACKEND,
+    allow_fallback: AllowFallback = False,
     max_memory: MaxMemory = MAX_MEMORY,
     json: Json = False,
 ) -> None:
@@ -175,6 +180,7 @@ def evaluate(
     from tinyrt import api
 
     with reporting(json) as report:
+        backend, segments = placement(model, backend, allow_fallback)
         with progress_bar("evaluating") as progress:
             found = api.evaluate(
                 model,
@@ -193,7 +199,7 @@ def evaluate(
             "samples per second": found.samples_per_second,
             "backend": found.backend,
         }
-        report(asdict(found), tables.facts(shown))
+        report(asdict(found) | segments.data, tables.facts(shown | segments.shown))
 
 
 @app.command()

@@ -47,7 +47,16 @@ MadeFor = Annotated[
 ]
 Backend = Annotated[
     str,
-    typer.Option("--backend", help="What computes on the host: auto, native, numba or reference."),
+    typer.Option(
+        "--backend", help="What computes on the host: auto, cuda, native, numba or reference."
+    ),
+]
+AllowFallback = Annotated[
+    bool,
+    typer.Option(
+        "--allow-fallback",
+        help="Run ops that the GPU has no kernel for on the CPU (--backend cuda).",
+    ),
 ]
 MaxMemory = Annotated[
     int, typer.Option("--max-memory", help="Bytes that activations may take on the host.")

@@ -247,7 +247,9 @@ class CudaDriver:
         arguments: Sequence[int | np.int32],
     ) -> None:
         """As ``Driver``."""
-        values = [np.array([v], np.int32 if isinstance(v, np.int32) else np.uint64) for v in arguments]
+        values = [
+            np.array([v], np.int32 if isinstance(v, np.int32) else np.uint64) for v in arguments
+        ]
         pointers = np.array([v.ctypes.data for v in values], np.uint64)
         sizes = (blocks, 1, 1, threads, 1, 1, shared_bytes)
         self._call("cuLaunchKernel", function, *sizes, stream, pointers.ctypes.data, 0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.cuda.driver import Driver, Handle
 from tinyrt.cuda.nvrtc import Compiled, compile_source
-from tinyrt.cuda.program import LATENCY, THROUGHPUT, DeviceProgram, Port, Shape, generate
+from tinyrt.cuda.program import LATENCY, THROUGHPUT, Port, Shape, generate
 from tinyrt.ir import Graph
 
 Compile = Callable[[str, str], Compiled]
@@ -166,7 +166,7 @@ class CudaModel:
         program, samples = self.program, last - first
         ports = [m.address + first * m.port.nbytes for m in self._memories]
         own = [] if program.fused else [self._arenas[lane]]
-        arguments = [*own, self._weights, np.int32(samples), *ports]
+        arguments: list[int | np.int32] = [*own, self._weights, np.int32(samples), *ports]
         for kernel, function in zip(program.kernels, self._functions, strict=True):
             blocks = kernel.parts * samples or self._resident(function, samples)
             shared = program.shared_bytes
@@ -186,8 +186,3 @@ def _release(driver: Driver, addresses: list[int], registered: list[NDArray[np.u
         driver.free(address)
     for array in registered:
         driver.unregister(array)
-
-
-def program_of(graph: Graph, samples: int, driver: Driver) -> DeviceProgram:
-    """What ``CudaModel`` would compile."""
-    return generate(graph, shape_for(samples, driver.multiprocessors), driver.shared_limit)

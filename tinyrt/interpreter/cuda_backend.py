@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
 
-from tinyrt.cuda.driver import open_driver
-from tinyrt.cuda.partition import CPU, GPU, Segment, segments_of, subgraph
+from tinyrt.cuda.driver import Driver, open_driver
+from tinyrt.cuda.partition import CPU, segments_of, subgraph
 from tinyrt.cuda.program import missing, refuse_missing
+from tinyrt.cuda.runtime import CudaModel
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.interpreter import numba_backend
 from tinyrt.interpreter.batch import batch_of, rebatch
-from tinyrt.interpreter.program import Program, Tensors
+from tinyrt.interpreter.program import Program, Step, Tensors
 from tinyrt.ir import Graph
-
-if TYPE_CHECKING:
-    from tinyrt.cuda.driver import Driver
 
 
 def prepare(graph: Graph, tensors: Tensors, *, allow_fallback: bool = False) -> Program:
@@ -54,30 +50,22 @@ class _Partitioned:
             sample, samples = graph, 1
         self.segments = segments_of(sample)
         self.packed_bytes = 0
-        self._programs: list[Program] = []
+        self._steps: list[Step] = []
         for segment in self.segments:
             if segment.device == CPU:
                 part = subgraph(graph, segment.nodes)
-                self._programs.append(numba_backend.prepare(part, tensors))
-            else:
-                self._programs.append(self._on_gpu(sample, segment, tensors, samples, driver))
-
-    def _on_gpu(
-        self, sample: Graph, segment: Segment, tensors: Tensors, samples: int, driver: Driver
-    ) -> Program:
-        from tinyrt.cuda.runtime import CudaModel
-
-        whole = len(self.segments) == 1
-        part = sample if whole else subgraph(sample, segment.nodes)
-        ports = [tensors[name] for name in (*part.inputs, *part.outputs)]
-        model = CudaModel(part, ports, samples, driver)
-        self.packed_bytes += model.packed_bytes
-        return _OnGpu(model.run, model.packed_bytes)
+                self._steps.append(numba_backend.prepare(part, tensors).run)
+                continue
+            part = sample if len(self.segments) == 1 else subgraph(sample, segment.nodes)
+            ports = [tensors[name] for name in (*part.inputs, *part.outputs)]
+            model = CudaModel(part, ports, samples, driver)
+            self.packed_bytes += model.packed_bytes
+            self._steps.append(model.run)
 
     def run(self) -> None:
         """Run all segments."""
-        for program in self._programs:
-            program.run()
+        for step in self._steps:
+            step()
 
     def run_op(self, index: int) -> None:
         """Refuse: segments are run as a whole.
@@ -86,26 +74,7 @@ class _Partitioned:
             UnsupportedError: always.
 
         """
-        _refuse_op(index)
-
-
-class _OnGpu:
-    """A segment on the GPU as a program."""
-
-    def __init__(self, run: object, packed_bytes: int) -> None:
-        self.run = run  # type: ignore[assignment, method-assign]
-        self.packed_bytes = packed_bytes
-
-    def run(self) -> None:  # type: ignore[no-redef]
-        """Run the segment."""
-
-    def run_op(self, index: int) -> None:
-        """Refuse, as the whole does."""
-        _refuse_op(index)
-
-
-def _refuse_op(index: int) -> None:
-    raise UnsupportedError(
-        f"backend cuda cannot stop at op {index}: it runs the whole model in one launch",
-        hint="watch ops with another backend, which answers the same",
-    )
+        raise UnsupportedError(
+            f"backend cuda cannot stop at op {index}: it runs the whole model in one launch",
+            hint="watch ops with another backend, which answers the same",
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,27 @@ def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
     return native_backend.prepare(graph, tensors)
 
 
+def _prepare_cuda(allow_fallback: bool, graph: Graph, tensors: Tensors) -> Program:
+    """As ``cuda_backend.prepare``, which is only imported where a GPU is asked for."""
+    from tinyrt.interpreter import cuda_backend
+
+    return cuda_backend.prepare(graph, tensors, allow_fallback=allow_fallback)
+
+
 BACKENDS: dict[str, Prepare] = {
     "native": _prepare_native,
     "numba": numba_backend.prepare,
     "reference": reference.prepare,
 }
 """Backend name -> what turns a graph and its tensors into a program."""
+
+CUDA, FALLBACK = "cuda", "cuda+cpu"
+
+GPU_BACKENDS: dict[str, Prepare] = {
+    CUDA: partial(_prepare_cuda, False),
+    FALLBACK: partial(_prepare_cuda, True),
+}
+"""The same for those that need a GPU: the second leaves ops that have no kernel to the CPU."""
 
 DEFAULT_BACKEND = "numba"
 
@@ -74,9 +90,9 @@ class Interpreter:
         num_threads: threads that share a resized batch; one sample is always run by one.
         experimental_preserve_all_tensors: give every tensor memory of its own, so that all of them
             can be read after ``invoke``.
-        backend: a name in ``BACKENDS``, or ``auto``: ``native`` where there is a C compiler and a C
-            kernel for every op, else ``numba``. ``allocate_tensors`` chooses; the attribute
-            ``backend`` then has its name.
+        backend: a name in ``BACKENDS`` or ``GPU_BACKENDS``, or ``auto``: ``native`` where there is
+            a C compiler and a C kernel for every op, else ``numba``. ``allocate_tensors`` chooses;
+            the attribute ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
         max_memory: bytes that activations may take; ``allocate_tensors`` refuses a model that asks
             for more.
@@ -154,8 +170,9 @@ class Interpreter:
         *,
         preserve: bool = False,
     ) -> None:
-        if backend not in (*BACKENDS, AUTO):
-            expected = ", ".join((*BACKENDS, AUTO))
+        names = (*BACKENDS, *GPU_BACKENDS, AUTO)
+        if backend not in names:
+            expected = ", ".join(names)
             raise UnsupportedError(f"there is no backend '{backend}'", expected=expected)
         threads = 1 if num_threads is None else num_threads
         if not isinstance(threads, int) or threads < 1:
@@ -231,12 +248,13 @@ class Interpreter:
         placed = place_tensors(
             self.graph,
             overlap=backend in READING_FIRST,
-            apart=self._preserve,
+            # Segments on a GPU copy in and out at times of their own.
+            apart=self._preserve or backend == FALLBACK,
             max_memory=self._max_memory,
             plan=self._given_plan,
         )
         tensors = placed.tensors
-        prepare = BACKENDS[backend]
+        prepare = (BACKENDS | GPU_BACKENDS)[backend]
         threads = self._useful_threads()
         if placed.plan.segments:
             self._program = StreamedProgram(self.graph, tensors, placed.plan, placed.arena)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
-from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, Interpreter, OnOp
+from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, GPU_BACKENDS, Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.interpreter.tensors import MAX_MEMORY
 from tinyrt.ir import DType, Graph, Value
@@ -22,6 +22,8 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per thread: large enough for matrix products, small enough for the caches."""
+GPU_BATCH = 4096
+"""Samples per call of a GPU: many for each multiprocessor, so that the call itself is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Model:
         self._backend = backend
         self._num_threads = num_threads or cores()
         self._most = BATCH * self._num_threads if splits(graph, backend) else BATCH
+        if backend in GPU_BACKENDS:
+            self._most = GPU_BATCH
         self._on_op = on_op
         self._prepared: dict[int, _Ready] = {}
 

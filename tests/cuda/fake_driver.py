@@ -1,0 +1,116 @@
+"""A GPU's driver without a GPU: memory is the host's, kernels are the generated code as C++.
+
+What is started on a stream is queued, and done when somebody waits for that stream: nothing that
+another stream should have done first is ready by luck. All calls are recorded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+
+from tinyrt.cuda.host import _build
+from tinyrt.cuda.nvrtc import Compiled
+
+
+def compile_on_host(source, arch):
+    assert arch == "sm_90"
+    return Compiled(str(_build(source, ())).encode(), "")
+
+
+class FakeDriver:
+    name, arch, multiprocessors = "fake", "sm_90", 4
+
+    def __init__(self, shared_limit=227 * 1024, resident=2):
+        self.shared_limit = shared_limit
+        self.resident = resident
+        self.memory, self.registered = {}, []
+        self.queues, self.recording = {}, None
+        self.launches, self.captures, self.replays = [], 0, 0
+
+    def function(self, image, name, shared_bytes):
+        assert shared_bytes <= self.shared_limit
+        return SimpleNamespace(run=getattr(ctypes.CDLL(image.decode()), name), name=name)
+
+    def resident_blocks(self, function, threads, shared_bytes):
+        assert 0 < threads <= 1024
+        return self.resident
+
+    def allocate(self, nbytes):
+        array = np.full(nbytes + 64, 0xA5, np.uint8)
+        address = array.ctypes.data + -array.ctypes.data % 64
+        self.memory[address] = array
+        return address
+
+    def free(self, address):
+        del self.memory[address]
+
+    def register(self, array):
+        self.registered.append(array.ctypes.data)
+
+    def unregister(self, array):
+        self.registered.remove(array.ctypes.data)
+
+    def stream(self):
+        self.queues[len(self.queues)] = []
+        return len(self.queues) - 1
+
+    def copy_in(self, address, array, stream):
+        self._owner(address, array.nbytes)
+        self._start(stream, lambda: ctypes.memmove(address, array.ctypes.data, array.nbytes))
+
+    def copy_out(self, array, address, stream):
+        self._owner(address, array.nbytes)
+        self._start(stream, lambda: ctypes.memmove(array.ctypes.data, address, array.nbytes))
+
+    def launch(self, function, blocks, threads, shared_bytes, stream, arguments):
+        assert blocks > 0
+        self.launches.append((function.name, blocks, threads, shared_bytes, stream))
+        given = list(arguments)
+        order = np.arange(threads, dtype=np.int32)
+        arena = np.full(shared_bytes + 64, 0xA5, np.uint8)
+        shared = [arena.ctypes.data + -arena.ctypes.data % 64] if shared_bytes else []
+        values = [
+            ctypes.c_int(int(v)) if isinstance(v, np.int32) else ctypes.c_void_p(v)
+            for v in (*shared, *given)
+        ]
+
+        def work():
+            for block in range(blocks):
+                function.run(block, blocks, ctypes.c_void_p(order.ctypes.data), threads, *values)
+            assert arena.size  # is kept until here
+
+        self._start(stream, work)
+
+    def wait(self, stream):
+        for work in self.queues[stream]:
+            work()
+        self.queues[stream].clear()
+
+    def begin_capture(self, stream):
+        self.recording = (stream, [])
+        self.captures += 1
+
+    def end_capture(self, stream):
+        recorded, self.recording = self.recording, None
+        assert recorded[0] == stream
+        return recorded[1]
+
+    def replay(self, graph, stream):
+        self.replays += 1
+        self.queues[stream] += graph
+
+    def _start(self, stream, work):
+        if self.recording is not None:
+            assert self.recording[0] == stream
+            self.recording[1].append(work)
+        else:
+            self.queues[stream].append(work)
+
+    def _owner(self, address, nbytes):
+        """Copies stay within what was allocated."""
+        assert any(
+            a <= address and address + nbytes <= a + m.size - 64 for a, m in self.memory.items()
+        )

@@ -1,0 +1,84 @@
+"""The generated device code, run on the host thread by thread, bit for bit."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import INT4_OPS, INT16_OPS, graph_of
+from tests.cuda.requirements import needs_cxx
+from tests.ops.build import build_s8, build_s16
+from tests.ops.cases import CASES
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.cuda.host import SANITIZE, HostDevice
+from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
+from tinyrt.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.interpreter import load
+from tinyrt.ir import DType
+from tinyrt.ops import OPS
+from tinyrt.ops.evaluate import evaluate
+
+pytestmark = needs_cxx
+MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
+BY_OPS = Shape(threads=64, fused=False)
+CHECKED = (*SANITIZE, "-O0")
+BUILDS = {
+    "int8": (sorted(KERNELS), build_s8, range(4)),
+    "int16": (INT16_OPS, build_s16, range(3)),
+    "int4": (INT4_OPS, partial(build_s8, weights=DType.INT4), range(8)),
+}
+
+
+def test_every_integer_op_has_a_kernel():
+    assert set(KERNELS) == {name for name, spec in OPS.items() if spec.ref_s8 is not None}
+    assert set(KERNELS_S16) == set(INT16_OPS)
+
+
+@pytest.mark.parametrize("kind", BUILDS)
+def test_every_op_equals_its_reference(kind):
+    ops, build, seeds = BUILDS[kind]
+    graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds, build)
+    device = HostDevice(generate(graph, BY_OPS), flags=CHECKED)
+    found = device.run(feeds, 1)
+    for name, expected in evaluate(graph, feeds).items():
+        raw = found[name].view(expected.dtype).reshape(expected.shape)
+        np.testing.assert_array_equal(raw, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", [THROUGHPUT, LATENCY], ids=["throughput", "latency"])
+def test_zoo_models_answer_golden_and_random_inputs(zoo, name, shape):
+    """In any order of the threads: those that depend on each other would show."""
+    path = zoo / "models" / f"{name}_int8.tflite"
+    golden = np.load(zoo / "golden" / f"{name}_int8.npz")
+    program = generate(read_tflite(path), shape)
+    rng = np.random.default_rng(9)
+    random = rng.integers(-128, 128, (3, *golden["inputs"].shape[2:])).astype(np.int8)
+    x = np.concatenate([golden["inputs"][:2, 0], random])
+    expected = np.concatenate([golden["outputs"][:2, 0], load(path)(random)])
+    (given,), (answer,) = program.inputs, program.outputs
+    for order in (None, rng.permutation(shape.threads)):
+        found = HostDevice(program, order).run({given.name: x}, len(x))[answer.name]
+        np.testing.assert_array_equal(found.view(np.int8), expected.reshape(len(x), -1))
+
+
+def test_a_model_too_large_for_shared_memory_runs_op_by_op(zoo):
+    path = zoo / "models" / "resnet8_int8.tflite"
+    golden = np.load(zoo / "golden" / "resnet8_int8.npz")
+    program = generate(read_tflite(path), shared_limit=48 * 1024)
+    assert not program.fused
+    x = golden["inputs"][:3, 0]
+    found = HostDevice(program).run({program.inputs[0].name: x}, 3)[program.outputs[0].name]
+    np.testing.assert_array_equal(found.view(np.int8), golden["outputs"][:3, 0])
+
+
+def test_blocks_share_samples_in_any_number(zoo):
+    """Blocks that hold 16 samples at once, the last of them not all."""
+    path = zoo / "models" / "autoencoder_ad_int8.tflite"
+    program = generate(read_tflite(path))
+    assert program.samples == 16
+    x = np.random.default_rng(3).integers(-128, 128, (37, 640)).astype(np.int8)
+    expected = load(path)(x)
+    for blocks in (1, 2, 5):
+        found = HostDevice(program).run({program.inputs[0].name: x}, 37, blocks)
+        np.testing.assert_array_equal(found[program.outputs[0].name].view(np.int8), expected)

@@ -1,0 +1,60 @@
+"""The generated code for real GPUs: NVRTC needs none, and must have nothing to say against it."""
+
+import re
+
+import pytest
+
+from tests.c.conformance import INT4_OPS, INT16_OPS, graph_of
+from tests.ops.build import build_s8, build_s16
+from tests.ops.cases import CASES
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.cuda.kernels import KERNELS
+from tinyrt.cuda.nvrtc import compile_source, load_nvrtc
+from tinyrt.cuda.program import Shape, generate
+from tinyrt.errors import ToolError
+
+MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
+ARCHITECTURES = ("sm_80", "sm_90")
+
+
+def _installed():
+    try:
+        return bool(load_nvrtc())
+    except ToolError:
+        return False
+
+
+pytestmark = pytest.mark.skipif(
+    not _installed(), reason="NVIDIA's run-time compiler is not installed: tinyrt[cuda]"
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Where nothing is cached yet."""
+    monkeypatch.setenv("TINYRT_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", MODELS)
+def test_zoo_models_compile_without_a_warning(zoo, name, arch):
+    source = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite")).source
+    compiled = compile_source(source, arch)
+    assert compiled.image[:4] == b"\x7fELF"
+    assert "warning" not in compiled.log
+    assert int(re.search(r"Used (\d+) registers", compiled.log)[1]) <= 128
+    assert compile_source(source, arch).log == ""  # from the cache
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_kernel_compiles_without_a_warning(arch):
+    for ops, build, count in ((KERNELS, build_s8, 1), ([*INT16_OPS], build_s16, 1)):
+        graph, _ = graph_of({op: CASES[op] for op in ops}, range(count), build)
+        compiled = compile_source(generate(graph, Shape(threads=64)).source, arch)
+        assert "warning" not in compiled.log
+    assert INT4_OPS  # take the int8 kernels
+
+
+def test_what_the_compiler_refuses_is_said():
+    with pytest.raises(ToolError, match=r"refused the device code for sm_90: .*error"):
+        compile_source("this is no code", "sm_90")

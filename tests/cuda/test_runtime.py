@@ -1,0 +1,241 @@
+"""Batches over streams, recorded graphs and segments, on a stand-in for the driver."""
+
+import gc
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.cuda.fake_driver import FakeDriver, compile_on_host
+from tests.cuda.requirements import needs_cxx
+from tinyrt.cuda import driver as driver_module
+from tinyrt.cuda import nvrtc, runtime
+from tinyrt.cuda.driver import CudaDriver
+from tinyrt.cuda.host import find_compiler
+from tinyrt.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.cuda.runtime import CudaModel, shape_for
+from tinyrt.errors import ToolError, UnsupportedError
+from tinyrt.interpreter import Interpreter, Model, cuda_backend, load
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.spec import NoAttrs
+
+pytestmark = needs_cxx
+Q = QParams((0.1,), 3)
+
+
+def small_graph():
+    """Two ops of 24 elements."""
+    x, h, y = (Value(n, DType.INT8, (1, 24), Q) for n in ("x", "h", "y"))
+    nodes = (
+        Node("relu", "first", ("x",), ("h",), NoAttrs()),
+        Node("mul", "second", ("h", "x"), ("y",), MulAttrs()),
+    )
+    return verify(Graph("small", ("x",), ("y",), {v.name: v for v in (x, h, y)}, nodes))
+
+
+def bound(graph, samples, driver, **options):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-128, 128, (samples, 24)).astype(np.int8)
+    y = np.zeros((samples, 24), np.int8)
+    expected = Model(graph, backend="numba")(x)
+    return (
+        CudaModel(graph, [x, y], samples, driver, compile_=compile_on_host, **options),
+        x,
+        y,
+        expected,
+    )
+
+
+def test_a_small_batch_is_recorded_once_and_replayed():
+    driver = FakeDriver()
+    model, x, y, expected = bound(small_graph(), 5, driver)
+    model.run()
+    np.testing.assert_array_equal(y, expected)
+    x[:] = x[::-1].copy()
+    model.run()
+    np.testing.assert_array_equal(y, expected[::-1])
+    assert (driver.captures, driver.replays, len(driver.launches)) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("samples", [1, 300, 513, 1300])
+def test_every_batch_size_in_any_number_of_pieces(samples, fused):
+    driver = FakeDriver()
+    model, _, y, expected = bound(
+        small_graph(), samples, driver, shape=Shape(threads=64, fused=fused)
+    )
+    model.run()
+    np.testing.assert_array_equal(y, expected)
+    pieces = -(-samples // max(runtime.LEAST_PIECE, -(-samples // runtime.PIECES)))
+    assert len(driver.launches) == pieces * len(model.program.kernels)
+    assert len({launch[-1] for launch in driver.launches}) == min(pieces, runtime.STREAMS)
+
+
+def test_blocks_are_as_many_as_fit_and_no_more_than_there_is_work():
+    for samples, blocks in ((3, 3), (400, 8)):
+        driver = FakeDriver(resident=2)
+        model, *_ = bound(small_graph(), samples, driver, shape=Shape(threads=96, samples=1))
+        model.run()
+        ((_, launched, threads, shared, _),) = driver.launches
+        assert (launched, threads, shared) == (blocks, 96, model.program.shared_bytes)
+
+
+def test_arenas_beyond_shared_memory_lie_in_device_memory():
+    driver = FakeDriver(shared_limit=32)
+    model, _, y, expected = bound(small_graph(), 700, driver)
+    model.run()
+    assert not model.program.fused
+    assert {shared for _, _, _, shared, _ in driver.launches} == {0}
+    np.testing.assert_array_equal(y, expected)
+    with pytest.raises(UnsupportedError, match="does not fit shared memory"):
+        generate(small_graph(), Shape(fused=True), 32)
+
+
+def test_memory_and_locked_pages_are_given_back():
+    driver = FakeDriver()
+    model, *_ = bound(small_graph(), 2, driver)
+    assert len(driver.memory) == 3
+    assert len(driver.registered) == 2
+    del model
+    gc.collect()
+    assert not driver.memory
+    assert not driver.registered
+
+
+def test_few_samples_get_many_threads():
+    assert shape_for(1, 132) is LATENCY
+    assert shape_for(4096, 132) is THROUGHPUT
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """The backend with the stand-in."""
+    driver = FakeDriver()
+    monkeypatch.setattr(cuda_backend, "open_driver", lambda: driver)
+    monkeypatch.setattr(runtime.CudaModel.__init__, "__defaults__", (None, compile_on_host))
+    return driver
+
+
+@pytest.mark.parametrize("name", ["dscnn_kws", "autoencoder_ad"])
+def test_the_interpreter_runs_zoo_models(gpu, zoo, name):
+    golden = np.load(zoo / "golden" / f"{name}_int8.npz")
+    model = load(zoo / "models" / f"{name}_int8.tflite", backend="cuda")
+    np.testing.assert_array_equal(model(golden["inputs"][:, 0]), golden["outputs"][:, 0])
+    assert gpu.launches
+
+
+def with_an_op_that_lacks_a_kernel():
+    """A float op between ops that the GPU has."""
+    shape = (1, 24)
+    x, h, r, y = (Value(n, DType.INT8, shape, Q) for n in ("x", "h", "r", "y"))
+    f, g = (Value(n, DType.FLOAT32, shape) for n in ("f", "g"))
+    nodes = (
+        Node("relu", "first", ("x",), ("h",), NoAttrs()),
+        Node("dequantize", "out", ("h",), ("f",), NoAttrs()),
+        Node("floor", "choice", ("f",), ("g",), NoAttrs()),
+        Node("quantize", "in", ("g",), ("r",), QuantizeAttrs()),
+        Node("mul", "second", ("h", "r"), ("y",), MulAttrs()),
+    )
+    values = {v.name: v for v in (x, h, r, y, f, g)}
+    return verify(Graph("mixed", ("x",), ("h", "y"), values, nodes))
+
+
+def test_an_op_without_a_kernel_is_named(gpu):
+    interpreter = Interpreter.from_graph(with_an_op_that_lacks_a_kernel(), backend="cuda")
+    with pytest.raises(UnsupportedError, match="no kernel for floor") as caught:
+        interpreter.allocate_tensors()
+    assert "choice" in caught.value.op
+    assert "--allow-fallback" in caught.value.hint
+
+
+def test_with_fallback_the_cpu_runs_what_the_gpu_lacks(gpu):
+    graph = with_an_op_that_lacks_a_kernel()
+    segments = cuda_backend.segments_of(graph)
+    assert [s.describe() for s in segments] == [
+        "gpu: #0 to #1 (relu, dequantize)",
+        "cpu: #2 (floor)",
+        "gpu: #3 to #4 (quantize, mul)",
+    ]
+    x = np.random.default_rng(0).integers(-128, 128, (9, 24)).astype(np.int8)
+    found = Model(graph, backend="cuda+cpu").run(x)
+    for name, expected in Model(graph, backend="numba").run(x).items():
+        np.testing.assert_array_equal(found[name], expected)
+
+
+def test_the_backend_stops_at_no_op(gpu):
+    interpreter = Interpreter.from_graph(small_graph(), backend="cuda")
+    interpreter.allocate_tensors()
+    with pytest.raises(UnsupportedError, match="cannot stop at op 1"):
+        interpreter.run_op(1)
+
+
+def fake_bindings(count=1, capability=(9, 0), start="CUDA_SUCCESS"):
+    """What ``CudaDriver`` asks for when it opens a device."""
+    good = SimpleNamespace(name="CUDA_SUCCESS")
+    attributes = {
+        "COMPUTE_CAPABILITY_MAJOR": capability[0],
+        "COMPUTE_CAPABILITY_MINOR": capability[1],
+        "MULTIPROCESSOR_COUNT": 132,
+        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
+    }
+    started = good if start == "CUDA_SUCCESS" else SimpleNamespace(name=start)
+    return SimpleNamespace(
+        CUresult=SimpleNamespace(CUDA_SUCCESS=good),
+        CUdevice_attribute=SimpleNamespace(**{f"CU_DEVICE_ATTRIBUTE_{k}": k for k in attributes}),
+        cuInit=lambda flags: (started,),
+        cuDeviceGetCount=lambda: (good, count),
+        cuDeviceGet=lambda i: (good, i),
+        cuDeviceGetAttribute=lambda attribute, device: (good, attributes[attribute]),
+        cuDeviceGetName=lambda size, device: (good, b"A GPU\0\0"),
+        cuDevicePrimaryCtxRetain=lambda device: (good, "context"),
+        cuCtxSetCurrent=lambda context: (good,),
+        cuMemAlloc=lambda nbytes: (SimpleNamespace(name="CUDA_ERROR_OUT_OF_MEMORY"),),
+    )
+
+
+def test_a_device_says_what_it_is():
+    found = CudaDriver(fake_bindings())
+    assert (found.name, found.arch, found.multiprocessors) == ("A GPU", "sm_90", 132)
+    assert found.shared_limit == 232448
+    with pytest.raises(ToolError, match=r"refused cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"):
+        found.allocate(1)
+
+
+@pytest.mark.parametrize(
+    ("bindings", "problem"),
+    [
+        (fake_bindings(count=0), "there is no GPU number 0"),
+        (fake_bindings(capability=(7, 5)), "compute capability 7.5"),
+        (fake_bindings(start="CUDA_ERROR_NO_DEVICE"), "does not start: CUDA_ERROR_NO_DEVICE"),
+    ],
+)
+def test_what_is_wrong_with_the_machine_is_said(bindings, problem):
+    with pytest.raises(ToolError, match=problem):
+        CudaDriver(bindings)
+
+
+def test_a_missing_driver_is_said():
+    bindings = fake_bindings()
+
+    def no_library(flags):
+        raise RuntimeError("libcuda.so.1 not found")
+
+    bindings.cuInit = no_library
+    with pytest.raises(ToolError, match="NVIDIA's driver, which is not installed"):
+        CudaDriver(bindings)
+
+
+def test_missing_packages_are_said(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
+    with pytest.raises(ToolError, match="needs the package cuda-bindings") as caught:
+        driver_module._bindings()
+    assert "tinyrt[cuda]" in caught.value.hint
+    with pytest.raises(ToolError, match="run-time compiler"):
+        nvrtc.load_nvrtc()
+
+
+def test_a_compiler_is_there():
+    assert find_compiler()
