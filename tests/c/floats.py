@@ -26,8 +26,8 @@ SUMS = frozenset(
     (
         *("average_pool2d", "batch_matmul", "batch_norm", "conv2d", "cumsum"),
         *("depthwise_conv2d",),
-        *("fully_connected", "gelu", "log_softmax", "mean", "resize_bilinear", "sum"),
-        "transpose_conv",
+        *("fully_connected", "gelu", "log_softmax", "mean", "resize_bilinear", "sum", "svdf"),
+        *("transpose_conv", "unidirectional_sequence_lstm"),
     )
 )
 """Ops whose terms, of size 1 or of that of the largest result, may cancel."""

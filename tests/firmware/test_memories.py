@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from tests.export.models import echo
+from tests.ops.build import build_s8, build_s16
+from tests.ops.cases import CASES, rng_of
+from tests.ops.stateful import keeping, sequence
 from tinyrt import api
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
@@ -50,6 +53,31 @@ def test_a_streamed_model_answers_on_every_window_for_a_fifth_of_the_work(
         first = {name: stored[:1]}
         whole = run_emulated(model, core=core, inputs=first, build_dir=tmp_path / "whole")
         assert report.instructions <= whole.instructions / 5
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0", "cortex-m55", "host"])
+@pytest.mark.parametrize(
+    ("op", "build", "state_bytes"),
+    [
+        ("svdf", build_s8, 272),
+        ("unidirectional_sequence_lstm", build_s8, 44),
+        ("unidirectional_sequence_lstm", build_s16, 48),
+    ],
+)
+def test_ops_go_on_where_the_last_run_ended(tmp_path, op, build, state_bytes, core):
+    rng = rng_of(op, 9)
+    path = save_tflite(keeping(build(CASES[op](rng), rng).graph), tmp_path / "op.tflite")
+    graph = api.open_model(path)
+    inputs = {graph.fed[0]: np.concatenate(sequence(graph, rng, 6))}
+    report = run_emulated(
+        path,
+        core=core,
+        inputs=inputs,
+        expected=Model(graph).run_raw(inputs),
+        build_dir=tmp_path / "build",
+    )
+    assert report.bit_exact
+    assert report.ram.state == state_bytes
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.ops.stateful import inputs_of
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -76,7 +79,7 @@ def build_f32(case: Case, rng: Rng) -> Built:
         else Value(f"in{i}", DType.of(a.dtype), a.shape)
         for i, a in enumerate(arrays)
     ]
-    return _single_op(case, values, None, arrays)
+    return _single_op(case, values, [], arrays)
 
 
 def build_s8(case: Case, rng: Rng, weights: DType = DType.INT8) -> Built:
@@ -96,21 +99,29 @@ def build_s16(case: Case, rng: Rng) -> Built:
 
 def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
     quant = OPS[case.op].quant
+    if quant is Quant.STATEFUL:
+        values, arrays, outputs = inputs_of(case, rng, dtype)
+        return _single_op(case, values, outputs, arrays)
     if quant is Quant.WEIGHTED:
         values, arrays = _weighted_inputs(case, rng, dtype, weights)
     else:
         shared = quant is Quant.SAME_AS_INPUT
         values, arrays = _activation_inputs(case, rng, dtype, shared)
-    return _single_op(case, values, _output_q(case, values, arrays, rng, dtype), arrays)
+    return _single_op(case, values, [_output_q(case, values, arrays, rng, dtype)], arrays)
 
 
-def _single_op(case: Case, values: list[Value], q: QParams | None, arrays: Arrays) -> Built:
-    (output,) = OPS[case.op].infer(case.attrs, [v.type for v in values])
-    y = Value("out", output.dtype, output.shape, q)
+def _single_op(
+    case: Case, values: list[Value], qs: Sequence[QParams | None], arrays: Arrays
+) -> Built:
+    types = OPS[case.op].infer(case.attrs, [v.type for v in values])
+    outputs = [
+        Value(f"out{i or ''}", t.dtype, t.shape, q)
+        for i, (t, q) in enumerate(zip_longest(types, qs))
+    ]
     names = tuple(v.name for v in values)
     free = tuple(v.name for v in values if not v.is_constant)
-    node = Node(case.op, "op", names, ("out",), case.attrs)
-    graph = Graph("case", free, ("out",), {v.name: v for v in (*values, y)}, (node,))
+    node = Node(case.op, "op", names, tuple(v.name for v in outputs), case.attrs)
+    graph = Graph("case", free, ("out",), {v.name: v for v in (*values, *outputs)}, (node,))
     data = dict(zip(names, arrays, strict=True))
     return Built(graph, {name: data[name] for name in free})
 

@@ -26,7 +26,9 @@ class Encoded:
         extra: name suffix and data of constants that follow its inputs.
         fill_q: quantisation of those of them that are int8 or int16.
         order: the places of the op's inputs, and then of the constants, in the file; as they come
-            by default.
+            by default; -1 for an absent one.
+        variables: which of the op's inputs are state that the op changes.
+        intermediates: dtypes and quantisation of values inside the op that the file describes.
 
     """
 
@@ -34,6 +36,8 @@ class Encoded:
     extra: tuple[tuple[str, NDArray[Any]], ...] = ()
     fill_q: QParams | None = None
     order: tuple[int, ...] | None = None
+    variables: tuple[int, ...] = ()
+    intermediates: tuple[tuple[DType, QParams], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,14 @@ class Decoded:
         attrs: its attributes.
         inputs: how many of the file's inputs stay, from the first on.
         picked: which ones stay, in the graph's order, where those are others.
+        states: which of those that stay are state that the op changes.
 
     """
 
     attrs: Any
     inputs: int
     picked: tuple[int, ...] | None = None
+    states: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

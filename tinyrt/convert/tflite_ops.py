@@ -30,6 +30,7 @@ from tinyrt.convert.tflite_codec import (
 )
 from tinyrt.convert.tflite_moves import MOVES, slice_codec
 from tinyrt.convert.tflite_reductions import REDUCTIONS
+from tinyrt.convert.tflite_stateful import STATEFUL
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.add import AddAttrs
@@ -442,6 +443,7 @@ _ALL = (
     plain("maximum", "MAXIMUM", since_s8(2, s16=4)),
     *MOVES,
     *REDUCTIONS,
+    *STATEFUL,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
     plain("dequantize", "DEQUANTIZE", _dequantize_version),
 )

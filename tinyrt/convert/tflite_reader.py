@@ -6,6 +6,7 @@ import mmap
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,9 @@ class _Reader:
             )
         self.graph = self.model.Subgraphs(0)
         self.values: list[Value] = []
+        self.changing: set[str] = set()
+        self.variables: list[tuple[str, str]] = []
+        self.added: dict[str, Value] = {}
 
     def read(self) -> Graph:
         codecs = self._codecs()
@@ -137,11 +141,13 @@ class _Reader:
                 nodes.append(self._node(operator, codec, values))
         inputs = self._names(self.graph.InputsAsNumpy(), values)
         outputs = self._names(self.graph.OutputsAsNumpy(), values)
+        states = (*read_states(self.model, inputs, outputs), *self.variables)
+        inputs += tuple(before for before, _ in self.variables)
+        outputs += tuple(after for _, after in self.variables)
         used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
         used.update(inputs, outputs)
-        kept = {v.name: v for v in values if v is not None and v.name in used}
-        states = read_states(self.model, inputs, outputs)
-        return Graph(self.name, inputs, outputs, kept, tuple(nodes), states)
+        kept = {v.name: v for v in values if v.name in used}
+        return Graph(self.name, inputs, outputs, kept | self.added, tuple(nodes), states)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
@@ -182,19 +188,16 @@ class _Reader:
             if name in names:
                 name = f"{name}:{i}"
             names.add(name)
+            if tensor.IsVariable():
+                self.changing.add(name)
             values.append(self._value(tensor, name))
         return values
 
     def _value(self, tensor: Any, name: str) -> Value:
         shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
         what = f"'{name}' [{','.join(map(str, shape))}]"
-        if any(n < 1 for n in shape):
-            raise ModelFormatError(
-                "a tensor has an empty or unknown dimension",
-                tensor=what,
-                expected="sizes of at least 1",
-                hint="export the model with a fixed input shape",
-            )
+        if any(n < 0 for n in shape):
+            raise _empty(what)
         dtype = schema.DTYPE.get(tensor.Type())
         if dtype is None:
             raise UnsupportedError(
@@ -207,7 +210,9 @@ class _Reader:
         )
         data = self._buffer(tensor.Buffer())
         if data is None:
-            return value
+            # Lists without entries have no bytes; what is not constant is found empty where used.
+            listed = len(shape) == 1 and dtype in (DType.INT32, DType.INT64) and not value.size
+            return replace(value, data=np.empty(shape, dtype.numpy)) if listed else value
         if data.nbytes != value.nbytes:
             raise ModelFormatError(
                 f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
@@ -248,7 +253,7 @@ class _Reader:
 
     def _node(self, operator: Any, codec: Codec, values: Sequence[Value]) -> Node:
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
-        inputs = [_tensor(values, int(i)) if i >= 0 else None for i in indices]
+        inputs = [_filled(values, int(i)) if i >= 0 else None for i in indices]
         outputs = self._names(operator.OutputsAsNumpy(), values)
         options = None
         if codec.table:
@@ -260,12 +265,28 @@ class _Reader:
         decoded = codec.decode(options, inputs, _tensor(values, int(operator.Outputs(0))))
         kept = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
         names = tuple(v.name if v else "" for v in kept)
+        outputs += tuple(self._next(kept[i]) for i in decoded.states)
         while names and not names[-1]:
             names = names[:-1]
         return Node(codec.op, outputs[0], names, outputs, decoded.attrs)
 
+    def _next(self, state: Value | None) -> str:
+        """The name of what a variable becomes."""
+        if state is None or state.name not in self.changing:
+            raise ModelFormatError(
+                "the op's state is no variable",
+                tensor=state.describe() if state else None,
+                expected="a tensor with is_variable set",
+            )
+        if any(state.name == before for before, _ in self.variables):
+            raise UnsupportedError("two ops change this state", tensor=state.describe())
+        name = _unused(f"{state.name}/next", {v.name for v in self.values})
+        self.added[name] = replace(state, name=name, data=None)
+        self.variables.append((state.name, name))
+        return name
+
     def _names(self, indices: Any, values: Sequence[Value]) -> tuple[str, ...]:
-        return tuple(_tensor(values, int(i)).name for i in np.atleast_1d(indices))
+        return tuple(_filled(values, int(i)).name for i in np.atleast_1d(indices))
 
 
 def _check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> None:
@@ -282,6 +303,30 @@ def _check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> No
             tensor=what,
             expected=f"{ZERO_POINTS[dtype].start} to {ZERO_POINTS[dtype].stop - 1}",
         )
+
+
+def _empty(what: str) -> ModelFormatError:
+    return ModelFormatError(
+        "a tensor has an empty or unknown dimension",
+        tensor=what,
+        expected="sizes of at least 1",
+        hint="export the model with a fixed input shape",
+    )
+
+
+def _filled(values: Sequence[Value], index: int) -> Value:
+    """A tensor that an op or a port names."""
+    value = _tensor(values, index)
+    if not value.is_constant and not value.size:
+        raise _empty(value.describe())
+    return value
+
+
+def _unused(wish: str, taken: set[str]) -> str:
+    name, i = wish, 0
+    while name in taken:
+        name, i = f"{wish}_{i}", i + 1
+    return name
 
 
 def _tensor(values: Sequence[Value], index: int) -> Value:

@@ -16,6 +16,7 @@ from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_codec import Encoded
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.convert.tflite_states import STATES
+from tinyrt.errors import UnsupportedError
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
 from tinyrt.ops import verify
@@ -46,8 +47,8 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
         UnsupportedError: an op has no form in the .tflite format.
 
     """
-    own = {STATES: json.dumps(graph.states).encode()} if graph.states else {}
-    return _Writer(verify(lower(verify(graph)))).write({**own, **(metadata or {})})
+    writer = _Writer(verify(lower(verify(graph))))
+    return writer.write(metadata or {})
 
 
 class _Writer:
@@ -60,14 +61,18 @@ class _Writer:
         self.index: dict[str, int] = {}
         self.buffers: list[bytes] = [b""]
         self.codes: dict[tuple[str, int], int] = {}
+        self.variables = _variables(graph)
 
     def write(self, metadata: Mapping[str, bytes]) -> bytes:
         b = self.builder
+        kept = [pair for pair in self.graph.states if pair[0] not in self.variables]
+        if kept:
+            metadata = {STATES: json.dumps(kept).encode(), **metadata}
         for value in self.graph.input_values:
             self._tensor(value)
         operators = [self._operator(node) for node in self.graph.bound()]
-        for value in self.graph.output_values:
-            self._tensor(value)
+        for name in self._outputs():
+            self._tensor(self.graph.value(name))
         tensors = [self._write_tensor(v) for v in self.tensors]
         subgraph = self._subgraph(tensors, operators)
         entries = [self._metadata(name, data) for name, data in metadata.items()]
@@ -95,8 +100,9 @@ class _Writer:
         inputs = [self._tensor(v) if v else -1 for v in node.inputs]
         inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
         if encoded.order is not None:
-            inputs = [inputs[i] for i in encoded.order]
-        outputs = [self._tensor(v) for v in node.outputs]
+            inputs = [inputs[i] if i >= 0 else -1 for i in encoded.order]
+        # What else an op puts out it writes to its variables.
+        outputs = [self._tensor(node.output)]
         key = (codec.builtin, codec.version(node))
         b = self.builder
         fields = {
@@ -104,6 +110,8 @@ class _Writer:
             "Inputs": _ints(b, inputs),
             "Outputs": _ints(b, outputs),
         }
+        if encoded.intermediates:
+            fields["Intermediates"] = _ints(b, self._intermediates(node, encoded))
         if codec.table:
             fields["BuiltinOptions"] = _table(b, codec.table, encoded.fields)
             fields["BuiltinOptionsType"] = schema.options_code(codec.table)
@@ -113,6 +121,22 @@ class _Writer:
         for suffix, data in encoded.extra:
             q = encoded.fill_q if data.dtype in (np.int8, np.int16) else None
             yield Value.constant(f"{node.output.name}/{suffix}", data, q)
+
+    def _intermediates(self, node: BoundNode, encoded: Encoded) -> list[int]:
+        """Tensors that nothing reads or writes: they only carry scales."""
+        described = enumerate(encoded.intermediates)
+        return [
+            self._tensor(Value(f"{node.output.name}/inside_{i}", dtype, (0,), q))
+            for i, (dtype, q) in described
+        ]
+
+    def _inputs(self) -> list[str]:
+        """The file's inputs: the graph's, without variables."""
+        return [name for name in self.graph.inputs if name not in self.variables]
+
+    def _outputs(self) -> list[str]:
+        """The file's outputs: the graph's, without what variables become."""
+        return [name for name in self.graph.outputs if name not in self.variables.values()]
 
     def _write_tensor(self, value: Value) -> int:
         b = self.builder
@@ -126,6 +150,8 @@ class _Writer:
             "Buffer": buffer,
             "Name": b.CreateString(value.name),
         }
+        if value.name in self.variables:
+            fields["IsVariable"] = True
         if value.q is not None:
             fields["Quantization"] = self._quantization(value.q)
         return _table(b, "Tensor", fields)
@@ -144,8 +170,8 @@ class _Writer:
         b = self.builder
         fields = {
             "Tensors": _offsets(b, tensors),
-            "Inputs": _ints(b, [self.index[n] for n in self.graph.inputs]),
-            "Outputs": _ints(b, [self.index[n] for n in self.graph.outputs]),
+            "Inputs": _ints(b, [self.index[n] for n in self._inputs()]),
+            "Outputs": _ints(b, [self.index[n] for n in self._outputs()]),
             "Operators": _offsets(b, operators),
             "Name": b.CreateString(self.graph.name),
         }
@@ -174,6 +200,29 @@ class _Writer:
         self.buffers.append(data)
         fields = {"Name": self.builder.CreateString(name), "Buffer": len(self.buffers) - 1}
         return _table(self.builder, "Metadata", fields)
+
+
+def _variables(graph: Graph) -> dict[str, str]:
+    """State that an op changes -> what it becomes.
+
+    Raises:
+        UnsupportedError: an op that keeps state is given it from elsewhere.
+
+    """
+    found: dict[str, str] = {}
+    for node in graph.bound():
+        places = codec_for(node).encode(node).variables
+        for place, after in zip(places, node.outputs[1:], strict=True):
+            before = node.input(place)
+            if (before.name, after.name) not in graph.states or before.name in found:
+                raise UnsupportedError(
+                    "the file format has no way to give this op its state",
+                    op=node.describe(),
+                    tensor=before.describe(),
+                    expected="a state of the graph that this op alone changes",
+                )
+            found[before.name] = after.name
+    return found
 
 
 def _table(builder: Any, table: str, fields: Mapping[str, Any]) -> int:

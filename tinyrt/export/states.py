@@ -99,7 +99,7 @@ def settle(graph: Graph) -> Graph:
             continue
         reads = [i for i, node in enumerate(graph.nodes) if before in node.inputs]
         writes = [i for i, node in enumerate(graph.nodes) if after in node.outputs]
-        if writes and (not reads or max(reads) < writes[0]):
+        if writes and (not reads or max(reads) < writes[0] or _updates(graph, max(reads), after)):
             continue
         value = graph.value(after)
         early = replace(value, name=graph.unique_name(f"{after}/early"))
@@ -116,6 +116,11 @@ def settle(graph: Graph) -> Graph:
         attrs = ReshapeAttrs(value.shape)
         nodes.append(Node("reshape", f"{after}/settle", (early.name,), (after,), attrs))
     return verify(graph.with_nodes(nodes, values)) if values else graph
+
+
+def _updates(graph: Graph, last: int, after: str) -> bool:
+    """Whether the op that reads a state last changes it in place."""
+    return after in graph.nodes[last].outputs[1:]
 
 
 def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | None:

@@ -30,11 +30,11 @@ def rebatch(graph: Graph, batch: int) -> Graph:
         node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]
-        (inferred,) = OPS[node.op].infer(node.attrs, types)
-        value = bound.output
-        if value.shape[:1] != (old,) or inferred.shape != (batch, *value.shape[1:]):
-            raise _mixes(f"{bound.describe()} does not keep samples apart", value)
-        values[value.name] = replace(value, shape=inferred.shape)
+        inferred = OPS[node.op].infer(node.attrs, types)
+        for value, type_ in zip(bound.outputs, inferred, strict=True):
+            if value.shape[:1] != (old,) or type_.shape != (batch, *value.shape[1:]):
+                raise _mixes(f"{bound.describe()} does not keep samples apart", value)
+            values[value.name] = replace(value, shape=type_.shape)
     return verify(replace(graph, values=values, nodes=tuple(nodes)))
 
 

@@ -75,10 +75,12 @@ KERNELS: dict[str, str] = {
     "squared_difference": NUMPY,
     "sub": "elementwise.pack_sub",
     "sum": "mean.pack",
+    "svdf": "svdf.pack",
     "tanh": "lut.pack",
     "tile": "movement.pack_move",
     "transpose": "movement.pack_transpose",
     "transpose_conv": NUMPY,
+    "unidirectional_sequence_lstm": "lstm.pack",
 }
 """Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel, or ``NUMPY``."""
 
@@ -89,6 +91,7 @@ KERNELS_S16: dict[str, str] = {
     "fully_connected": "wide.pack_dense",
     "mul": "wide_pairs.pack_mul",
     "sub": "wide_pairs.pack_sub",
+    "unidirectional_sequence_lstm": "lstm.pack",
 }
 """The same for nodes on int16; ops that are not here run the NumPy reference."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tinyrt.interpreter.program import Program, Step, StepList, Tensors
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.ops.evaluate import reference_kernel
+from tinyrt.ops.evaluate import as_tuple, reference_kernel
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:
@@ -20,7 +20,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
 
 
 def reference_step(node: BoundNode, tensors: Tensors) -> Step:
-    """A call that reads the node's input tensors and writes its output tensor in place.
+    """A call that reads the node's input tensors and writes its output tensors in place.
 
     Raises:
         UnsupportedError: the op has no reference for the node's dtypes.
@@ -28,9 +28,10 @@ def reference_step(node: BoundNode, tensors: Tensors) -> Step:
     """
     kernel = reference_kernel(node)
     inputs = [tensors[v.name] if v is not None else None for v in node.inputs]
-    output = tensors[node.output.name]
+    outputs = [tensors[v.name] for v in node.outputs]
 
     def step() -> None:
-        np.copyto(output, kernel(*inputs), casting="no")
+        for output, found in zip(outputs, as_tuple(kernel(*inputs)), strict=True):
+            np.copyto(output, found, casting="no")
 
     return step

@@ -62,10 +62,12 @@ from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.spec import OpSpec
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
+from tinyrt.ops.svdf import SVDF
 from tinyrt.ops.tanh import TANH
 from tinyrt.ops.transpose import TRANSPOSE
 from tinyrt.ops.transpose_conv import TRANSPOSE_CONV
 from tinyrt.ops.trigonometry import COS, SIN
+from tinyrt.ops.unidirectional_sequence_lstm import UNIDIRECTIONAL_SEQUENCE_LSTM
 
 OPS: dict[str, OpSpec] = {
     spec.name: spec
@@ -144,10 +146,12 @@ OPS: dict[str, OpSpec] = {
         SQUARED_DIFFERENCE,
         SUB,
         SUM,
+        SVDF,
         TANH,
         TILE,
         TRANSPOSE,
         TRANSPOSE_CONV,
+        UNIDIRECTIONAL_SEQUENCE_LSTM,
     )
 }
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.spec import Outputs, is_integer
 
-Kernel = Callable[..., NDArray[Any]]
+Kernel = Callable[..., Outputs]
 Arrays = Sequence[NDArray[Any] | None]
 
 
 def reference_kernel(node: BoundNode) -> Kernel:
-    """The node's reference kernel, prepared: takes the input arrays, returns the output array.
+    """The node's reference kernel, prepared: takes the input arrays, returns the output array(s).
 
     Raises:
         UnsupportedError: the op has no reference for the node's dtypes.
@@ -35,6 +35,11 @@ def reference_kernel(node: BoundNode) -> Kernel:
         )
     ref_f32 = spec.ref_f32
     return lambda *arrays: ref_f32(node.attrs, *arrays)
+
+
+def as_tuple(found: Outputs) -> tuple[NDArray[Any], ...]:
+    """What a kernel returns, as one array per output."""
+    return found if isinstance(found, tuple) else (found,)
 
 
 def evaluate(
@@ -63,9 +68,11 @@ def evaluate(
     last_use = {n: i for i, node in enumerate(graph.nodes) for n in node.inputs}
     for node in graph.bound():
         arrays = [live[v.name] if v else None for v in node.inputs]
-        live[node.output.name] = reference_kernel(node)(*arrays)
-        if on_value is not None:
-            on_value(node.output, live[node.output.name])
+        found = as_tuple(reference_kernel(node)(*arrays))
+        for value, array in zip(node.outputs, found, strict=True):
+            live[value.name] = array
+            if on_value is not None:
+                on_value(value, array)
         for name in node.node.inputs:
             if name and last_use[name] == node.index and name not in graph.outputs:
                 live.pop(name, None)

@@ -17,6 +17,9 @@ from tinyrt.ops.isa import InstructionSet as InstructionSet
 from tinyrt.ops.rows import RowOp, elementwise_rows
 from tinyrt.ops.sweep import Sweep, elementwise
 
+Outputs = Any
+"""An array, or a tuple of arrays where an op has several outputs."""
+
 Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
 
 
@@ -38,6 +41,8 @@ class Quant(Enum):
     """The output's parameters are prescribed by the op (``fixed_output``)."""
     BOUNDARY = "boundary"
     """quantize and dequantize: the border itself."""
+    STATEFUL = "by its file"
+    """Scales of state and of what is computed inside come with the model; none are calibrated."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
 
@@ -119,7 +124,8 @@ class IntegerForm:
     Attributes:
         prepare: everything integer that can be computed before the first inference: multipliers,
             clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
-        ref: ``(prepared, *arrays) -> array``, the specification of every backend.
+        ref: ``(prepared, *arrays) -> array``, the specification of every backend; a tuple of arrays
+            where the op has several outputs.
         fixed_output: as ``OpSpec.fixed_output``.
         scratch_bytes: as ``OpSpec.scratch_bytes``.
         sweep: as ``OpSpec.sweep``.
@@ -128,7 +134,7 @@ class IntegerForm:
     """
 
     prepare: Callable[[BoundNode], Any]
-    ref: Callable[..., Array]
+    ref: Callable[..., Outputs]
     fixed_output: tuple[float, int] | None = None
     scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
     sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
@@ -145,7 +151,7 @@ class OpSpec:
         arity: least and most number of inputs.
         infer: output types from attributes and input types; raises ``ShapeError``.
         quant: how its tensors get their quantisation parameters.
-        ref_f32: ``(attrs, *arrays) -> array``, the float specification.
+        ref_f32: ``(attrs, *arrays) -> array``, the float specification; a tuple likewise.
         vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
             op cannot be trained.
         prepare_s8: ``IntegerForm.prepare`` of the int8 form.
@@ -170,10 +176,10 @@ class OpSpec:
     arity: tuple[int, int]
     infer: Infer
     quant: Quant
-    ref_f32: Callable[..., Array] | None = None
+    ref_f32: Callable[..., Outputs] | None = None
     vjp: Vjp | None = None
     prepare_s8: Callable[[BoundNode], Any] | None = None
-    ref_s8: Callable[..., Array] | None = None
+    ref_s8: Callable[..., Outputs] | None = None
     weight_axis: int = 0
     fixed_output: tuple[float, int] | None = None
     macs: Callable[[BoundNode], int] = no_macs
@@ -255,8 +261,9 @@ def is_integer(node: BoundNode) -> bool:
 
 
 def form_of(node: BoundNode) -> Form:
-    """The form of a quantised node, by its activations' dtypes."""
-    activations = (v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant)
+    """The form of a quantised node, by its activations' dtypes; state may be wider."""
+    inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
+    activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
     return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8
 
 

@@ -121,12 +121,14 @@ class Simulator:
         ]
         fixed = list(weights.get(node.output.name, fixed))
         if not self._stacked:
-            return reference(node.attrs, *inputs, *fixed)
+            found: Array = reference(node.attrs, *inputs, *fixed)
+            return found
         moving = [v is not None and v.name in live for v in node.inputs[:first]]
 
         def sample(i: int) -> Array:
             own = (a[i] if m and a is not None else a for a, m in zip(inputs, moving, strict=True))
-            return reference(node.attrs, *own, *fixed)
+            found: Array = reference(node.attrs, *own, *fixed)
+            return found
 
         return np.stack([sample(i) for i in range(self.samples)])
 

@@ -40,6 +40,7 @@ def table_function(op: str) -> Function:
 
     def forward(attrs: Any, *arrays: Array) -> Array:
         check(attrs, tuple(a.shape for a in arrays))
-        return ref_f32(attrs, *arrays)
+        found: Array = ref_f32(attrs, *arrays)
+        return found
 
     return Function(op, forward, spec.vjp, deployable=True)

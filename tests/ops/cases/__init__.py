@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.ops.build import Case, Rng
-from tests.ops.cases import elementwise, moving, pairs, reducing, shaping, unary, windowed
+from tests.ops.cases import elementwise, moving, pairs, reducing, shaping, stateful, unary, windowed
 
 CASES: dict[str, Callable[[Rng], Case]] = {
     "abs": unary.abs_,
@@ -85,10 +85,12 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "squared_difference": pairs.squared_difference,
     "sub": elementwise.sub,
     "sum": reducing.sum_,
+    "svdf": stateful.svdf,
     "tanh": elementwise.tanh,
     "tile": moving.tile,
     "transpose": shaping.transpose,
     "transpose_conv": windowed.transpose_conv,
+    "unidirectional_sequence_lstm": stateful.lstm,
 }
 
 

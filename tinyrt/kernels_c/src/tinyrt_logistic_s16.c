@@ -2,10 +2,6 @@
 
 void tinyrt_logistic_s16(const tinyrt_sigmoid_s16_params *p, const int16_t *x, int16_t *y) {
     for (int32_t i = 0; i < p->size; ++i) {
-        const int32_t position = tinyrt_sigmoid_position(p, x[i]);
-        const int32_t magnitude = position < 0 ? -position : position;
-        const int32_t value = tinyrt_sigmoid_at(p->table, magnitude, 9, 0x7FFF << 10);
-        const int32_t half = 1 << 9;
-        y[i] = (int16_t)((position >= 0 ? value + half : (1 << 25) - value + half - 1) >> 10);
+        y[i] = tinyrt_logistic_at(p, x[i]);
     }
 }

@@ -1,0 +1,332 @@
+"""unidirectional_sequence_lstm: an LSTM over a sequence, which goes on where the last run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
+from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops.emit import Fields
+from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
+from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
+from tinyrt.ops.requant import Requant, WideRequant, multiplier, reduced, weight_scales
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    limits_of,
+    qparams,
+    require_alike,
+)
+from tinyrt.ops.table_s16 import SigmoidS16, sigmoid_table
+from tinyrt.ops.tanh import ref_s16 as tanh_s16
+
+GATES = ("input", "forget", "cell", "output")
+"""In TFLite's order. Inputs 1 to 4 are their weights for the input, 5 to 8 those for the hidden
+state, 9 to 12 their biases."""
+HIDDEN, CELL = 13, 14
+"""Inputs: the states. The second and third output are what they become."""
+GATE_SCALE = 2.0**-12
+"""Of what gates take their functions of."""
+UNIT_SCALE = 2.0**-15
+"""Of what these functions give."""
+
+DTYPES = {
+    DType.FLOAT32: (DType.FLOAT32, DType.FLOAT32, DType.FLOAT32),
+    DType.INT8: (DType.INT8, DType.INT32, DType.INT16),
+    DType.INT16: (DType.INT8, DType.INT64, DType.INT16),
+}
+"""Dtype of the input -> those of weights, biases and cell state."""
+
+
+@dataclass(frozen=True, slots=True)
+class LstmAttrs:
+    """TFLite's UnidirectionalSequenceLSTMOptions; its activation is always tanh.
+
+    Attributes:
+        cell_clip: the cell state is limited to ``[-cell_clip, cell_clip]``; 0 for no limit.
+        time_major: whether time comes before samples.
+
+    """
+
+    cell_clip: float = 0.0
+    time_major: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LstmInteger:
+    """What the integer kernel knows beforehand.
+
+    Attributes:
+        x_zp: the input's zero point.
+        h_zp: the hidden state's, and the output's.
+        h_dtype: their dtype.
+        from_x: per gate, from products with the input to int16 at ``GATE_SCALE``.
+        from_h: likewise, from products with the hidden state.
+        forget: mantissa and exponent of the cell state times its gate.
+        update: likewise, of the input gate times the cell gate.
+        output: likewise, of the output gate times the cell state's tanh.
+        cell_tanh: how that tanh finds its place in the table.
+        cell_clip: limit of the raw cell state; 0 for none.
+        time_major: whether time comes before samples.
+
+    """
+
+    x_zp: int
+    h_zp: int
+    h_dtype: DType
+    from_x: tuple[Requant | WideRequant, ...]
+    from_h: tuple[Requant | WideRequant, ...]
+    forget: tuple[int, int]
+    update: tuple[int, int]
+    output: tuple[int, int]
+    cell_tanh: SigmoidS16
+    cell_clip: int
+    time_major: bool
+
+
+GATE_TABLE = SigmoidS16(3, 0)
+"""Where gates' sums, at ``GATE_SCALE``, lie in the table."""
+
+
+def infer(attrs: LstmAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(n, t, k) -> (n, t, units), and the next states (n, units); (t, n, ...) if time-major."""
+    x, h = operand(inputs, 0, "input", 3), operand(inputs, HIDDEN, "hidden state", 2)
+    c = operand(inputs, CELL, "cell state", 2)
+    samples, units = x.shape[1 if attrs.time_major else 0], h.shape[1]
+    if x.dtype not in DTYPES:
+        raise ShapeError(f"input is {x}", expected="float32, int8 or int16")
+    weights, bias, cell = DTYPES[x.dtype]
+    wanted = [TensorType(weights, (units, x.shape[2]))] * 4
+    wanted += [TensorType(weights, (units, units))] * 4
+    wanted += [TensorType(bias, (units,))] * 4
+    wanted += [TensorType(x.dtype, (samples, units)), TensorType(cell, (samples, units))]
+    for i, type_ in enumerate(wanted, 1):
+        if inputs[i] != type_:
+            raise ShapeError(f"input {i} is {inputs[i]}", expected=f"{type_}, beside input {x}")
+    return (TensorType(x.dtype, (*x.shape[:2], units)), h, c)
+
+
+def _over_time(attrs_time_major: bool, x: Array) -> Array:
+    """The input with time first."""
+    return x if attrs_time_major else x.swapaxes(0, 1)
+
+
+def ref_f32(attrs: LstmAttrs, x: Array, *others: Array) -> tuple[Array, Array, Array]:
+    """Gates ``g = f(x @ w.T + h @ r.T + b)``; ``c = f * c + i * g``, ``h = o * tanh(c)``."""
+    w, r, b = others[:4], others[4:8], others[8:12]
+    h, c = others[12], others[13]
+    outputs = []
+    for step in _over_time(attrs.time_major, x):
+        i, f, g, o = (step @ w[k].T + h @ r[k].T + b[k] for k in range(4))
+        c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+        if attrs.cell_clip > 0:
+            c = np.clip(c, -attrs.cell_clip, attrs.cell_clip).astype(c.dtype)
+        h = _sigmoid(o) * np.tanh(c)
+        outputs.append(h)
+    return _over_time(attrs.time_major, np.stack(outputs)), h, c
+
+
+def _sigmoid(x: Array) -> Array:
+    return sigmoid_f32(NoAttrs(), x)
+
+
+def _gate_requant(x: Value, w: Value) -> Requant | WideRequant:
+    """From products of a tensor with weights to int16 at the gates' scale."""
+    scale = weight_scales(w, axis=0, channels=1)[0]
+    mult, shift = multiplier(float(np.float64(qparams(x)[0]) * np.float64(scale) / GATE_SCALE))
+    if x.dtype is DType.INT8:
+        one, other = np.array([mult], np.int32), np.array([shift], np.int32)
+        return Requant(one, other, 0, INT16_MIN, INT16_MAX, DType.INT16)
+    mantissa, right = reduced(mult, shift, x)
+    one, other = np.array([mantissa], np.int32), np.array([right], np.int32)
+    return WideRequant(one, other, INT16_MIN, INT16_MAX)
+
+
+def prepare(node: BoundNode) -> LstmInteger:
+    """Multipliers of one node.
+
+    Raises:
+        VerifyError: scales are not those of the op's rules.
+
+    """
+    x, h, c, y = node.input(0), node.input(HIDDEN), node.input(CELL), node.output
+    require_alike(x, h, y)
+    same = qparams(h) == qparams(y) == qparams(node.outputs[1])
+    if not same or qparams(c) != qparams(node.outputs[2]):
+        raise VerifyError(
+            "the output, or a next state, has another scale or zero point than its state",
+            tensor=y.describe(),
+            expected="those of the hidden state and of the cell state",
+        )
+    c_scale = float(qparams(c)[0])
+    mantissa, exponent = np.frexp(c_scale)
+    power = int(exponent) - 1
+    if mantissa != 0.5 or not -30 <= power <= 0:
+        raise VerifyError(
+            f"scale {c_scale}", tensor=c.describe(), expected="a power of two, 2**-30 to 1"
+        )
+    # The table's positions are in steps of 1 / (3 * 4096).
+    left = 12 + power
+    cell_tanh = SigmoidS16(3 << left, 0) if left >= 0 else SigmoidS16(3, -left)
+    h_scale, h_zp = qparams(h)
+    clip = float(np.float32(node.attrs.cell_clip))
+    return LstmInteger(
+        x_zp=qparams(x)[1],
+        h_zp=h_zp,
+        h_dtype=h.dtype,
+        from_x=tuple(_gate_requant(x, node.input(1 + i)) for i in range(4)),
+        from_h=tuple(_gate_requant(h, node.input(5 + i)) for i in range(4)),
+        forget=multiplier(UNIT_SCALE),
+        update=multiplier(UNIT_SCALE * UNIT_SCALE / c_scale),
+        output=multiplier(UNIT_SCALE * UNIT_SCALE / float(h_scale)),
+        cell_tanh=cell_tanh,
+        cell_clip=int(min(max(clip / c_scale, 0.0), INT16_MAX)),
+        time_major=node.attrs.time_major,
+    )
+
+
+def _saturated(x: Array) -> NDArray[np.int16]:
+    return np.clip(x, INT16_MIN, INT16_MAX).astype(np.int16)
+
+
+def _times(a: Array, b: Array, requant: tuple[int, int]) -> NDArray[np.int64]:
+    return multiply_by_quantized_multiplier(a.astype(np.int64) * b, *requant)
+
+
+def ref_integer(p: LstmInteger, x: Array, *others: Array) -> tuple[Array, Array, Array]:
+    """As ``ref_f32``, all intermediates in int16; what gates take of either input rounds apart."""
+    w, r, b = ([a.astype(np.int64) for a in others[k : k + 4]] for k in (0, 4, 8))
+    h, c = others[12], others[13]
+    outputs = []
+    for step in _over_time(p.time_major, x.astype(np.int64) - p.x_zp):
+        centred = h.astype(np.int64) - p.h_zp
+        i, f, g, o = (
+            _saturated(
+                p.from_x[k].apply(step @ w[k].T + b[k]).astype(np.int64)
+                + p.from_h[k].apply(centred @ r[k].T)
+            )
+            for k in range(4)
+        )
+        kept = _saturated(_times(sigmoid_s16(GATE_TABLE, f), c, p.forget)).astype(np.int64)
+        new = _times(sigmoid_s16(GATE_TABLE, i), tanh_s16(GATE_TABLE, g), p.update)
+        c = _saturated(kept + _saturated(new))
+        if p.cell_clip > 0:
+            c = np.clip(c, -p.cell_clip, p.cell_clip).astype(np.int16)
+        y = _times(sigmoid_s16(GATE_TABLE, o), tanh_s16(p.cell_tanh, c), p.output) + p.h_zp
+        h = np.clip(y, *limits_of(p.h_dtype)).astype(p.h_dtype.numpy)
+        outputs.append(h)
+    return _over_time(p.time_major, np.stack(outputs)), h, c
+
+
+def macs(node: BoundNode) -> int:
+    """Four gates of each unit, each of input and hidden state, at every step."""
+    n, t, k = node.input(0).shape
+    units = node.output.shape[2]
+    return n * t * 4 * units * (k + units)
+
+
+def _fields(node: BoundNode) -> Fields:
+    first, second, k = node.input(0).shape
+    samples, steps = (second, first) if node.attrs.time_major else (first, second)
+    return {
+        "samples": samples,
+        "steps": steps,
+        "c_in": k,
+        "units": node.output.shape[2],
+        "time_major": node.attrs.time_major,
+    }
+
+
+def _joined(node: BoundNode, first: int) -> Array:
+    """Four constants one behind the other.
+
+    Raises:
+        UnsupportedError: one of them is computed at run time.
+
+    """
+    parts = [node.input(i).data for i in range(first, first + 4)]
+    if any(part is None for part in parts):
+        raise UnsupportedError(
+            "the weights are computed while the model runs", expected="constants"
+        )
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def _tensors(node: BoundNode, c: CWriter) -> tuple[str, ...]:
+    """States before and after, and the output."""
+    values = (node.input(HIDDEN), node.input(CELL), node.outputs[1], node.outputs[2], node.output)
+    return tuple(c.pointer(v) for v in values)
+
+
+def _table(p: tuple[Requant | WideRequant, ...]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    shifts = [r.right[0] if isinstance(r, WideRequant) else r.shift[0] for r in p]
+    return np.array([r.mult[0] for r in p], np.int32), np.array(shifts, np.int8)
+
+
+def emit_c(node: BoundNode, p: LstmInteger, c: CWriter) -> None:
+    """Write the call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``."""
+    wide = p.h_dtype is DType.INT16
+    w, r, bias = (_joined(node, i).astype(np.int64) for i in (1, 5, 9))
+    largest = np.abs(bias) + (np.abs(w).sum(axis=1) << (15 if wide else 8))
+    if largest.max() >= 1 << (47 if wide else 31):
+        raise UnsupportedError(
+            f"an accumulator may reach {largest.max()}", expected="smaller weights or biases"
+        )
+    mult, shift = _table((*p.from_x, *p.from_h))
+    fields = _fields(node) | {
+        "mult": c.array("int32_t", "mult", mult),
+        "shift": c.array("int8_t", "shift", shift),
+        "forget_mult": p.forget[0],
+        "forget_shift": p.forget[1],
+        "update_mult": p.update[0],
+        "update_shift": p.update[1],
+        "output_mult": p.output[0],
+        "output_shift": p.output[1],
+        "h_zp": p.h_zp,
+        "cell_clip": p.cell_clip,
+        "tanh_mult": p.cell_tanh.mult,
+        "tanh_right": p.cell_tanh.right,
+        "table": c.array("uint16_t", "table", sigmoid_table()),
+    }
+    params = c.params("tinyrt_lstm_params", fields)
+    dtype = np.int64 if wide else np.int32
+    start = c.packed("start", (bias - p.x_zp * w.sum(axis=1)).astype(dtype))
+    restart = c.packed("restart", (-p.h_zp * r.sum(axis=1)).astype(np.int32))
+    weights = (c.packed("w", w.astype(np.int8)), c.packed("r", r.astype(np.int8)), start)
+    zero = () if wide else (restart,)
+    kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
+    c.call(kernel, params, c.pointer(node.input(0)), *weights, *zero, *_tensors(node, c))
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_lstm_f32``."""
+    fields = _fields(node) | {"cell_clip": float(node.attrs.cell_clip)}
+    params = c.params("tinyrt_lstm_f32_params", fields)
+    weights = (c.packed(role, _joined(node, i)) for role, i in (("w", 1), ("r", 5), ("bias", 9)))
+    c.call("tinyrt_lstm_f32", params, c.pointer(node.input(0)), *weights, *_tensors(node, c))
+
+
+UNIDIRECTIONAL_SEQUENCE_LSTM = OpSpec(
+    name="unidirectional_sequence_lstm",
+    attrs=LstmAttrs,
+    arity=(15, 15),
+    infer=infer,
+    quant=Quant.STATEFUL,
+    ref_f32=ref_f32,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    macs=macs,
+    emit_c=emit_c,
+    emit_f32=emit_f32,
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+)
