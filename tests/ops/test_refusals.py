@@ -23,6 +23,7 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
@@ -41,8 +42,10 @@ from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 LARGEST = 20_000
 
@@ -153,6 +156,14 @@ REFUSED = [
     ("transpose_conv", TransposeConvAttrs((9, 9), (2, 2)), [IMAGE, f32(8, 3, 3, 4)], "an output"),
     ("transpose_conv", TransposeConvAttrs((8, 8)), [IMAGE, f32(8, 3, 3, 3)], "weights"),
     ("transpose", TransposeAttrs((0, 0)), [f32(2, 2)], "permutation"),
+    ("svdf", SvdfAttrs(2), [f32(1, 4), f32(3, 4), f32(3, 2), None, f32(1, 6)], "rank 2"),
+    ("svdf", SvdfAttrs(), [f32(1, 4), s8(3, 4), f32(3, 2), None, f32(1, 6)], "feature weights s8"),
+    (
+        "unidirectional_sequence_lstm",
+        LstmAttrs(),
+        [f32(1, 5, 3), *[f32(4, 3)] * 4, *[f32(4, 5)] * 4, *[f32(4)] * 4, f32(1, 4), f32(1, 4)],
+        "input 5 is f32[4,5]",
+    ),
 ]
 
 
@@ -183,15 +194,18 @@ FIELDS = {
     "indices": lists,
     "mode": st.sampled_from(["REFLECT", "SYMMETRIC", ""]),
     "multiples": lists,
+    "rank": small,
     "scale": st.floats(),
     "shape": lists,
     "size": pairs | lists,
     "strides": lists,
+    "time_major": st.booleans(),
     "approximate": st.booleans(),
     "activation": st.sampled_from(["NONE", "RELU", "RELU6", "GELU", ""]),
     "axes": lists,
     "axis": small,
     "beta": st.floats(),
+    "cell_clip": st.floats(),
     "dilation": pairs,
     "dtype": st.sampled_from(DType),
     "exclusive": st.booleans(),
@@ -226,11 +240,11 @@ def test_hostile_records_are_refused_or_right(op, data):
     count = data.draw(st.integers(0, min(spec.arity[1], 5)), label="inputs")
     types = [data.draw(operands, label=f"input {i}") for i in range(count)]
     try:
-        (output,) = spec.infer(attrs, types)
+        output, *_ = spec.infer(attrs, types)
     except ShapeError:
         return
     assert all(d >= 1 for d in output.shape)
     floats = all(t is not None and t.dtype is DType.FLOAT32 for t in types)
     if spec.ref_f32 is not None and floats and np.prod(output.shape) <= LARGEST:
-        found = spec.ref_f32(attrs, *(np.ones(t.shape, np.float32) for t in types))
+        found, *_ = as_tuple(spec.ref_f32(attrs, *(np.ones(t.shape, np.float32) for t in types)))
         assert (found.shape, found.dtype) == (output.shape, output.dtype.numpy)

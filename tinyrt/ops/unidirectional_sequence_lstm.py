@@ -111,8 +111,9 @@ def infer(attrs: LstmAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
     wanted += [TensorType(bias, (units,))] * 4
     wanted += [TensorType(x.dtype, (samples, units)), TensorType(cell, (samples, units))]
     for i, type_ in enumerate(wanted, 1):
-        if inputs[i] != type_:
-            raise ShapeError(f"input {i} is {inputs[i]}", expected=f"{type_}, beside input {x}")
+        found = operand(inputs, i, f"input {i}")
+        if found != type_:
+            raise ShapeError(f"input {i} is {found}", expected=f"{type_}, beside input {x}")
     return (TensorType(x.dtype, (*x.shape[:2], units)), h, c)
 
 
