@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tinyrt.convert.passes.algebra import (
+    CANCEL_SIGNS,
+    MERGE_CONSTANTS,
+    MERGE_SLICES,
+    WRITE_OUT_POWER,
+    ZERO_PRODUCT,
+)
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
+from tinyrt.convert.passes.fold_before import FOLD_BEFORE
 from tinyrt.convert.passes.fold_constants import FOLD_CONSTANTS
 from tinyrt.convert.passes.fold_transpose import TRANSPOSE_INTO_DENSE, TRANSPOSE_INTO_MEAN
 from tinyrt.convert.passes.fuse_activation import FUSE_ACTIVATION
 from tinyrt.convert.passes.fuse_pad import FUSE_PAD
+from tinyrt.convert.passes.hoist_slice import HOIST_OVER_SLICE
 from tinyrt.convert.passes.merge_duplicates import MERGE_DUPLICATES
 from tinyrt.convert.passes.merge_moves import (
     MERGE_PADS,
@@ -17,6 +26,7 @@ from tinyrt.convert.passes.merge_moves import (
     MERGE_TRANSPOSES,
     TRANSPOSE_TO_RESHAPE,
 )
+from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
 from tinyrt.convert.passes.quantisers import (
     CLAMP_BEFORE,
@@ -62,6 +72,10 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SCALE_INTO_SOFTMAX,
     DIVIDE_BY_ROOT,
     DIVIDE_BY_CONSTANT,
+    WRITE_OUT_POWER,
+    # Identities of arithmetic.
+    ZERO_PRODUCT,
+    CANCEL_SIGNS,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
     TRANSPOSE_INTO_MEAN,
@@ -76,15 +90,20 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SINK_PAD,
     SINK_TRANSPOSE,
     MERGE_PADS,
+    MERGE_SLICES,
     # Where the model says int8: its roundings go to the ops that compute what they round.
     REMOVE_REQUANTISE,
     CLAMP_BEFORE,
     HOIST_QUANTISER,
     # What follows an op with weights goes into its weights, and only then a clamp into the op:
     # nothing folds behind a clamp.
+    HOIST_OVER_SLICE,
     FOLD_BATCHNORM,
     FOLD_AFFINE,
+    MERGE_CONSTANTS,
     FUSE_ACTIVATION,
+    # Before pads fuse: what is added in front of a convolution must not meet its zeros.
+    FOLD_BEFORE,
     FUSE_PAD,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     TRANSPOSE_TO_RESHAPE,
@@ -92,6 +111,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     WRITE_OUT_ERF,
     # Cheapest on the small graph that is left.
     MERGE_DUPLICATES,
+    MERGE_SIBLINGS,
 )
 """The passes on float graphs, in order of precedence, for inputs and outputs in NHWC."""
 

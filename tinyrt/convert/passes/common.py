@@ -13,7 +13,7 @@ from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
 
 Array = NDArray[Any]
 
-CHANNEL_AXIS = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0}
+CHANNEL_AXIS = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0, "transpose_conv": 0}
 """Ops with weights -> the dimension of the weights that counts output channels."""
 
 ACTIVATIONS = {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1"}
@@ -173,7 +173,9 @@ def rescaled(
         return Refusal(last.name, f"the output of '{node.name}' has other readers")
     if node.attrs.activation != "NONE":
         return Refusal(last.name, f"'{node.name}' has a fused {node.attrs.activation}")
-    w, bias = _weights_and_bias(graph, node)
+    if activation != "NONE" and node.op == "transpose_conv":
+        return Refusal(last.name, f"it clamps ({activation}), which no transposed convolution does")
+    w, bias = weights_and_bias(graph, node)
     if w is None or bias is None:
         return Refusal(last.name, f"the weights of '{node.name}' are not constant")
     along = [1] * w.ndim
@@ -182,9 +184,9 @@ def rescaled(
     # In float64, so that folding rounds each weight once.
     weights = graph.value(node.inputs[1])
     q = _rescaled_params(weights, factor, CHANNEL_AXIS[node.op])
-    new_w = _derived(names, weights.name, w * factor.astype(np.float64).reshape(along), q)
+    new_w = derived(names, weights.name, w * factor.astype(np.float64).reshape(along), q)
     wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
-    new_bias = _derived(names, wish, bias * factor.astype(np.float64) + shift)
+    new_bias = derived(names, wish, bias * factor.astype(np.float64) + shift)
     folded = replace(
         node,
         inputs=(node.inputs[0], new_w.name, new_bias.name),
@@ -194,7 +196,8 @@ def rescaled(
     return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
 
 
-def _weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | None]:
+def weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | None]:
+    """Weights and bias of an op with weights, zeros for no bias; None where not constant."""
     w = constant_data(graph, node.inputs[1])
     if w is None:
         return None, None
@@ -203,7 +206,8 @@ def _weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | N
     return w, constant_data(graph, node.inputs[2])
 
 
-def _derived(names: Names, wish: str, data: Array, q: QParams | None = None) -> Value:
+def derived(names: Names, wish: str, data: Array, q: QParams | None = None) -> Value:
+    """A constant that comes from the one named, in float32."""
     folded = f"{wish.removesuffix('.folded')}.folded"
     return Value.constant(names.new(folded), data.astype(np.float32), q)
 

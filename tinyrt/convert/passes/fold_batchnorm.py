@@ -24,7 +24,7 @@ def fold_batchnorm(graph: Graph, node: Node) -> Patch | Refusal | None:
     weighted = producer(graph, node)
     if weighted is None or weighted.op not in CHANNEL_AXIS:
         return None
-    affine = _affine(graph, node)
+    affine = affine_of(graph, node)
     if affine is None:
         return Refusal(node.name, "its parameters are not constant")
     return rescaled(graph, weighted, *affine, last=node)
@@ -32,7 +32,7 @@ def fold_batchnorm(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
     """bn(x) = x*k + (beta - mean*k), where nothing in front can take it."""
-    affine = _affine(graph, node)
+    affine = affine_of(graph, node)
     if affine is None:
         return Refusal(node.name, "its parameters are not constant")
     names, output = Names(graph), graph.value(node.outputs[0])
@@ -52,7 +52,7 @@ def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
     )
 
 
-def _affine(graph: Graph, node: Node) -> tuple[Array, Array] | None:
+def affine_of(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     """Factor and shift per channel, in float64."""
     parameters = [constant_data(graph, name) for name in node.inputs[1:]]
     known = [p.astype(np.float64) for p in parameters if p is not None]

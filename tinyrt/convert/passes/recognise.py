@@ -16,7 +16,6 @@ from tinyrt.convert.passes.patterns import (
     scaled,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
-from tinyrt.ops.activation import BOUNDS
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -176,13 +175,11 @@ def scale_into_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(node,), add=(replace(node, inputs=(x,), attrs=attrs),))
 
 
-def divide_by_root(graph: Graph, node: Node) -> Patch | Refusal | None:
+def divide_by_root(graph: Graph, node: Node) -> Patch | None:
     """Y / sqrt(x) = y * rsqrt(x): the last step of layer norm and RMS norm written out."""
     root = op_before(graph, node.inputs[1], "sqrt")
     if root is None:
         return None
-    if node.attrs.activation not in BOUNDS:
-        return Refusal(node.name, f"it has a fused {node.attrs.activation}")
     one = number(graph, node.inputs[0]) == 1 and node.attrs.activation == "NONE"
     source = graph.value(root.inputs[0])
     if one and graph.value(node.outputs[0]).shape == source.shape:

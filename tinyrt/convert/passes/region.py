@@ -18,7 +18,15 @@ Perm = tuple[int, ...]
 Cost = tuple[int, int]
 """Transposes that move elements, and those that only move dimensions of size 1."""
 
-TRANSPARENT = UNARY | BINARY | {"pad", "concatenation", "mean"}
+REDUCING = frozenset({"mean", "reduce_max", "reduce_min", "reduce_prod", "sum"})
+"""Ops along axes that stay with size 1, or go."""
+
+TRANSPARENT = (
+    UNARY
+    | BINARY
+    | REDUCING
+    | {"broadcast_to", "concatenation", "cumsum", "gather", "mirror_pad", "pad", "slice", "tile"}
+)
 """Ops that work in any layout, if their inputs and outputs share it."""
 
 
@@ -76,7 +84,9 @@ def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
 
 
 def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
-    if node.op not in TRANSPARENT or (node.op == "mean" and not node.attrs.keep_dims):
+    if node.op not in TRANSPARENT or (node.op in REDUCING and not node.attrs.keep_dims):
+        return False
+    if node.op == "gather" and len(node.attrs.shape) != 1:
         return False
     values = [graph.value(n) for n in (*node.inputs, *node.outputs)]
     return all(

@@ -14,7 +14,14 @@ from tinyrt.convert.passes.common import (
     reordered,
 )
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
-from tinyrt.convert.passes.region import Perm, Region, channels_last, flip_pays, region_around
+from tinyrt.convert.passes.region import (
+    REDUCING,
+    Perm,
+    Region,
+    channels_last,
+    flip_pays,
+    region_around,
+)
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -115,13 +122,22 @@ class _Flip:
 def _turned_attrs(node: Node, perm: Perm) -> Any:
     """A node's attributes for operands permuted by ``perm``."""
     attrs, where = node.attrs, inverse(perm)
-    if node.op == "pad":
-        return replace(attrs, paddings=tuple(attrs.paddings[i] for i in perm))
-    if node.op == "concatenation":
+    if node.op in ("concatenation", "cumsum", "gather"):
         return replace(attrs, axis=where[attrs.axis])
-    if node.op == "mean":
+    if node.op in REDUCING:
         return replace(attrs, axes=tuple(sorted(where[a] for a in attrs.axes)))
-    return attrs
+    parts = {name: permuted(getattr(attrs, name), perm) for name in PER_DIMENSION.get(node.op, ())}
+    return replace(attrs, **parts) if parts else attrs
+
+
+PER_DIMENSION = {
+    "broadcast_to": ("shape",),
+    "mirror_pad": ("paddings",),
+    "pad": ("paddings",),
+    "slice": ("begin", "size", "strides"),
+    "tile": ("multiples",),
+}
+"""Ops -> their attributes that have one entry per dimension."""
 
 
 def _suffix(perm: Perm) -> str:

@@ -1,0 +1,119 @@
+"""Identities of arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinyrt.convert.passes.common import (
+    Names,
+    bypass,
+    is_private,
+    producer,
+    split_constant,
+)
+from tinyrt.convert.passes.patterns import number
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.spec import NoAttrs
+
+
+def zero_product(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """X * 0 = 0."""
+    split = split_constant(graph, node)
+    if split is None or np.any(split[1]):
+        return None
+    output = graph.value(node.outputs[0])
+    if output.name in graph.outputs:
+        return Refusal(node.name, "its output is the model's own, which an op must compute")
+    zeros = Value.constant(output.name, np.zeros(output.shape, np.float32))
+    return Patch(remove=(node,), values=(zeros,))
+
+
+def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """(x * c) * d = x * (c * d), (x + c) + d = x + (c + d)."""
+    outer = split_constant(graph, node)
+    first = producer(graph, node, outer[0], op=node.op) if outer is not None else None
+    inner = split_constant(graph, first) if first is not None else None
+    if outer is None or first is None or inner is None:
+        return None
+    if not is_private(graph, first.outputs[0]):
+        return Refusal(node.name, f"the output of '{first.name}' has other readers")
+    if first.attrs.activation != "NONE":
+        return Refusal(node.name, f"'{first.name}' has a fused {first.attrs.activation}")
+    c, d = inner[1].astype(np.float64), outer[1].astype(np.float64)
+    both = (c * d if node.op == "mul" else c + d).astype(np.float32)
+    if not np.isfinite(both).all():
+        return Refusal(node.name, "the constants together overflow")
+    constant = Value.constant(Names(graph).new(f"{node.outputs[0]}.constant"), both)
+    merged = replace(node, inputs=(first.inputs[inner[0]], constant.name))
+    return Patch(remove=(first, node), add=(merged,), values=(constant,))
+
+
+INVOLUTIONS = {"neg": "neg", "logical_not": "logical_not"}
+"""Ops that undo themselves."""
+
+SIGN_BLIND = ("abs", "square")
+"""Ops that give the same for x, -x and |x|."""
+
+
+def cancel_signs(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """-(-x) = x, |(-x)| = |x|, abs(abs(x)) = abs(x), not (not x) = x."""
+    first = producer(graph, node)
+    if first is None:
+        return None
+    if INVOLUTIONS.get(node.op) == first.op:
+        return bypass(graph, node, first.inputs[0])
+    if node.op in SIGN_BLIND and first.op in ("neg", "abs"):
+        return Patch(remove=(node,), add=(replace(node, inputs=first.inputs),))
+    return None
+
+
+def write_out_power(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """X ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x), x ** -0.5 = rsqrt(x), x ** 1 = x."""
+    exponent = number(graph, node.inputs[1])
+    if exponent is None:
+        return None
+    x, output = graph.value(node.inputs[0]), graph.value(node.outputs[0])
+    if x.shape != output.shape:
+        return Refusal(node.name, "it makes its operand larger")
+    if exponent == 1:
+        return bypass(graph, node, x.name)
+    if exponent in (0.5, -0.5):
+        root = "sqrt" if exponent > 0 else "rsqrt"
+        return Patch(
+            remove=(node,), add=(Node(root, node.name, (x.name,), node.outputs, NoAttrs()),)
+        )
+    if exponent not in (2, 3):
+        return Refusal(node.name, f"the exponent {exponent:g} is none of -0.5, 0.5, 1, 2 and 3")
+    if exponent == 2:
+        square = Node("mul", node.name, (x.name, x.name), node.outputs, MulAttrs())
+        return Patch(remove=(node,), add=(square,))
+    name = Names(graph).new(f"{output.name}.square")
+    square = Node("mul", name, (x.name, x.name), (name,), MulAttrs())
+    cube = Node("mul", node.name, (name, x.name), node.outputs, MulAttrs())
+    return Patch(remove=(node,), add=(square, cube), values=(replace(output, name=name),))
+
+
+def merge_slices(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """slice(slice(x)) = slice(x)."""
+    first = producer(graph, node, op="slice")
+    if first is None:
+        return None
+    inner, outer = first.attrs, node.attrs
+    if inner.dropped:
+        return Refusal(node.name, f"'{first.name}' drops dimensions")
+    pairs = zip(inner.begin, outer.begin, inner.strides, strict=True)
+    begin = tuple(a + b * step for a, b, step in pairs)
+    strides = tuple(a * b for a, b in zip(inner.strides, outer.strides, strict=True))
+    attrs = SliceAttrs(begin, outer.size, strides, outer.dropped)
+    return Patch(remove=(node,), add=(replace(node, inputs=first.inputs, attrs=attrs),))
+
+
+ZERO_PRODUCT = Rule("zero_product", ("mul",), zero_product)
+MERGE_CONSTANTS = Rule("merge_constants", ("mul", "add"), merge_constants)
+CANCEL_SIGNS = Rule("cancel_signs", (*INVOLUTIONS, *SIGN_BLIND), cancel_signs)
+WRITE_OUT_POWER = Rule("write_out_power", ("pow",), write_out_power)
+MERGE_SLICES = Rule("merge_slices", ("slice",), merge_slices)

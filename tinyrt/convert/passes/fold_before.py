@@ -1,0 +1,121 @@
+"""Products with and sums of constants per channel into the weights behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinyrt.convert.passes.common import (
+    CHANNEL_AXIS,
+    Array,
+    Names,
+    channel_vector,
+    derived,
+    is_private,
+    producer,
+    split_constant,
+    weights_and_bias,
+)
+from tinyrt.convert.passes.fold_batchnorm import affine_of
+from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Rule, Value
+from tinyrt.ops.window import Window
+
+
+def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """conv(x*k + s, w, b) = conv(x, w*k, b + sum(w*s)), unless a border of zeros is in between."""
+    maker = producer(graph, node)
+    found = _affine(graph, maker) if maker is not None else None
+    if maker is None or found is None:
+        return None
+    if isinstance(found, Refusal):
+        return Refusal(node.name, found.reason)
+    source, factor, shift = found
+    if not is_private(graph, maker.outputs[0]):
+        return Refusal(node.name, f"the output of '{maker.name}' has other readers")
+    w, bias = weights_and_bias(graph, node)
+    if w is None or bias is None:
+        return Refusal(node.name, "its weights are not constant")
+    if np.any(shift) and _has_border(graph, node):
+        return Refusal(node.name, f"what '{maker.name}' adds is not in its border of zeros")
+    factors, shifts = (_along_weights(node, w, v) for v in (factor, shift))
+    if factors is None or shifts is None:
+        return Refusal(node.name, f"it does not read the channels of '{maker.name}' one by one")
+    names, old = Names(graph), graph.value(node.inputs[1])
+    new_w = derived(names, old.name, w * factors, _rescaled(old, factor))
+    added = (w * shifts).astype(np.float64)
+    axis = CHANNEL_AXIS[node.op]
+    total = added.sum(axis=tuple(i for i in range(w.ndim) if i != axis))
+    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
+    values, inputs = [new_w], [source, new_w.name, *node.inputs[2:]]
+    if np.any(shift):
+        values.append(derived(names, wish, bias + total))
+        inputs[2:] = [values[-1].name]
+    return Patch(
+        remove=(maker, node), add=(replace(node, inputs=tuple(inputs)),), values=tuple(values)
+    )
+
+
+def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | None:
+    """What is scaled and shifted, and factor and shift per channel in float64."""
+    if maker.op == "batch_norm":
+        parameters = affine_of(graph, maker)
+        return None if parameters is None else (maker.inputs[0], *parameters)
+    if maker.op not in ("mul", "add", "sub"):
+        return None
+    split = split_constant(graph, maker)
+    if split is None:
+        return None
+    source = graph.value(maker.inputs[split[0]])
+    vector = channel_vector(split[1], source.shape)
+    if maker.attrs.activation != "NONE":
+        return Refusal("", f"'{maker.name}' has a fused {maker.attrs.activation}")
+    if vector is None or source.shape != graph.value(maker.outputs[0]).shape:
+        return Refusal("", f"the constant of '{maker.name}' is not one per channel")
+    vector = vector.astype(np.float64)
+    one, zero = np.ones_like(vector), np.zeros_like(vector)
+    if maker.op == "mul":
+        return source.name, vector, zero
+    if maker.op == "add":
+        return source.name, one, vector
+    return (source.name, one, -vector) if split[0] == 0 else (source.name, -one, vector)
+
+
+def _has_border(graph: Graph, node: Node) -> bool:
+    """Whether some output sees less than the whole kernel, or a border of zeros."""
+    if node.op == "fully_connected":
+        return False
+    if node.op == "transpose_conv":
+        return True
+    _, height, width, _ = graph.value(node.inputs[0]).shape
+    _, *kernel, _ = graph.value(node.inputs[1]).shape
+    taps = kernel[0], kernel[1]
+    attrs = node.attrs
+    window = Window.of((height, width), taps, attrs.stride, attrs.padding, attrs.dilation)
+    return max(*window.before, *window.after) > 0
+
+
+def _along_weights(node: Node, w: Array, vector: Array) -> Array | None:
+    """One number per input channel, in a shape that broadcasts to the weights."""
+    channels = len(vector)
+    if node.op == "depthwise_conv2d":
+        return np.repeat(vector, w.shape[3] // channels)
+    if w.shape[-1] == channels:
+        return vector
+    if node.op != "conv2d" or channels % w.shape[3]:
+        return None
+    groups = channels // w.shape[3]
+    parts = np.repeat(vector.reshape(groups, w.shape[3]), w.shape[0] // groups, axis=0)
+    return parts[:, None, None, :]
+
+
+def _rescaled(weights: Value, factor: Array) -> QParams | None:
+    """The grid of the weights after one positive factor for all; None after several."""
+    q = weights.q
+    if q is None or len(set(factor.tolist())) != 1 or not factor[0] > 0:
+        return None
+    scales = tuple(float(np.float32(s * factor[0])) for s in q.scales)
+    return replace(q, scales=scales) if min(scales) > 0 else None
+
+
+FOLD_BEFORE = Rule("fold_before", tuple(CHANNEL_AXIS), fold_before)
