@@ -9,8 +9,11 @@ features. A tool that is not installed, or fails, has no figure; why is said on 
 """
 
 import argparse
+import dataclasses
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +30,8 @@ from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, quantize_g
 ZOO = Path(os.environ.get("TINYRT_ZOO", "../shared"))
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 SAMPLES = 128
+PYTHON_OF = {"ai-edge-quantizer": "AI_EDGE_PYTHON", "tensorflow": "TENSORFLOW_PYTHON"}
+"""Tool -> the variable that names a Python which has it."""
 
 
 def spectral_noise(shape, low, high, seed=0):
@@ -112,33 +117,47 @@ def onnxruntime(name, calibration, test):
     return float(sqnr_db(*answers).mean())
 
 
-def ai_edge_quantizer(name, calibration, test):
-    """Static int8 weights and activations."""
-    from ai_edge_quantizer import quantizer, recipe
+def peer(tool):
+    """A tool that runs in an environment of its own, if one is named."""
 
-    source = ZOO / "models" / f"{name}_float.tflite"
-    graph = open_model(source, optimise=False)
-    worker = quantizer.Quantizer(str(source))
-    worker.load_quantization_recipe(recipe.static_wi8_ai8())
-    key, feed = _signature(source)
-    samples = {key: [{feed: x[None]} for x in calibration]}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "int8.tflite"
-        worker.quantize(worker.calibrate(samples)).export_model(str(path))
-        quantised = read_tflite(path)
-    return evaluate_graph(quantised, {"x": test}, against=graph).sqnr_db
+    def measure(name, calibration, test):
+        python = os.environ.get(PYTHON_OF[tool], sys.executable)
+        graph = open_model(ZOO / "models" / f"{name}_float.tflite")
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            shutil.copy(ZOO / "models" / f"{name}_float.tflite", folder / "float.tflite")
+            np.save(folder / "calibration.npy", calibration)
+            _dump(graph, folder)
+            command = [python, Path(__file__).with_name("quantize_peer.py"), tool, folder]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=BARE)
+            if done.returncode:
+                raise RuntimeError(done.stderr.strip().rsplit("\n", 1)[-1])
+            quantised = read_tflite(folder / "int8.tflite")
+        return evaluate_graph(quantised, {"x": test}, against=graph).sqnr_db
+
+    return measure
 
 
-def _signature(path):
-    """Signature key and input name, as LiteRT's runners take them."""
-    from ai_edge_litert.interpreter import Interpreter
+BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+"""What a peer's interpreter sees: not this package."""
 
-    interpreter = Interpreter(str(path))
-    signatures = interpreter.get_signature_list()
-    if signatures:
-        key = next(iter(signatures))
-        return key, signatures[key]["inputs"][0]
-    return "serving_default", interpreter.get_input_details()[0]["name"]
+
+def _dump(graph, folder):
+    """The model op by op, for tools that cannot read its file."""
+    nodes = [
+        {
+            "op": node.op,
+            "attrs": dataclasses.asdict(node.attrs),
+            "inputs": [name for name in node.inputs if name],
+            "output": node.outputs[0],
+        }
+        for node in graph.nodes
+    ]
+    value = graph.input_values[0]
+    whole = {"input": value.name, "shape": value.shape, "output": graph.outputs[0], "nodes": nodes}
+    (folder / "graph.json").write_text(json.dumps(whole))
+    constants = {n: v.data for n, v in graph.values.items() if v.data is not None}
+    np.savez(folder / "constants.npz", **constants)
 
 
 TOOLS: dict[str, Callable] = {
@@ -147,7 +166,7 @@ TOOLS: dict[str, Callable] = {
     "tinyrt balanced": tinyrt(PRESETS[Preset.BALANCED]),
     "tinyrt best": tinyrt(PRESETS[Preset.BEST]),
     "onnxruntime": onnxruntime,
-    "ai-edge-quantizer": ai_edge_quantizer,
+    **{tool: peer(tool) for tool in PYTHON_OF},
 }
 
 

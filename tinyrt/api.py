@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
     from tinyrt.export import Memories
     from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.bisect import BisectReport
     from tinyrt.quantize.budget import Budget
     from tinyrt.quantize.debug import DebugReport
     from tinyrt.quantize.mixed import MixedReport
@@ -185,7 +186,7 @@ def quantize_within(
     if data is not None:
         with error_context(file=file_of(data)):
             labels = _labels(data) if labels is None else labels
-            judge = Judge(graph, require_float(layout_as(graph, as_inputs(data))), labels)
+            judge = Judge(graph, _float_inputs(graph, data), labels)
     with error_context(file=str(model)):
         batches = _batches(graph, calibration)
         quantised, report = within(graph, batches, config or QuantConfig(), budget, judge, progress)
@@ -232,23 +233,60 @@ def debug_model(
 
     Args:
         model: the float .onnx or .tflite model.
-        quantised: the int8 .tflite made from it.
+        quantised: the quantised .tflite made from it.
         data: an .npz file with ``x``, an array, or arrays by input name; float, samples first.
         progress: called with the layers done and their total.
 
     Raises:
         DataError: the data do not fit, or the models have nothing in common.
-        UnsupportedError: the first model is not float or the second not int8.
+        UnsupportedError: the first model is not float or the second not quantised.
 
     """
     from tinyrt.quantize.debug import debug_graphs
 
     graph, other = open_model(model), open_model(quantised)
-    with error_context(file=file_of(data)):
-        inputs = layout_as(graph, as_inputs(data))
-        require_float(inputs)
+    inputs = _float_inputs(graph, data)
     with error_context(file=str(quantised)):
         return debug_graphs(graph, other, inputs, progress)
+
+
+def bisect_model(
+    model: str | Path,
+    quantised: str | Path,
+    data: Data,
+    *,
+    labels: Array | None = None,
+    target: Budget | None = None,
+    progress: Progress | None = None,
+) -> BisectReport:
+    """Which layers of a quantised model, kept in int16x8 or float, win its accuracy back.
+
+    Args:
+        model: the float .onnx or .tflite model.
+        quantised: the quantised .tflite made from it.
+        data: as for ``debug_model``; with labels ``y``, accuracy is what counts.
+        labels: class indices, where ``data`` does not hold them.
+        target: the accuracy or SQNR to win back; by default within 1 % of the float model's
+            accuracy, or 40 dB without labels.
+        progress: called with the models measured and how many there may be.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not quantised.
+
+    """
+    from tinyrt.quantize.bisect import bisect
+
+    graph, other = open_model(model), open_model(quantised)
+    inputs = _float_inputs(graph, data)
+    labels = _labels(data) if labels is None else labels
+    with error_context(file=str(quantised)):
+        return bisect(graph, other, inputs, labels, target, progress)
+
+
+def _float_inputs(graph: Graph, data: Data) -> dict[str, Array]:
+    with error_context(file=file_of(data)):
+        return require_float(layout_as(graph, as_inputs(data)))
 
 
 def evaluate(
@@ -450,6 +488,7 @@ __all__ = [
     "Inspection",
     "OpCost",
     "Stream",
+    "bisect_model",
     "convert_model",
     "debug_model",
     "evaluate",

@@ -93,6 +93,20 @@ def test_quantize_takes_a_preset_and_single_choices(files):
     call(*arguments, "-o", files / "c.tflite", "--preset", "worst", code=2)
 
 
+def test_debug_bisects_and_writes_a_page(quantised):
+    arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
+    options = ("-d", quantised / "test.npz", "--bisect", "--min-accuracy", "60dB")
+    found = call_json(*arguments, *options, "--html", quantised / "page.html")
+    bisected = found["bisect"]
+    assert set(bisected) >= {"start", "reached", "steps", "kept", "result", "options"}
+    assert bisected["steps"]
+    assert bisected["result"]["sqnr_db"] > bisected["start"]["sqnr_db"]
+    assert "<svg" in (quantised / "page.html").read_text()
+    shown = call(*arguments, *options).stdout
+    assert "Quantise again with" in shown
+    assert "--keep-float" in shown or "--scheme-for" in shown
+
+
 def test_debug(quantised):
     arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
     found = call_json(*arguments, "-d", quantised / "calib.npz")

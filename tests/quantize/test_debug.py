@@ -1,5 +1,8 @@
 """The debugger: guilty layers come first, names match between files, equalised channels too."""
 
+import html
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,10 +11,14 @@ from tests.quantize.hard import depthwise_net, spread_depthwise
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
-from tinyrt.quantize import PRESETS, Preset, quantize_graph
+from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.bisect import bisect
+from tinyrt.quantize.budget import Budget
 from tinyrt.quantize.causes import Symptoms, diagnose
 from tinyrt.quantize.debug import debug_graphs
+from tinyrt.report.debug_page import error_lines, write_debug_page
 
 
 def _samples(count=48):
@@ -47,15 +54,108 @@ def test_every_layer_of_two_files_is_found(preset, tmp_path):
 def test_guilty_layers_come_first(tmp_path):
     graph = spread_depthwise(depthwise_net())
     report, _ = _debug(graph, Preset.FAST, tmp_path)
-    guilty = set()
-    for node in graph.nodes:
-        if node.op == "depthwise_conv2d":
-            guilty |= {node.outputs[0], graph.consumers(node.outputs[0])[0].outputs[0]}
+    guilty = _guilty(graph)
     first = report.layers[: len(guilty)]
     assert {layer.name for layer in first} == guilty
     assert all("--equalize" in layer.cure for layer in first)
     assert any(layer.dead_channels for layer in first)
     assert not report.equalized
+
+
+def _guilty(graph):
+    """The depthwise layers and those that read them."""
+    guilty = set()
+    for node in graph.nodes:
+        if node.op == "depthwise_conv2d":
+            guilty |= {node.outputs[0], graph.consumers(node.outputs[0])[0].outputs[0]}
+    return guilty
+
+
+def test_bisecting_finds_the_guilty_layers(tmp_path):
+    graph, x, counts = spread_depthwise(depthwise_net()), _samples(), []
+    quantised = quantize_graph(graph, x)
+    found = bisect(graph, quantised, {"x": x}, progress=lambda done, total: counts.append(done))
+    assert found.start.sqnr_db < 10
+    assert found.reached
+    assert found.result.sqnr_db >= 40
+    assert set(found.kept) == _guilty(graph)
+    assert [step.sqnr_db for step in found.steps] == sorted(step.sqnr_db for step in found.steps)
+    assert counts == list(range(1, len(counts) + 1))
+    # The options do what the search says they do.
+    kept = QuantConfig(keep_float=tuple(option.split("'")[1] for option in found.options))
+    again = quantize_graph(graph, x, kept)
+    assert evaluate_graph(again, {"x": x}, against=graph).sqnr_db > 39
+
+
+def test_bisecting_a_good_model_changes_nothing():
+    graph, x = small_cnn(), _samples()
+    quantised = quantize_graph(graph, x)
+    labels = Model(graph)(x).argmax(axis=1)
+    found = bisect(graph, quantised, {"x": x}, labels)
+    assert found.reached
+    assert found.float_top1 == 1
+    assert (found.steps, found.kept, found.options) == ((), {}, ())
+
+
+def test_bisecting_says_what_it_cannot_reach():
+    graph, x = small_cnn(), _samples()
+    target = Budget(min_sqnr_db=150, allowed=(Scheme.INT16X8,))
+    found = bisect(graph, quantize_graph(graph, x), {"x": x}, target=target)
+    assert not found.reached
+    assert found.steps
+    assert set(found.kept.values()) == {Scheme.INT16X8}
+    assert found.result.sqnr_db > found.start.sqnr_db
+
+
+def test_int4_layers_are_named_and_widened():
+    graph, x = depthwise_net(), _samples()
+    quantised = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT4))
+    report = debug_graphs(graph, quantised, {"x": x})
+    assert any("15 steps" in layer.cause for layer in report.layers)
+    plain = evaluate_graph(quantize_graph(graph, x), {"x": x}, against=graph).sqnr_db
+    target = Budget(min_sqnr_db=plain - 5, allowed=(Scheme.INT8,))
+    found = bisect(graph, quantised, {"x": x}, target=target)
+    assert found.reached
+    assert set(found.kept.values()) == {Scheme.INT8}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        QuantConfig(scheme=Scheme.INT16X8),
+        QuantConfig(scheme=Scheme.WEIGHTS_INT8),
+        QuantConfig(keep_float=("conv2d_0",), float_io=True),
+        replace(PRESETS[Preset.BEST], keep_float=("conv2d_2",), tune_ranges=False),
+    ],
+)
+def test_every_kind_of_model_is_compared(config, tmp_path):
+    graph, x = depthwise_net(), _samples()
+    save_tflite(quantize_graph(graph, x, config), tmp_path / "other.tflite")
+    report = debug_graphs(graph, read_tflite(tmp_path / "other.tflite"), {"x": x})
+    names = {layer.name for layer in report.layers}
+    assert names >= {"depthwise_conv2d_1", "depthwise_conv2d_3", "fully_connected_6"}
+    assert sorted(layer.index for layer in report.layers) == list(range(len(report.layers)))
+    for layer in report.layers:
+        assert layer.own_cosine > 0.999
+        assert layer.accumulated_db > 25
+
+
+def test_the_page_draws_every_layer(tmp_path):
+    graph, x = spread_depthwise(depthwise_net()), _samples()
+    quantised = quantize_graph(graph, x)
+    report = debug_graphs(graph, quantised, {"x": x})
+    write_debug_page("net", report, tmp_path / "page.html", bisect(graph, quantised, {"x": x}))
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<circle") == 3 * len(report.layers)
+    assert page.count("<polyline") == 3
+    assert "http" not in page
+    for layer in report.layers:
+        assert layer.name in page
+        assert (layer.cause in html.unescape(page)) == (layer.cure is not None)
+    assert "--keep-float" in page
+    heights = [point.y for line in error_lines(report) for point in line.points]
+    assert min(heights) >= 0
+    assert max(heights) <= 320
 
 
 def test_rescaled_channels_are_recognised(tmp_path):

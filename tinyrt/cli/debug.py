@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from tinyrt import api
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Json
-from tinyrt.quantize.debug import DebugReport, LayerReport
+from tinyrt.cli.options import Json, parse_accuracy, parse_allowed
 
-COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead")
+if TYPE_CHECKING:
+    from tinyrt.quantize.bisect import BisectReport
+    from tinyrt.quantize.debug import DebugReport, LayerReport
+
+COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spread")
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
 
 
@@ -28,26 +31,88 @@ def debug(
     quantised: Annotated[
         Path,
         typer.Argument(
-            metavar="QUANTISED", help="The int8 model made from it.", show_default=False
+            metavar="QUANTISED", help="The quantised model made from it.", show_default=False
         ),
     ],
     data: Annotated[
-        Path, typer.Option("-d", "--data", help=".npz with x, float.", show_default=False)
+        Path,
+        typer.Option(
+            "-d", "--data", help=".npz with x, float, and y for --bisect.", show_default=False
+        ),
     ],
+    bisect: Annotated[
+        bool,
+        typer.Option(
+            "--bisect",
+            help="Find the layers that win the accuracy back if kept in int16x8 or float.",
+        ),
+    ] = False,
+    min_accuracy: Annotated[
+        str | None,
+        typer.Option(
+            "--min-accuracy",
+            metavar="SHARE|dB",
+            help="With --bisect: what to win back, e.g. 91%, 0.91 or 40dB.",
+            show_default="within 1 % of float; 40dB without labels",
+        ),
+    ] = None,
+    allow: Annotated[
+        str,
+        typer.Option("--allow", metavar="SCHEMES", help="With --bisect: what to keep layers in."),
+    ] = "int8,int16x8,float",
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write the report as a page, with a plot.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
+    from tinyrt import api
+    from tinyrt.quantize.budget import Budget
+
     with reporting(json) as report:
-        report(*run_debug(float_model, quantised, data))
+        share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
+        target = Budget(None, share, db, parse_allowed(allow))
+        with progress_bar("comparing") as progress:
+            found = api.debug_model(float_model, quantised, data, progress=progress)
+        bisected = None
+        if bisect:
+            with progress_bar("bisecting") as progress:
+                bisected = api.bisect_model(
+                    float_model, quantised, data, target=target, progress=progress
+                )
+        if html is not None:
+            from tinyrt.report.debug_page import write_debug_page
+
+            write_debug_page(quantised.name, found, html, bisected)
+        as_json, shown = asdict(found), [_shown(found)]
+        if bisected is not None:
+            as_json["bisect"] = asdict(bisected)
+            shown.append(_steps(bisected))
+        report(as_json, Group(*shown))
 
 
-def run_debug(
-    float_model: Path, quantised: Path, data: Path
-) -> tuple[dict[str, Any], RenderableType]:
-    """The report as JSON and as it is shown."""
-    with progress_bar("comparing") as progress:
-        found = api.debug_model(float_model, quantised, data, progress=progress)
-    return asdict(found), _shown(found)
+def _steps(found: BisectReport) -> RenderableType:
+    """The greedy steps, and what is left of them in the end."""
+    table = Table(box=box.SIMPLE_HEAD, title="winning it back", title_justify="left")
+    for column in ("layers", "kept in", "SQNR", "right"):
+        right = column in ("SQNR", "right")
+        table.add_column(column, justify="right" if right else "left")
+    table.add_row(
+        "as it is", "-", tables.number(found.start.sqnr_db), tables.percent(found.start.top1)
+    )
+    for step in found.steps:
+        names = "\n".join(tables.short(name) for name in step.layers)
+        table.add_row(names, step.scheme, tables.number(step.sqnr_db), tables.percent(step.top1))
+    facts = {
+        "target reached": found.reached,
+        "SQNR, dB": found.result.sqnr_db,
+        "right": tables.percent(found.result.top1),
+        "right in float": tables.percent(found.float_top1),
+    }
+    said = "Nothing is lost." if found.reached and not found.kept else "Quantise again with:"
+    options = (Text(f"  {option}") for option in found.options)
+    return Group(table, tables.facts(facts), Text(said), *options)
 
 
 def _shown(found: DebugReport) -> RenderableType:
@@ -82,4 +147,5 @@ def _row(layer: LayerReport) -> tuple[str, ...]:
         f"{layer.range_use:.0%}",
         f"{layer.saturation:.1%}",
         str(layer.dead_channels),
+        "-" if layer.weight_spread is None else f"{layer.weight_spread:,.0f}",
     )

@@ -26,6 +26,7 @@ class Symptoms:
         input_spread: the same of the weights' input channels, where each output reads them all.
         per_tensor: whether the weights have one scale in all.
         mean_share: share of the weights' error power that is a constant per channel.
+        weight_bits: bits of a stored weight.
 
     """
 
@@ -39,6 +40,7 @@ class Symptoms:
     input_spread: float = 1.0
     per_tensor: bool = False
     mean_share: float = 0.0
+    weight_bits: int = 8
 
 
 def diagnose(s: Symptoms) -> tuple[str, str | None]:
@@ -56,7 +58,7 @@ def diagnose(s: Symptoms) -> tuple[str, str | None]:
     if s.outlier > 2:
         outliers = f"a few values {s.outlier:.1f} times beyond the rest set the range"
         return outliers, "--calibrator auto"
-    return "256 steps are few for this tensor", "--preset best"
+    return "256 steps are few for this tensor", "--preset best, or --scheme-for LAYER=int16x8"
 
 
 def _weights(s: Symptoms) -> tuple[str, str]:
@@ -68,4 +70,7 @@ def _weights(s: Symptoms) -> tuple[str, str]:
         return spread, "--per-channel-dense"
     if s.mean_share > 0.5:
         return "rounded weights shift the outputs' means", "--bias-correction empirical"
-    return "rounded weights", "--optimize-rounding --bias-correction empirical"
+    methods = "--optimize-rounding --bias-correction empirical"
+    if s.weight_bits == 4:
+        return "15 steps are few for its weights", f"{methods}, or --scheme-for LAYER=int8"
+    return "rounded weights", methods

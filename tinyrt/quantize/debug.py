@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,15 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model, Progress
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import sqnr_db
-from tinyrt.ops.spec import limits_of
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Quant, limits_of
 from tinyrt.quantize.causes import Symptoms, diagnose
 from tinyrt.quantize.channels import is_weighted
 from tinyrt.quantize.layers import weight_axis
-from tinyrt.quantize.matching import as_quantised, quantised_constants
+from tinyrt.quantize.matching import (
+    Constants,
+    as_quantised,
+    quantised_constants,
+    require_pair,
+    stored_constant,
+)
 from tinyrt.quantize.search import search_samples
 from tinyrt.quantize.simulate import Array, Arrays, Simulator, round_to
 
@@ -28,14 +35,17 @@ class LayerReport:
 
     Attributes:
         name: the tensor's name.
+        index: its place in the order of execution; 0 for the first model input.
         op: the op that computes it; ``input`` for a model input.
         impact_db: SQNR of the model's output if this layer alone is quantised.
         own_db: SQNR of the tensor if this layer alone is quantised, its inputs exact.
+        own_cosine: cosine similarity of that with the float tensor.
+        own_max_error: largest difference between the two, in the tensor's real units.
         accumulated_db: SQNR of the tensor in the quantised model.
         cosine: cosine similarity of the tensor in the quantised model with the float one.
         max_error: largest difference between the two, in the tensor's real units.
-        range_use: share of the int8 values that the tensor's values span.
-        saturation: share of the float values that lie outside the tensor's int8 range.
+        range_use: share of the tensor's integers that its values span; 1 for floats.
+        saturation: share of the float values that lie outside the integers' range.
         dead_channels: channels (last axis) that are constant in the quantised model only.
         weight_spread: largest over smallest of the channels' greatest weights; None without.
         cause: what the layer's error likely comes from.
@@ -44,9 +54,12 @@ class LayerReport:
     """
 
     name: str
+    index: int
     op: str
     impact_db: float
     own_db: float
+    own_cosine: float
+    own_max_error: float
     accumulated_db: float
     cosine: float
     max_error: float
@@ -89,7 +102,7 @@ def debug_graphs(
 
     Args:
         graph: the optimised float model.
-        quantised: the int8 model; tensors are matched by name.
+        quantised: the quantised model; tensors are matched by name.
         data: input name -> samples, float; the first 16 to 128 are looked at.
         progress: called with the layers done and their total.
 
@@ -98,12 +111,7 @@ def debug_graphs(
         UnsupportedError: the first model is not float or the second not int8.
 
     """
-    if any(v.q is not None for v in graph.values.values()):
-        raise UnsupportedError("the first model is quantised", hint="name the float model first")
-    if all(v.q is None for v in quantised.values.values()):
-        raise UnsupportedError(
-            "the second model is not quantised", hint="name the int8 model second"
-        )
+    require_pair(graph, quantised)
     count = search_samples(graph)
     feeds = {n: a[:count] for n, a in Model(graph).check_inputs(data).items()}
     matched = as_quantised(graph, quantised)
@@ -114,11 +122,12 @@ def debug_graphs(
     names = [
         name
         for name in simulator.reference
-        if name in found and quantised.value(name).q is not None and not _is_alias(nodes.get(name))
+        if name in found and _is_rounded(quantised, name) and not _is_alias(nodes.get(name))
     ]
     layers = []
     for done, name in enumerate(names, 1):
-        layers.append(_layer(simulator, quantised.value(name), nodes.get(name), found[name]))
+        layer = _layer(simulator, quantised, nodes.get(name), name, found[name])
+        layers.append(replace(layer, index=done - 1))
         if progress is not None:
             progress(done, len(names))
     output = {n: found.get(n, simulator.reference[n]) for n in simulator.targets}
@@ -128,6 +137,16 @@ def debug_graphs(
         equalized=matched is not graph,
         layers=tuple(sorted(layers, key=lambda layer: layer.impact_db)),
     )
+
+
+def _is_rounded(quantised: Graph, name: str) -> bool:
+    """Whether the tensor's values, or the weights that it is computed with, are."""
+    node = quantised.producer(name)
+    if quantised.value(name).q is not None:
+        return True
+    if node is None or OPS[node.op].quant is not Quant.WEIGHTED:
+        return False
+    return stored_constant(quantised, node.inputs[1]).q is not None
 
 
 def _is_alias(node: BoundNode | None) -> bool:
@@ -148,24 +167,32 @@ def _run(quantised: Graph, feeds: Mapping[str, Array]) -> Arrays:
     return inputs | {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Array) -> LayerReport:
-    exact = simulator.reference[value.name]
+def _layer(
+    simulator: Simulator, quantised: Graph, node: BoundNode | None, name: str, found: Array
+) -> LayerReport:
+    exact, value = simulator.reference[name], quantised.value(name)
     found = found.reshape(exact.shape)
-    assert value.q is not None, "only quantised tensors are looked at"
+    grids = {name: value.q} if value.q is not None else {}
     weighted = node is not None and is_weighted(node)
-    weights = {value.name: quantised_constants(node)} if node is not None and weighted else {}
-    own = simulator.run({value.name: value.q}, weights, simulator.reference, (value.name,))
-    symptoms = _symptoms(simulator, value, node, exact, own)
+    constants = quantised_constants(quantised, node) if node is not None and weighted else ()
+    live = simulator.run(
+        grids, {name: constants} if constants else {}, simulator.reference, (name,)
+    )
+    own = live[name]
+    symptoms = _symptoms(simulator, quantised, node if weighted else None, name, live, constants)
     cause, cure = diagnose(symptoms)
     return LayerReport(
-        name=value.name,
+        name=name,
+        index=0,
         op=node.op if node is not None else "input",
         impact_db=symptoms.impact_db,
-        own_db=_db(exact, own[value.name]),
+        own_db=_db(exact, own),
+        own_cosine=_cosine(exact, own),
+        own_max_error=float(np.abs(exact - own).max()),
         accumulated_db=_db(exact, found),
         cosine=_cosine(exact, found),
         max_error=float(np.abs(exact - found).max()),
-        range_use=min(float((found.max() - found.min()) / (_steps(value) * value.q.scale)), 1.0),
+        range_use=_range_use(value, found),
         saturation=symptoms.saturation,
         dead_channels=_dead(exact, found),
         weight_spread=symptoms.weight_spread,
@@ -175,40 +202,67 @@ def _layer(simulator: Simulator, value: Value, node: BoundNode | None, found: Ar
 
 
 def _symptoms(
-    simulator: Simulator, value: Value, node: BoundNode | None, exact: Array, own: Arrays
+    simulator: Simulator,
+    quantised: Graph,
+    node: BoundNode | None,
+    name: str,
+    live: Arrays,
+    constants: Constants,
 ) -> Symptoms:
-    q = value.q
-    assert q is not None, "only quantised tensors are looked at"
-    sides = zip(limits_of(value.dtype), (1, -1), strict=True)
-    low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in sides)
-    outer = float(np.quantile(np.abs(exact), 0.999))
+    """What is measured of a layer.
+
+    Args:
+        simulator: the float model.
+        quantised: the quantised one.
+        node: the layer in the quantised model, if it has weights.
+        name: its output.
+        live: every activation if this layer alone is quantised.
+        constants: its real weights, and its bias if it has one, as they are stored.
+
+    """
+    exact, value = simulator.reference[name], quantised.value(name)
     common = Symptoms(
-        impact_db=simulator.sqnr_db(own),
-        rounding_db=_db(exact, round_to(exact, q, value.dtype)),
-        saturation=float(((exact < low) | (exact > high)).mean()),
-        outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,
-        channel_spread=_spread(np.abs(exact), -1),
+        impact_db=simulator.sqnr_db(live),
+        rounding_db=math.inf,
+        saturation=0.0,
+        outlier=1.0,
+        channel_spread=1.0,
     )
-    if node is None or not is_weighted(node):
+    if value.q is not None:
+        q, limits = value.q, limits_of(value.dtype)
+        sides = zip(limits, (1, -1), strict=True)
+        low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in sides)
+        outer = float(np.quantile(np.abs(exact), 0.999))
+        common = replace(
+            common,
+            rounding_db=_db(exact, round_to(exact, q, value.dtype)),
+            saturation=float(((exact < low) | (exact > high)).mean()),
+            outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,
+            channel_spread=_spread(np.abs(exact), -1),
+        )
+    if node is None:
         return common
-    name, constants = node.output.name, quantised_constants(node)
     before = simulator.run({}, {name: constants}, simulator.reference, (name,))[name]
     error = (before - exact).reshape(-1, exact.shape[-1]).astype(np.float64)
     power = float((error**2).mean())
-    magnitudes, scales = np.abs(constants[0]), node.input(1).q
+    magnitudes = np.abs(constants[0])
+    stored = stored_constant(quantised, node.input(1).name)
     return replace(
         common,
         weights_db=_db(exact, before),
         weight_spread=_spread(magnitudes, weight_axis(node)),
         input_spread=1.0 if node.op == "depthwise_conv2d" else _spread(magnitudes, -1),
-        per_tensor=scales is not None and scales.axis is None,
+        per_tensor=stored.q is not None and stored.q.axis is None,
+        weight_bits=4 if stored.dtype is DType.INT4 else 8,
         mean_share=float((error.mean(axis=0) ** 2).mean() / power) if power else 0.0,
     )
 
 
-def _steps(value: Value) -> int:
+def _range_use(value: Value, found: Array) -> float:
+    if value.q is None:
+        return 1.0
     low, high = limits_of(value.dtype)
-    return high - low
+    return min(float(found.max() - found.min()) / ((high - low) * value.q.scale), 1.0)
 
 
 def _spread(magnitudes: Array, axis: int) -> float:

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.quantize.channels import Space, free_spaces, is_weighted
 from tinyrt.quantize.equalize import ChannelMap, in_new_channels
 from tinyrt.quantize.layers import by_output, input_channels, is_padded, per_output, weight_axis
 from tinyrt.quantize.ranges import dequantize_weights
+
+Constants = tuple[NDArray[np.float32], ...]
+"""Weights, and bias where there is one."""
 
 LEAST_LIKENESS = 0.9
 """Cosine of two weight rows below which one is no multiple of the other."""
@@ -21,6 +24,16 @@ LEAST_FACTOR = 0.03
 """Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
 LEAST_SHIFT = 0.2
 """Shifted channels differ by more than this part of their bias and weights; corrections by less."""
+
+
+def require_pair(graph: Graph, quantised: Graph) -> None:
+    """Raise ``UnsupportedError`` unless the first model is float and the second quantised."""
+    if any(v.q is not None for v in graph.values.values()):
+        raise UnsupportedError("the first model is quantised", hint="name the float model first")
+    if all(v.q is None for v in quantised.values.values()):
+        raise UnsupportedError(
+            "the second model is not quantised", hint="name the quantised model second"
+        )
 
 
 def as_quantised(graph: Graph, quantised: Graph) -> Graph:
@@ -42,7 +55,7 @@ def as_quantised(graph: Graph, quantised: Graph) -> Graph:
     for space in free_spaces(graph):
         if space.producers and space.consumers and space.producers[0].output.name in partners:
             partner = partners[space.producers[0].output.name]
-            found = _map(space, partner, maps)
+            found = _map(quantised, space, partner, maps)
             if found is not None:
                 maps.update(dict.fromkeys(space.tensors, found))
     return in_new_channels(graph, maps) if maps else graph
@@ -73,28 +86,51 @@ def _partners(graph: Graph, quantised: Graph) -> dict[str, BoundNode]:
     return partners
 
 
-def quantised_constants(node: BoundNode) -> tuple[NDArray[np.float32], ...]:
-    """Real weights, and bias where there is one, of a quantised weighted node.
+def stored_constant(graph: Graph, name: str) -> Value:
+    """The constant, or what is stored in fewer bits where it is widened before use."""
+    value = graph.value(name)
+    producer = graph.producer(name)
+    if value.data is None and producer is not None and producer.op == "dequantize":
+        return graph.value(producer.inputs[0])
+    return value
+
+
+def quantised_constants(graph: Graph, node: BoundNode) -> Constants:
+    """Real weights, and bias where there is one, of a weighted node of a quantised model.
 
     Raises:
-        UnsupportedError: the node is not a full-int8 one.
+        UnsupportedError: the weights are no constants.
 
     """
-    x, w, bias = node.input(0), node.input(1), node.optional(2)
-    if w.data is None or w.q is None or x.q is None:
+    x, bias = node.input(0), node.optional(2)
+    weights = stored_constant(graph, node.input(1).name)
+    if weights.data is None:
         raise UnsupportedError(
-            "the layer's weights are not int8 constants",
+            "the layer's weights are no constants",
             op=node.describe(),
-            tensor=w.describe(),
-            hint="debug a full-int8 model",
+            tensor=weights.describe(),
+            hint="freeze the weights, then convert again",
         )
-    weights = dequantize_weights(w.data, w.q)
-    if bias is None or bias.data is None:
-        return (weights,)
-    return weights, (bias.data * (x.q.scale * np.asarray(w.q.scales))).astype(np.float32)
+    real = _real(weights)
+    stored = stored_constant(graph, bias.name) if bias is not None else None
+    if stored is None or stored.data is None:
+        return (real,)
+    if x.q is None or weights.q is None:
+        return real, _real(stored)
+    scales = x.q.scale * np.asarray(weights.q.scales)
+    return real, (stored.data * scales).astype(np.float32)
 
 
-def _map(space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]) -> ChannelMap | None:
+def _real(value: Value) -> NDArray[np.float32]:
+    assert value.data is not None, "asked of constants only"
+    if value.q is None:
+        return value.data.astype(np.float32)
+    return dequantize_weights(value.data, value.q)
+
+
+def _map(
+    quantised: Graph, space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]
+) -> ChannelMap | None:
     """The space's map, None where its channels are as they were."""
     node = space.producers[0]
     before, at = maps.get(node.input(0).name), input_channels(node)
@@ -106,7 +142,7 @@ def _map(space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]) -> Ch
     if before is not None:
         bias = bias + (weights * before.shift[at]).sum(axis=1)
         weights = weights * before.scale[at]
-    constants = quantised_constants(partner)
+    constants = quantised_constants(quantised, partner)
     stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
     size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
     like = product > LEAST_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from glob import escape
 
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
@@ -133,11 +134,7 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     found: dict[str, Scheme] = {}
     rules = [*config.scheme_for, *((p, Scheme.FLOAT) for p in config.keep_float)]
     for pattern, scheme in rules:
-        matched = [
-            node.outputs[0]
-            for node in graph.nodes
-            if any(fnmatchcase(name, pattern) for name in (node.name, node.outputs[0], node.op))
-        ]
+        matched = [node.outputs[0] for node in graph.nodes if _matches(node, pattern)]
         if not matched:
             names = [node.outputs[0] for node in graph.nodes]
             more = f", ... ({len(names)} in all)" if len(names) > 8 else ""
@@ -150,6 +147,20 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
             )
         found.update(dict.fromkeys(matched, scheme))
     return found
+
+
+def _matches(node: Node, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (node.name, node.outputs[0], node.op))
+
+
+def pattern_for(graph: Graph, name: str) -> str:
+    """A short pattern that matches the op with this output and no other."""
+    for i in range(1, len(name)):
+        pattern = f"{escape(name[:i])}*"
+        whole = name[i] in ";/:_." or name[i - 1] in ";/"
+        if whole and [n.outputs[0] for n in graph.nodes if _matches(n, pattern)] == [name]:
+            return pattern
+    return escape(name)
 
 
 def _regions(graph: Graph, free: list[BoundNode]) -> list[list[BoundNode]]:

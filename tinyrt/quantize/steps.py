@@ -29,8 +29,8 @@ from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.schemes import Layout, lay_out, named_schemes
 
-LEAST_GAIN = 5e-3
-"""Share of the noise that a step must take away to be one."""
+WORTHWHILE = (0.05, 0.005)
+"""Share of the noise that a step must take away: the first of these that any step does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ class Steps:
         config: the user's choices; ops that its patterns name keep their schemes.
         budget: the file's size and the schemes to choose among.
         noise: what each source adds.
+        assignment: schemes of the ops that do not start from the default one.
+        by_gain: widen where that takes away the most noise whatever it costs; of steps alike
+            within a tenth, the cheapest.
 
     Attributes:
         fixed: output names of the ops that patterns name.
@@ -74,10 +77,14 @@ class Steps:
         config: QuantConfig,
         budget: Budget,
         noise: NoiseModel,
+        assignment: Assignment | None = None,
+        *,
+        by_gain: bool = False,
     ) -> None:
         self.graph, self.ranges, self.config = graph, ranges, config
         self.budget, self.noise = budget, noise
         self.fixed = frozenset(named_schemes(graph, config))
+        self._start, self._by_gain = dict(assignment or {}), by_gain
         self._states: list[State] = []
 
     def reach(self, index: int) -> int:
@@ -100,8 +107,9 @@ class Steps:
         return self._states[index]
 
     def plain(self) -> State:
-        """The default scheme, but for what patterns name."""
-        return State({}, lay_out(self.graph, self.config))
+        """What the steps start from: the default scheme, but for what patterns name."""
+        config = configured(self.config, self._start)
+        return State(self._start, lay_out(self.graph, config))
 
     def bytes_of(self, state: State) -> int:
         """Size of the file; refining the model leaves it as it is."""
@@ -145,14 +153,14 @@ class Steps:
             wide = schemes[name] in WIDER[1:] and OPS[node.op].int4_weights
             if not wide or name in self.fixed:
                 continue
-            layout = try_layout(self.graph, self.config, {name: Scheme.INT4})
+            layout = try_layout(self.graph, self.config, {**self._start, name: Scheme.INT4})
             if layout is not None:
                 saved = weight_bytes(node, schemes[name]) - weight_bytes(node, Scheme.INT4)
                 prices[name] = max(self.noise.total(layout) - noise, 0.0), saved
         return prices
 
     def _with_int4(self, names: list[str], prices: Mapping[str, tuple[float, int]]) -> State:
-        assignment = dict.fromkeys(names, Scheme.INT4)
+        assignment = {**self._start, **dict.fromkeys(names, Scheme.INT4)}
         total = sum(prices[name][0] for name in names) or 1.0
         why = {
             name: f"saves {prices[name][1]:,} bytes for {prices[name][0] / total:.0%} of the noise "
@@ -185,11 +193,14 @@ class Steps:
         ):
             layout = try_layout(self.graph, self.config, assignment)
             gain = noise - self.noise.total(layout) if layout is not None else 0.0
-            if layout is not None and gain > LEAST_GAIN * noise:
+            if layout is not None and gain > WORTHWHILE[-1] * noise:
                 price = max(bit_operations(layout) - cost, 1)
                 text = f"{scheme} takes away {gain / noise:.0%} of the noise that was left then"
-                found.append((gain / price, text, State(assignment, layout)))
-        for _, text, wider in sorted(found, key=lambda f: -f[0]):
+                rank = (float(gain < WORTHWHILE[0] * noise), -gain / price)
+                if self._by_gain:
+                    rank = (-round(10 * gain / noise), float(price))
+                found.append((rank, text, State(assignment, layout)))
+        for _, text, wider in sorted(found, key=lambda f: f[0]):
             changed = [n for n, s in wider.assignment.items() if state.assignment.get(n) is not s]
             wider = replace(wider, why={**state.why, **dict.fromkeys(changed, text)})
             if self._fits(wider):

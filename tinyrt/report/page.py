@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 
 from tinyrt import __version__
 from tinyrt.api import Inspection
@@ -45,14 +45,7 @@ def write_page(found: Inspection, path: str | Path) -> Path:
 
 def render_page(found: Inspection) -> str:
     """The page as HTML without outside references."""
-    environment = Environment(
-        loader=PackageLoader("tinyrt.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("inspect.html.j2").render(
+    return template("inspect.html.j2").render(
         found=found,
         boxes=arena_boxes(found),
         ticks=[found.arena_bytes * i // TICKS for i in range(TICKS + 1)],
@@ -64,6 +57,18 @@ def render_page(found: Inspection) -> str:
         height=MAP_HEIGHT,
         version=__version__,
     )
+
+
+def template(name: str) -> Template:
+    """One of the package's page templates."""
+    environment = Environment(
+        loader=PackageLoader("tinyrt.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
 
 
 def arena_boxes(found: Inspection) -> list[Box]:
