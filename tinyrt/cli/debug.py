@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich import box
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from tinyrt.quantize.debug import DebugReport, LayerReport
 
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spread")
+
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
+MAX_WIDTH = {"layer": 14, "op": 13}
 
 
 def debug(
@@ -121,7 +123,9 @@ def _shown(found: DebugReport) -> RenderableType:
     )
     for column in COLUMNS:
         right = column not in ("layer", "op")
-        layers.add_column(column, justify="right" if right else "left", no_wrap=True)
+        most = MAX_WIDTH.get(column)
+        justify: Literal["left", "right"] = "right" if right else "left"
+        layers.add_column(column, justify=justify, no_wrap=True, max_width=most)
     advice = Table(box=box.SIMPLE_HEAD)
     for column in ("layer", "likely cause", "what helps"):
         advice.add_column(column)
