@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from tests.ops.build import Case, Rng, build_s8
@@ -61,6 +62,41 @@ def depthwise3x3(rng: Rng) -> Case:
     return _depthwise(rng, int(rng.integers(1, 10)), (3, 3), pair(rng, 1, 2))
 
 
+def grouped(rng: Rng) -> Case:
+    """Two groups or more, or dilation, or both."""
+    groups, (c_in, c_out) = int(rng.integers(1, 4)), ints(rng, 1, 6, 2)
+    dilation = pair(rng, 1, 3) if groups == 1 or rng.random() < 0.5 else (1, 1)
+    stride = pair(rng, 1, 2) if dilation == (1, 1) else (1, 1)
+    x = (ints(rng, 1, 2, 1)[0], *pair(rng, 7, 9), groups * c_in)
+    shapes = (x, (groups * c_out, *pair(rng, 1, 3), c_in), (groups * c_out,))
+    attrs = replace(_attrs(rng, Conv2dAttrs, stride), dilation=dilation)
+    return Case("conv2d", attrs, shapes, frozenset({1, 2}))
+
+
+def long_dense(rng: Rng) -> Case:
+    """Sums of more taps than two channels can share."""
+    k, c_out = int(rng.integers(480, 1200)), int(rng.integers(2, 11))
+    shapes = ((int(rng.integers(1, 4)), k), (c_out, k), (c_out,))
+    attrs = FullyConnectedAttrs(activation=activation(rng))
+    return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
+
+
+def depthwise_dilated(rng: Rng) -> Case:
+    """Four channels at a time, with gaps between taps."""
+    case = _depthwise(rng, int(rng.choice([4, 8])), pair(rng, 1, 3), (1, 1))
+    (n, *_, channels), *others = case.shapes
+    attrs = replace(case.attrs, dilation=pair(rng, 1, 3))
+    return replace(case, attrs=attrs, shapes=((n, *pair(rng, 7, 9), channels), *others))
+
+
+def depthwise_filters(rng: Rng) -> Case:
+    """Several filters to an input channel."""
+    c_in, filters = ((1, 4), (1, 8), (2, 2), (2, 6), (4, 3))[int(rng.integers(5))]
+    case = _depthwise(rng, c_in * filters, pair(rng, 1, 4), pair(rng, 1, 2))
+    x, *others = case.shapes
+    return replace(case, shapes=((*x[:3], c_in), *others))
+
+
 def add(rng: Rng) -> Case:
     """Tensors of one shape."""
     shape = (1, *pair(rng, 1, 5), int(rng.integers(1, 9)))
@@ -82,7 +118,10 @@ def max_pool2d(rng: Rng) -> Case:
 
 PACKED_CASES = {
     case.__name__: case
-    for case in (pointwise, window, dense, depthwise, depthwise3x3, add, sub, max_pool2d)
+    for case in (
+        *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
+        *(depthwise_dilated, depthwise_filters, add, sub, max_pool2d),
+    )
 }
 
 INT4_CASES = {case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3)}

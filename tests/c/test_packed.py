@@ -22,6 +22,9 @@ PACKED = {
     "tinyrt_window_block_s8",
     "tinyrt_depthwise_block_s8",
     "tinyrt_depthwise3x3_s8",
+    "tinyrt_group_block_s8",
+    "tinyrt_group_block_long_s8",
+    "tinyrt_depthwise_block_fine_s8",
     "tinyrt_sum_s8",
     "tinyrt_clamp_s8",
 }

@@ -132,7 +132,7 @@ def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter
     fields: Fields = {"rows": rows, "c_in": c_in}
     if row is not None:
         del fields["rows"]
-    fields["block"] = _block_fields(block if row is None else row, requant, c)
+    fields["block"] = block_fields(block if row is None else row, node.output.shape[-1], requant, c)
     kernel = "tinyrt_dense" if row is None else "tinyrt_dense_row"
     params = c.params(f"{kernel}_s8_params", fields)
     c.call(
@@ -163,7 +163,7 @@ def emit_convolution(
         "y": nhwc(y.shape),
         "window": window_fields(window),
         "x_zp": x_zp,
-        "block": _block_fields(block, requant, c),
+        "block": block_fields(block, y.shape[3], requant, c),
     }
     params = c.params("tinyrt_window_block_s8_params", fields)
     patch = f"{c.scratch()} + {columns_scratch(block, _pixels(node), c.isa)}"
@@ -197,11 +197,11 @@ def requant_arrays(requant: PackedRequant, c: CWriter) -> Fields:
     }
 
 
-def _block_fields(block: PackedBlock, requant: Requant, c: CWriter) -> Fields:
+def block_fields(block: PackedBlock, c_out: int, requant: Requant, c: CWriter) -> Fields:
     """``tinyrt_block_s8_params``."""
     return {
         "taps": block.taps,
-        "c_out": len(requant.mult),
+        "c_out": c_out,
         "w": c.packed("w", block.w),
         "init": c.packed("init", block.init),
         **requant_arrays(block.requant, c),

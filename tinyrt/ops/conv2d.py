@@ -23,6 +23,7 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
+from tinyrt.ops.group_blocks import emit_groups, group_block, group_scratch, pixels_of
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -150,6 +151,9 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
     if isa in VECTOR_KERNELS:
         return VECTOR_KERNELS[isa].convolution_scratch(node, p.window)
     block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
+    group = None if block else group_block(node, p.x_zp, p.requant, isa)
+    if group is not None:
+        return group_scratch(group, pixels_of(node.output.shape), isa)
     return convolution_scratch(node, block, p.window, isa)
 
 
@@ -163,6 +167,10 @@ def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
         emit_convolution(node, block, p.window, p.x_zp, p.requant, c)
         return
     x, w, y = node.input(0), node.input(1), node.output
+    group = group_block(node, p.x_zp, p.requant, c.isa)
+    if group is not None:
+        emit_groups(node, group, (x.shape, y.shape), p.window, p.x_zp, p.requant, c)
+        return
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),

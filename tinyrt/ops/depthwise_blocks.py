@@ -7,9 +7,10 @@ place of a line of inputs, of which one channel's elements are saved: one line o
 the working memory.
 
 Others take four channels' planes after the other, along rows, over a list of taps with widened
-weights. Where the window reaches over the input's border, these channels of input rows are copied
-once into as many lines as the window is high, with the zero point around them: then no output needs
-to know of the border.
+weights, dilated or not. Where the window reaches over the input's border, these channels of input
+rows are copied once into as many lines as the window is high, with the zero point around them: then
+no output needs to know of the border. So are they where several filters read one input channel: the
+copy repeats it.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class DepthwiseBlock:
         bits: of a weight as the kernel reads it.
         init: ``bias - x_zp * sum(w)`` for each channel.
         requant: mantissas and shifts.
-        line_bytes: of four channels of one padded input row; 0 where the window never leaves
-            the input.
+        line_bytes: of four channels of one padded input row; 0 where rows are read in place.
+        sliding: whether ``tinyrt_depthwise3x3_s8`` takes the layer.
 
     """
 
@@ -61,6 +62,7 @@ class DepthwiseBlock:
     init: NDArray[np.int32]
     requant: PackedRequant
     line_bytes: int
+    sliding: bool
 
 
 def depthwise_block(
@@ -68,25 +70,32 @@ def depthwise_block(
 ) -> DepthwiseBlock | None:
     """The packed layer; None where only the general kernel will do."""
     x, y, constants = node.input(0), node.output, constants_of(node)
-    if isa not in BLOCK_SETS or constants is None or window.dilation != (1, 1):
+    if isa not in BLOCK_SETS or constants is None:
         return None
-    channels = x.shape[3]
-    if y.shape[3] != channels or (channels % BLOCK and not slides(window)):
-        return None
+    channels = y.shape[3]
+    single = channels == x.shape[3]
     w, bias = constants
     by_channel = w.reshape(-1, channels).T
-    layer = simplify(by_channel, bias, x_zp, requant, MOST_SINGLE_SUM)
-    if layer is None or (layer.shift.min() < 1 and not slides(window)):
+    layer, sliding = None, single and slides(window)
+    if sliding:
+        layer = simplify(by_channel, bias, x_zp, requant, MOST_SINGLE_SUM)
+    if layer is None and channels % BLOCK == 0:
+        sliding = False
+        layer = simplify(by_channel, bias, x_zp, requant, MOST_SINGLE_SUM, raises=False)
+    if layer is None:
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)
-    bits = 4 if node.input(1).dtype is DType.INT4 and fits_nibbles(layer.w) else 8
-    requantised = pack_requant(layer, more=int(slides(window)))
-    return DepthwiseBlock(layer.w.T.astype(np.int8), bits, init, requantised, _line_bytes(window))
+    narrow = node.input(1).dtype is DType.INT4 and fits_nibbles(layer.w)
+    bits = 4 if narrow and (sliding or layer.shift.min() >= 1) else 8
+    requantised = pack_requant(layer, more=int(sliding))
+    lines = _line_bytes(window, single)
+    return DepthwiseBlock(layer.w.T.astype(np.int8), bits, init, requantised, lines, sliding)
 
 
 def slides(window: Window) -> bool:
-    """Whether ``tinyrt_depthwise3x3_s8`` takes the layer."""
-    return window.kernel == (3, 3) and window.stride in ((1, 1), (2, 2))
+    """Whether the window is one of ``tinyrt_depthwise3x3_s8``."""
+    plain = window.kernel == (3, 3) and window.dilation == (1, 1)
+    return plain and window.stride in ((1, 1), (2, 2))
 
 
 def is_row(window: Window, x: Shape) -> bool:
@@ -102,11 +111,16 @@ def slides_down(window: Window, x: Shape) -> bool:
     return window.out == x[1:3] and x[1] > x[2]
 
 
-def _line_bytes(window: Window) -> int:
-    if not any((*window.before, *window.after)):
+def _line_bytes(window: Window, single: bool) -> int:
+    """Bytes of a line; none where each channel has a single filter that never leaves the input."""
+    if single and not any((*window.before, *window.after)):
         return 0
-    columns = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
-    return columns * BLOCK
+    return ((window.out[1] - 1) * window.stride[1] + _reach(window, 1)) * BLOCK
+
+
+def _reach(window: Window, axis: int) -> int:
+    """Rows (0) or columns (1) from the window's first tap to its last."""
+    return (window.kernel[axis] - 1) * window.dilation[axis] + 1
 
 
 def pack_filters(w: NDArray[np.int8], down: bool, bits: int = 8) -> NDArray[np.int8]:
@@ -127,9 +141,9 @@ def depthwise_scratch(
     """Bytes of the saved line, or of the tap list and the lines."""
     if block is None:
         return 0
-    if slides(window):
+    if block.sliding:
         return max(x[1:3]) if window.stride == (1, 1) and not is_row(window, x) else 0
-    return _list_bytes(window, isa) + window.kernel[0] * block.line_bytes
+    return _list_bytes(window, isa) + _reach(window, 0) * block.line_bytes
 
 
 def _list_bytes(window: Window, isa: InstructionSet) -> int:
@@ -139,11 +153,15 @@ def _list_bytes(window: Window, isa: InstructionSet) -> int:
 
 
 def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep | None:
-    """The order in which the packed kernels read and write; None for a row on its own."""
-    if slides(window):
-        if is_row(window, node.input(0).shape):
-            return None
-        return planes_by_lines(node, window, slides_down(window, node.input(0).shape))
+    """The order in which the packed kernels read and write.
+
+    None for a row on its own, and where several filters read one channel.
+    """
+    x, y = node.input(0).shape, node.output.shape
+    if x[3] != y[3]:
+        return None
+    if block.sliding:
+        return None if is_row(window, x) else planes_by_lines(node, window, slides_down(window, x))
     return planes_by_rows(node, window, copied=block.line_bytes > 0)
 
 
@@ -156,7 +174,7 @@ def emit_depthwise(
     c: CWriter,
 ) -> None:
     """Write the call of ``tinyrt_depthwise3x3_s8``, ``_row3_s8`` or ``_block_s8``."""
-    if slides(window):
+    if block.sliding:
         _emit_slides(node, block, window, x_zp, requant, c)
     else:
         _emit_blocks(node, block, window, x_zp, requant, c)
@@ -223,4 +241,6 @@ def _emit_blocks(
     lines = f"{c.scratch()} + {_list_bytes(window, c.isa)}" if block.line_bytes else "NULL"
     params = c.params("tinyrt_depthwise_block_s8_params", fields)
     taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
-    c.call(f"tinyrt_depthwise_block_s{block.bits}", params, c.pointer(x), taps, lines, c.pointer(y))
+    fine = "_fine" if block.requant.shift.min() < 1 else ""
+    kernel = f"tinyrt_depthwise_block{fine}_s{block.bits}"
+    c.call(kernel, params, c.pointer(x), taps, lines, c.pointer(y))

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense
+from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense, matrix_of
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
+from tinyrt.ops.group_blocks import emit_groups, group_block, group_scratch
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import (
@@ -154,6 +155,9 @@ def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
         return VECTOR_KERNELS[isa].dense_scratch(node)
     p = prepare_s8(node)
     block = block_of(node, p.x_zp, p.requant, isa)
+    group = None if block else group_block(node, p.x_zp, p.requant, isa)
+    if group is not None:
+        return group_scratch(group, matrix_of(node)[1], isa)
     return dense_scratch(node, block, isa)
 
 
@@ -165,6 +169,11 @@ def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
     block = block_of(node, p.x_zp, p.requant, c.isa)
     if block is not None:
         emit_dense(node, block, p.requant, c)
+        return
+    group = group_block(node, p.x_zp, p.requant, c.isa)
+    if group is not None:
+        x, y, window = _pixels(node)
+        emit_groups(node, group, (x, y), window, p.x_zp, p.requant, c)
         return
     c_out, c_in = node.input(1).shape
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
@@ -188,13 +197,16 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 
 
 def _as_pixels(node: BoundNode) -> Fields:
+    x, y, window = _pixels(node)
+    return {"x": nhwc(x), "y": nhwc(y), "window": window_fields(window)}
+
+
+def _pixels(node: BoundNode) -> tuple[Shape, Shape, Window]:
+    """Input and output as images of one row, and the window of one pixel."""
     c_out, c_in = node.input(1).shape
     rows = node.input(0).size // c_in
-    return {
-        "x": nhwc((1, 1, rows, c_in)),
-        "y": nhwc((1, 1, rows, c_out)),
-        "window": window_fields(Window.of((1, rows), (1, 1), (1, 1), "VALID")),
-    }
+    window = Window.of((1, rows), (1, 1), (1, 1), "VALID")
+    return (1, 1, rows, c_in), (1, 1, rows, c_out), window
 
 
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:

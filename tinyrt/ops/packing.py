@@ -218,16 +218,46 @@ def pack_block(
         or rows * columns - w.size > max(MOST_PADDING, w.size // 2)
     ):
         return None
-    wide = layer.w
-    pairs = np.pad(wide, ((0, rows - c_out), (0, columns - taps))).reshape(rows // 2, 2, columns)
+    words = _pair_weights(layer.w, isa)
+    if words is None:
+        return None
+    init = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
+    init[:, 1] = init[:, 1] * 256 + init[:, 0]
+    # The doubled words wrap as a register does.
+    return PackedBlock(columns, words, int32_words(init.ravel()), pack_requant(layer))
+
+
+def pack_long(
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    x_zp: int,
+    requant: Requant,
+    isa: InstructionSet,
+) -> PackedBlock | None:
+    """As ``pack_block`` for ``tinyrt_block_long_s8``: larger sums, and shifts that may go left.
+
+    First values are plain, one to a channel.
+    """
+    layer = simplify(w, bias, x_zp, requant, MOST_SINGLE_SUM, raises=False)
+    words = None if layer is None else _pair_weights(layer.w, isa)
+    if layer is None or words is None:
+        return None
+    rest = padded(len(w)) - len(w)
+    init = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rest))
+    return PackedBlock(padded(w.shape[1]), words, int32_words(init), pack_requant(layer))
+
+
+def _pair_weights(w: NDArray[np.int64], isa: InstructionSet) -> NDArray[np.int32] | None:
+    """Weights (c_out, taps) as words; None where two do not fit into one half."""
+    c_out, taps = w.shape
+    rows, columns = padded(c_out), padded(taps)
+    pairs = np.pad(w, ((0, rows - c_out), (0, columns - taps))).reshape(rows // 2, 2, columns)
     halves = pairs[:, 1] * 256 + pairs[:, 0]
     if halves.min() < -(1 << 15):
         return None
-    init = np.pad(layer.bias - x_zp * wide.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
-    init[:, 1] = init[:, 1] * 256 + init[:, 0]
-    words = _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
-    # The doubled words wrap as a register does.
-    return PackedBlock(columns, int32_words(words), int32_words(init.ravel()), pack_requant(layer))
+    return int32_words(
+        _words_scalar(halves) if isa is InstructionSet.SCALAR else _words_pairs(halves)
+    )
 
 
 def eight_at_a_time(block: PackedBlock, taps: int) -> PackedBlock | None:

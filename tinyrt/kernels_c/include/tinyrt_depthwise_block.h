@@ -10,10 +10,11 @@
 extern "C" {
 #endif
 
-/** w is (kernel_h, kernel_w, c), as in the model, for weights of four bits two to a byte; init is
+/** w is (kernel_h, kernel_w, y.c), as in the model, for weights of four bits two to a byte; init is
  * bias - x_zp * sum(w). line_bytes is what four channels of an input row take with their padding; 0
- * if the window never leaves the input, and rows are read in place. Requires: c is a multiple of
- * four and the same for x and y; no dilation; |init + sum(x * w)| < 2^29. */
+ * if the window never leaves the input, and rows are read in place. Negative shifts go left.
+ * Requires: y.c is a multiple of four, and x.c or, with lines, a multiple of it; |init + sum(x *
+ * w)| * 2^-min(shift, 0) < 2^29. */
 typedef struct {
     tinyrt_nhwc x;
     tinyrt_nhwc y;
@@ -29,14 +30,18 @@ typedef struct {
 } tinyrt_depthwise_block_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the window is high.
- *  y may begin where x does; else they must not overlap. */
+ *  taps has room for kernel_h * kernel_w taps, lines for as many lines as the dilated window is
+ *  high. y may begin where x does if it has as many channels; else they must not overlap. */
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
 /** As tinyrt_depthwise_block_s8, over weights of four bits. */
 void tinyrt_depthwise_block_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
+
+/** As tinyrt_depthwise_block_s8 for the shifts of tinyrt_requant_any. */
+void tinyrt_depthwise_block_fine_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                                    tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
 #ifdef __cplusplus
 }

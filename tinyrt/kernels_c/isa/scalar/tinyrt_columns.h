@@ -10,6 +10,9 @@
 /** One tap of one column. */
 typedef int32_t tinyrt_taps_word;
 
+/** Taps that one such word holds. */
+#define TINYRT_TAPS_PER_WORD 1
+
 /** What the counts of tinyrt_widen must be multiples of. */
 #define TINYRT_WIDEN_MULTIPLE 1
 

@@ -1,0 +1,195 @@
+"""Kernels one by one on emulated cores: exact instructions per output or multiply-accumulate.
+
+    python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [-o DIR]
+
+Each layer is an op of random weights on random data, large enough for its loops to count.
+All layers of a core are one image and one boot. Prints a Markdown table and writes it to
+``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
+by default).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.mcu import emulated_cores
+from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.profile import profile_ops
+from tinyrt.export import export_graph, find_core
+from tinyrt.files import write_atomic
+from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import NoAttrs, Quant
+
+CORES = ("m0", "m3", "m4", "m55")
+IMAGE = (1, 16, 16, 32)
+INPUT_SCALE, WEIGHT_SCALE, ZERO_POINT = 0.05, 0.01, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One op with int8 activations.
+
+    Attributes:
+        op: its name.
+        attrs: its attributes.
+        shapes: of its inputs; those of ops with weights are x and w.
+        scale: the output's, against an input's of 0.05.
+
+    """
+
+    op: str
+    attrs: Any
+    shapes: tuple[Shape, ...]
+    scale: float = 0.05
+
+
+def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
+    return Layer("conv2d", Conv2dAttrs(**attrs), (IMAGE, w), scale)
+
+
+def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
+    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (IMAGE, w), scale)
+
+
+LAYERS: dict[str, Layer] = {
+    "softmax, 10 classes": Layer("softmax", SoftmaxAttrs(), ((1, 10),)),
+    "softmax, 64 rows of 64": Layer("softmax", SoftmaxAttrs(), ((64, 64),)),
+    "logistic": Layer("logistic", NoAttrs(), (IMAGE,)),
+    "add": Layer("add", AddAttrs(), (IMAGE, IMAGE)),
+    "add, a value to each channel": Layer("add", AddAttrs(), (IMAGE, (32,))),
+    "mul": Layer("mul", MulAttrs(), (IMAGE, IMAGE)),
+    "mul, a factor to each channel": Layer("mul", MulAttrs(), (IMAGE, (32,))),
+    "maximum": Layer("maximum", NoAttrs(), (IMAGE, IMAGE)),
+    "relu6": Layer("relu6", NoAttrs(), (IMAGE,)),
+    "mean over the image": Layer("mean", MeanAttrs((1, 2)), (IMAGE,)),
+    "mean over channels": Layer("mean", MeanAttrs((3,)), (IMAGE,)),
+    "average pool 2 x 2": Layer("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,)),
+    "average pool 3 x 3, stride 1": Layer("average_pool2d", Pool2dAttrs((3, 3)), (IMAGE,)),
+    "average pool of the image": Layer("average_pool2d", Pool2dAttrs((16, 16), (16, 16)), (IMAGE,)),
+    "max pool 2 x 2": Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,)),
+    "max pool 3 x 3, stride 1": Layer("max_pool2d", Pool2dAttrs((3, 3)), (IMAGE,)),
+    "conv 3 x 3": _conv((32, 3, 3, 32)),
+    "conv 3 x 3, dilation 2": _conv((32, 3, 3, 32), dilation=(2, 2)),
+    "conv 3 x 3, 4 groups": _conv((32, 3, 3, 8)),
+    "conv 1 x 1, 4 groups": _conv((32, 1, 1, 8)),
+    "conv 3 x 3, fine scale": _conv((32, 3, 3, 32), scale=0.0004),
+    "depthwise 3 x 3": _depthwise((1, 3, 3, 32)),
+    "depthwise 5 x 5": _depthwise((1, 5, 5, 32)),
+    "depthwise 3 x 3, dilation 2": _depthwise((1, 3, 3, 32), dilation=(2, 2)),
+    "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 64)),
+    "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
+}
+
+
+def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]:
+    """All layers beside one another on the same inputs, and data for these."""
+    rng = np.random.default_rng(0)
+    values: dict[str, Value] = {}
+    nodes = []
+    for name, layer in layers.items():
+        operands = _operands(name, layer, rng)
+        (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
+        scale, zero_point = OPS[layer.op].fixed_output or (layer.scale, ZERO_POINT)
+        y = Value(name, kind.dtype, kind.shape, QParams((scale,), zero_point))
+        values |= {v.name: v for v in (*operands, y)}
+        nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))
+    inputs = tuple(v.name for v in values.values() if not v.is_constant and v.name not in layers)
+    graph = verify(Graph("kernels", inputs, tuple(layers), values, tuple(nodes)))
+    feeds = {n: rng.integers(-128, 128, graph.value(n).shape).astype(np.int8) for n in inputs}
+    return graph, feeds
+
+
+def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
+    """Inputs that layers with the same shapes share; then weights, or a second input."""
+    first, *others = layer.shapes
+    found = [Value(f"x {list(first)}", DType.INT8, first, QParams((INPUT_SCALE,), ZERO_POINT))]
+    for shape in others:
+        if OPS[layer.op].quant is Quant.WEIGHTED:
+            axis = OPS[layer.op].weight_axis
+            scales = rng.uniform(0.5, 1.0, shape[axis]) * WEIGHT_SCALE
+            q = QParams(tuple(float(np.float32(s)) for s in scales), 0, axis)
+            w = rng.integers(-127, 128, shape).astype(np.int8)
+            found.append(Value.constant(f"{name}/w", w, q))
+        else:
+            alike = OPS[layer.op].quant is Quant.SAME_AS_INPUT
+            q = found[0].q if alike else QParams((INPUT_SCALE / 2,), -ZERO_POINT)
+            kind = "like" if alike else "other"
+            found.append(Value(f"{kind} {list(shape)}", DType.INT8, shape, q))
+    return found
+
+
+def measure(core: str, layers: Mapping[str, Layer]) -> list[dict[str, object]]:
+    """Instructions of every layer, in all and per output and multiply-accumulate."""
+    graph, feeds = graph_of(layers)
+    with tempfile.TemporaryDirectory() as folder:
+        project = export_graph(graph, Path(folder) / "project", core=core)
+        data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
+        board = find_board(find_core(core))
+        costs = profile_ops(project, graph, data, Path(folder), board=board)
+    return [
+        {
+            "core": core,
+            "layer": cost.name,
+            "instructions": cost.instructions,
+            "per": "MAC" if cost.macs else "input" if _reads_more(graph, cost.name) else "output",
+            "each": cost.instructions / (cost.macs or _elements(graph, cost.name)),
+        }
+        for cost in costs
+    ]
+
+
+def _reads_more(graph: Graph, name: str) -> bool:
+    node = next(n for n in graph.bound() if n.name == name)
+    return node.input(0).size > node.output.size
+
+
+def _elements(graph: Graph, name: str) -> int:
+    node = next(n for n in graph.bound() if n.name == name)
+    return max(node.input(0).size, node.output.size)
+
+
+def markdown(rows: Sequence[Mapping[str, Any]], cores: Sequence[str]) -> str:
+    """A line to a layer, a column to a core."""
+    lines = [f"| layer | per | {' | '.join(cores)} |", "|---|---|" + "---|" * len(cores)]
+    found = {(row["layer"], row["core"]): row for row in rows}
+    for name, per in dict.fromkeys((row["layer"], row["per"]) for row in rows):
+        figures = (f"{found[name, core]['each']:.2f}" for core in cores)
+        lines.append(f"| {name} | {per} | {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cores", nargs="+", default=CORES)
+    parser.add_argument("--layers", nargs="+", help="those whose names contain one of these")
+    parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
+    options = parser.parse_args()
+    wanted = options.layers or [""]
+    layers = {n: layer for n, layer in LAYERS.items() if any(w in n for w in wanted)}
+    cores = emulated_cores(options.cores)
+    rows = [row for core in cores for row in measure(core, layers)]
+    text = markdown(rows, cores)
+    print(text)
+    options.output.mkdir(parents=True, exist_ok=True)
+    for file, found in (("kernels.md", text), ("kernels.json", json.dumps(rows, indent=2))):
+        write_atomic(options.output / file, lambda out, t=found: out.write(f"{t}\n".encode()))
+
+
+if __name__ == "__main__":
+    main()
