@@ -124,7 +124,13 @@ PACKED_CASES = {
     )
 }
 
-INT4_CASES = {case.__name__: case for case in (pointwise, window, dense, depthwise, depthwise3x3)}
+INT4_CASES = {
+    case.__name__: case
+    for case in (
+        *(pointwise, window, dense, depthwise, depthwise3x3),
+        *(grouped, depthwise_dilated, depthwise_filters),
+    )
+}
 """Those whose weights are packed two to a byte where they have four bits."""
 
 int4_weights = partial(build_s8, weights=DType.INT4)
