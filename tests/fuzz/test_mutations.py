@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.convert.raw_tflite import build, scaled
 from tests.fuzz.target import open_and_run
 from tests.graphs import small_cnn
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES, rng_of
+from tests.ops.stateful import keeping
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.quantize import quantize_graph
 
@@ -37,9 +41,21 @@ def quantised():
     return quantize_graph(graph, samples.astype(np.float32))
 
 
-@pytest.mark.parametrize("model", [small_cnn, quantised])
+def recurrent():
+    """An int8 LSTM with its states."""
+    rng = rng_of("unidirectional_sequence_lstm", 1)
+    return keeping(build_s8(CASES["unidirectional_sequence_lstm"](rng), rng).graph)
+
+
+def several():
+    """Two subgraphs, each with a signature."""
+    return build(scaled(2), scaled(3), signatures={"double": 0, "triple": 1})
+
+
+@pytest.mark.parametrize("model", [small_cnn, quantised, recurrent, several])
 def test_only_our_errors(model):
-    data = write_tflite(model())
+    made = model()
+    data = made if isinstance(made, bytes) else write_tflite(made)
     assert open_and_run(data)
     rng = np.random.default_rng(11)
     ran = sum(open_and_run(mutate(data, rng)) for _ in range(COPIES))

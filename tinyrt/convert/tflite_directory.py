@@ -37,10 +37,18 @@ class TensorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A named way to call the model: argument and result names -> tensor numbers."""
+    """A named way to call the model: argument and result names -> tensor numbers.
+
+    Attributes:
+        inputs: of arguments.
+        outputs: of results.
+        subgraph: whose tensors these are.
+
+    """
 
     inputs: dict[str, int]
     outputs: dict[str, int]
+    subgraph: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +69,11 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
 
     Args:
         model: the file's root table.
-        graph: its only subgraph.
+        graph: the subgraph that is read.
         values: the subgraph's tensors, by number.
 
     Raises:
-        ModelFormatError: a signature names a tensor that is not there.
+        ModelFormatError: a signature names a tensor or a subgraph that is not there.
 
     """
     entries = tuple(_entry(graph.Tensors(i), value) for i, value in enumerate(values))
@@ -75,7 +83,13 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
         key = (signature.SignatureKey() or b"").decode()
         inputs = [signature.Inputs(j) for j in range(signature.InputsLength())]
         outputs = [signature.Outputs(j) for j in range(signature.OutputsLength())]
-        signatures[key] = Signature(_ports(inputs, len(values)), _ports(outputs, len(values)))
+        subgraph = int(signature.SubgraphIndex())
+        if not 0 <= subgraph < model.SubgraphsLength():
+            raise ModelFormatError(
+                f"signature '{key}' is subgraph {subgraph} of {model.SubgraphsLength()}"
+            )
+        count = model.Subgraphs(subgraph).TensorsLength()
+        signatures[key] = Signature(_ports(inputs, count), _ports(outputs, count), subgraph)
     return Directory(entries, signatures)
 
 

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tflite
-from numpy.typing import NDArray
 
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
+from tinyrt.convert.tflite_expand import EXPANSIONS
 from tinyrt.convert.tflite_ops import DECODERS
+from tinyrt.convert.tflite_parts import Parts
 from tinyrt.convert.tflite_states import read_states
+from tinyrt.convert.tflite_tensors import Buffer, TensorReader, empty
+from tinyrt.convert.tflite_variables import HANDLES, Variables, check_initial
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
-from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value, unpack_int4
+from tinyrt.ir import Graph, Node, Value
 from tinyrt.ops import verify
 
-Buffer = bytes | mmap.mmap
-
 # What the flatbuffers bindings raise on bytes that are not what they claim to be.
-ZERO_POINTS = {
-    DType.INT4: range(-8, 8),
-    DType.INT8: range(-128, 128),
-    DType.UINT8: range(256),
-    DType.INT16: range(-(2**15), 2**15),
-}
-"""Zero points that a dtype can hold."""
-
 _CORRUPT = (struct.error, IndexError, ValueError, TypeError, OverflowError, UnicodeDecodeError)
 
 
@@ -73,8 +65,18 @@ def parse_tflite(data: Buffer, name: str = "model") -> Graph:
     return parse_with_directory(data, name)[0]
 
 
-def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Directory]:
-    """As ``parse_tflite``, with what the file says about its tensors and signatures."""
+def parse_with_directory(
+    data: Buffer, name: str = "model", subgraph: int = 0
+) -> tuple[Graph, Directory]:
+    """As ``parse_tflite``, with what the file says about its tensors and signatures.
+
+    Args:
+        data: the file.
+        name: the graph's name.
+        subgraph: which of the file's subgraphs; the first one is the model where others only
+            serve its ops.
+
+    """
     if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
         raise ModelFormatError(
             "this is not a .tflite file",
@@ -83,7 +85,7 @@ def parse_with_directory(data: Buffer, name: str = "model") -> tuple[Graph, Dire
         )
     try:
         with _hopping(data):
-            reader = _Reader(data, name)
+            reader = _Reader(data, name, subgraph)
             graph = reader.read()
             directory = read_directory(reader.model, reader.graph, reader.values)
     except _CORRUPT as error:
@@ -107,10 +109,14 @@ def _hopping(data: Buffer) -> Iterator[None]:
         yield
 
 
-class _Reader:
-    """One model being read: its first subgraph, and its tensors by index."""
+CONTROL_FLOW = {"CALL", "IF", "WHILE"}
+"""Ops that run other subgraphs."""
 
-    def __init__(self, data: Buffer, name: str) -> None:
+
+class _Reader:
+    """One subgraph of a model being read: its parts so far, and its tensors by index."""
+
+    def __init__(self, data: Buffer, name: str, subgraph: int) -> None:
         self.data = data
         self.model = tflite.Model.GetRootAs(data)
         self.name = name
@@ -118,36 +124,35 @@ class _Reader:
             raise ModelFormatError(
                 f"the file has schema version {self.model.Version()}", expected=str(schema.VERSION)
             )
-        if self._count(self.model.SubgraphsLength()) != 1:
-            raise UnsupportedError(
-                f"the model has {self.model.SubgraphsLength()} subgraphs",
-                expected="1",
-                hint="export the model without control flow",
-            )
-        self.graph = self.model.Subgraphs(0)
-        self.values: list[Value] = []
-        self.changing: set[str] = set()
-        self.variables: list[tuple[str, str]] = []
-        self.added: dict[str, Value] = {}
+        if not 0 <= subgraph < self._count(self.model.SubgraphsLength()):
+            raise ModelFormatError(f"subgraph {subgraph} of {self.model.SubgraphsLength()}")
+        self.graph = self.model.Subgraphs(subgraph)
+        self._count(self.graph.TensorsLength())
+        tensors = TensorReader(data, self.model, self.graph)
+        self.values = tensors.read()
+        self.changing = tensors.changing
+        self.parts = Parts(self.values)
+        self.variables = Variables(self.parts)
 
     def read(self) -> Graph:
-        codecs = self._codecs()
-        values = self.values = self._tensors()
-        nodes: list[Node] = []
+        names = self._builtins()
         for i in range(self._count(self.graph.OperatorsLength())):
             operator = self.graph.Operators(i)
-            codec, builtin = codecs[operator.OpcodeIndex()]
+            builtin = names[operator.OpcodeIndex()]
             with error_context(op=f"#{i} {builtin}"):
-                nodes.append(self._node(operator, codec, values))
-        inputs = self._names(self.graph.InputsAsNumpy(), values)
-        outputs = self._names(self.graph.OutputsAsNumpy(), values)
-        states = (*read_states(self.model, inputs, outputs), *self.variables)
-        inputs += tuple(before for before, _ in self.variables)
-        outputs += tuple(after for _, after in self.variables)
+                self._operator(operator, builtin)
+        self.variables.finish()
+        inputs = self._names(self.graph.InputsAsNumpy())
+        outputs = self._names(self.graph.OutputsAsNumpy())
+        own = self.parts.states
+        states = (*read_states(self.model, inputs, outputs), *own)
+        inputs += tuple(before for before, _ in own)
+        outputs += tuple(after for _, after in own)
+        nodes = self.parts.nodes
         used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
         used.update(inputs, outputs)
-        kept = {v.name: v for v in values if v.name in used}
-        return Graph(self.name, inputs, outputs, kept | self.added, tuple(nodes), states)
+        kept = {name: value for name, value in self.parts.values.items() if name in used}
+        return Graph(self.name, inputs, outputs, kept, tuple(nodes), states)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
@@ -155,19 +160,23 @@ class _Reader:
             raise ModelFormatError(f"a vector of {length} entries in {len(self.data)} bytes")
         return length
 
-    def _codecs(self) -> dict[int, tuple[Codec, str]]:
-        """Operator code -> how to read such an op, and its builtin name, for the codes in use."""
+    def _builtins(self) -> dict[int, str]:
+        """Operator code -> its builtin name, for the codes in use, all of which can be read."""
         operators = range(self._count(self.graph.OperatorsLength()))
         used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
         names = {i: self._builtin(i) for i in used}
-        missing = sorted({name for name in names.values() if name not in DECODERS})
+        known = (*DECODERS, *EXPANSIONS, *HANDLES)
+        missing = sorted({name for name in names.values() if name not in known})
         if missing:
+            flows = CONTROL_FLOW.intersection(missing)
             raise UnsupportedError(
                 f"the model uses ops that tinyrt does not have: {', '.join(missing)}",
                 expected="ops of the table that 'tinyrt ops' prints",
-                hint="replace these ops in the model, or convert the part before them",
+                hint="export the model without control flow"
+                if flows
+                else "replace these ops in the model, or convert the part before them",
             )
-        return {i: (DECODERS[name], name) for i, name in names.items()}
+        return names
 
     def _builtin(self, index: int) -> str:
         if not 0 <= index < self.model.OperatorCodesLength():
@@ -179,96 +188,51 @@ class _Reader:
             return f"CUSTOM ({(code.CustomCode() or b'?').decode(errors='replace')})"
         return name
 
-    def _tensors(self) -> list[Value]:
-        names: set[str] = set()
-        values = []
-        for i in range(self._count(self.graph.TensorsLength())):
-            tensor = self.graph.Tensors(i)
-            name = (tensor.Name() or b"").decode() or f"tensor_{i}"
-            if name in names:
-                name = f"{name}:{i}"
-            names.add(name)
-            if tensor.IsVariable():
-                self.changing.add(name)
-            values.append(self._value(tensor, name))
-        return values
-
-    def _value(self, tensor: Any, name: str) -> Value:
-        shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
-        what = f"'{name}' [{','.join(map(str, shape))}]"
-        if any(n < 0 for n in shape):
-            raise _empty(what)
-        dtype = schema.DTYPE.get(tensor.Type())
-        if dtype is None:
-            raise UnsupportedError(
-                f"a tensor has dtype {schema.TYPE_NAME.get(tensor.Type(), tensor.Type())}",
-                tensor=what,
-                expected=", ".join(d.value for d in schema.DTYPE.values()),
-            )
-        value = Value(
-            name, dtype, shape, self._quantization(tensor.Quantization(), dtype, shape, what)
-        )
-        data = self._buffer(tensor.Buffer())
-        if data is None:
-            # Lists without entries have no bytes; what is not constant is found empty where used.
-            listed = len(shape) == 1 and dtype in (DType.INT32, DType.INT64) and not value.size
-            return replace(value, data=np.empty(shape, dtype.numpy)) if listed else value
-        if data.nbytes != value.nbytes:
-            raise ModelFormatError(
-                f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
-            )
-        if dtype is DType.INT4:
-            return Value(name, dtype, shape, value.q, unpack_int4(data, value.size).reshape(shape))
-        return Value(name, dtype, shape, value.q, data.view(dtype.numpy).reshape(shape))
-
-    def _quantization(self, q: Any, dtype: DType, shape: Shape, what: str) -> QParams | None:
-        if q is None or q.ScaleLength() == 0:
-            return None
-        scales = tuple(float(s) for s in q.ScaleAsNumpy())
-        zero_points = {int(z) for z in q.ZeroPointAsNumpy()} if q.ZeroPointLength() else {0}
-        if len(zero_points) != 1:
-            raise UnsupportedError(
-                "zero points differ between channels", tensor=what, expected="one zero point"
-            )
-        axis = q.QuantizedDimension() if len(scales) > 1 else None
-        try:
-            found = QParams(scales, zero_points.pop(), axis)
-        except ValueError as error:
-            raise ModelFormatError(str(error), tensor=what) from error
-        _check_quantization(found, dtype, shape, what)
-        return found
-
-    def _buffer(self, index: int) -> NDArray[np.uint8] | None:
-        """The bytes of a buffer as a view into the file; None where it is empty."""
-        if not 0 <= index < self.model.BuffersLength():
-            raise ModelFormatError(f"buffer {index} of {self.model.BuffersLength()}")
-        buffer = self.model.Buffers(index)
-        if buffer.DataLength():
-            data: NDArray[np.uint8] = buffer.DataAsNumpy()
-            return data
-        if buffer.Offset() > 1:
-            # Buffers of very large models lie behind the flatbuffer.
-            return np.frombuffer(self.data, np.uint8, buffer.Size(), buffer.Offset())
-        return None
-
-    def _node(self, operator: Any, codec: Codec, values: Sequence[Value]) -> Node:
+    def _operator(self, operator: Any, builtin: str) -> None:
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
-        inputs = [_filled(values, int(i)) if i >= 0 else None for i in indices]
-        outputs = self._names(operator.OutputsAsNumpy(), values)
-        options = None
-        if codec.table:
-            if operator.BuiltinOptionsType() != schema.options_code(codec.table):
-                raise ModelFormatError("the op's options are missing", expected=codec.table)
-            options = schema.options_reader(codec.table)
-            table = operator.BuiltinOptions()
-            options.Init(table.Bytes, table.Pos)
-        decoded = codec.decode(options, inputs, _tensor(values, int(operator.Outputs(0))))
+        inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
+        places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
+        outputs = [self._filled(int(i)) for i in places]
+        if builtin in HANDLES:
+            self._variable(operator, builtin, inputs, outputs)
+            return
+        if not outputs:
+            raise ModelFormatError("the op has no output")
+        if builtin in EXPANSIONS:
+            expansion = EXPANSIONS[builtin]
+            options = _options(operator, expansion.table)
+            expansion.expand(self.parts, options, inputs, outputs)
+            return
+        self._node(operator, DECODERS[builtin], inputs, outputs)
+
+    def _node(
+        self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
+        decoded = codec.decode(_options(operator, codec.table), inputs, outputs[0])
         kept = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
         names = tuple(v.name if v else "" for v in kept)
-        outputs += tuple(self._next(kept[i]) for i in decoded.states)
+        after = tuple(self._next(kept[i]) for i in decoded.states)
         while names and not names[-1]:
             names = names[:-1]
-        return Node(codec.op, outputs[0], names, outputs, decoded.attrs)
+        results = (*(v.name for v in outputs), *after)
+        self.parts.append(Node(codec.op, outputs[0].name, names, results, decoded.attrs))
+
+    def _variable(
+        self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
+        first = inputs[0] if inputs else None
+        if builtin == "VAR_HANDLE" and outputs:
+            self.variables.handle(_options(operator, "VarHandleOptions"), outputs[0])
+        elif builtin == "READ_VARIABLE" and outputs:
+            self.variables.read(first, outputs[0])
+        elif builtin == "ASSIGN_VARIABLE":
+            self.variables.assign(first, inputs[1] if len(inputs) > 1 else None)
+        elif builtin == "CALL_ONCE":
+            index = _options(operator, "CallOnceOptions").InitSubgraphIndex()
+            other = _Reader(self.data, self.name, index)
+            check_initial(self.model, index, other.values)
+        else:
+            raise ModelFormatError("the op has no output")
 
     def _next(self, state: Value | None) -> str:
         """The name of what a variable becomes."""
@@ -278,58 +242,31 @@ class _Reader:
                 tensor=state.describe() if state else None,
                 expected="a tensor with is_variable set",
             )
-        if any(state.name == before for before, _ in self.variables):
-            raise UnsupportedError("two ops change this state", tensor=state.describe())
-        name = _unused(f"{state.name}/next", {v.name for v in self.values})
-        self.added[name] = replace(state, name=name, data=None)
-        self.variables.append((state.name, name))
-        return name
+        return self.parts.next_of(state)
 
-    def _names(self, indices: Any, values: Sequence[Value]) -> tuple[str, ...]:
-        return tuple(_filled(values, int(i)).name for i in np.atleast_1d(indices))
+    def _names(self, indices: Any) -> tuple[str, ...]:
+        return tuple(self._filled(int(i)).name for i in np.atleast_1d(indices))
 
-
-def _check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> None:
-    """Raise ``ModelFormatError`` unless the parameters fit the tensor."""
-    if q.axis is not None and not (0 <= q.axis < len(shape) and shape[q.axis] == len(q.scales)):
-        raise ModelFormatError(
-            f"quantization has {len(q.scales)} scales along dimension {q.axis}",
-            tensor=what,
-            expected="one scale, or one for each slice along quantized_dimension",
-        )
-    if dtype in ZERO_POINTS and q.zero_point not in ZERO_POINTS[dtype]:
-        raise ModelFormatError(
-            f"quantization has zero_point {q.zero_point}",
-            tensor=what,
-            expected=f"{ZERO_POINTS[dtype].start} to {ZERO_POINTS[dtype].stop - 1}",
-        )
+    def _filled(self, index: int) -> Value:
+        """A tensor that an op or a port names."""
+        if not 0 <= index < len(self.values):
+            raise ModelFormatError(f"tensor {index} of {len(self.values)}")
+        value = self.parts.values[self.values[index].name]
+        if not value.is_constant and not value.size:
+            raise empty(value.describe())
+        return value
 
 
-def _empty(what: str) -> ModelFormatError:
-    return ModelFormatError(
-        "a tensor has an empty or unknown dimension",
-        tensor=what,
-        expected="sizes of at least 1",
-        hint="export the model with a fixed input shape",
-    )
-
-
-def _filled(values: Sequence[Value], index: int) -> Value:
-    """A tensor that an op or a port names."""
-    value = _tensor(values, index)
-    if not value.is_constant and not value.size:
-        raise _empty(value.describe())
-    return value
-
-
-def _unused(wish: str, taken: set[str]) -> str:
-    name, i = wish, 0
-    while name in taken:
-        name, i = f"{wish}_{i}", i + 1
-    return name
-
-
-def _tensor(values: Sequence[Value], index: int) -> Value:
-    if not 0 <= index < len(values):
-        raise ModelFormatError(f"tensor {index} of {len(values)}")
-    return values[index]
+def _options(operator: Any, table: str | None) -> Any:
+    """The op's options; their defaults where the file leaves them out, as writers may."""
+    if table is None:
+        return None
+    kind = operator.BuiltinOptionsType()
+    if kind == tflite.BuiltinOptions.NONE:
+        return schema.default_options(table)
+    if kind != schema.options_code(table):
+        raise ModelFormatError(f"options of kind {kind}", expected=table)
+    found = operator.BuiltinOptions()
+    options = schema.options_reader(table)
+    options.Init(found.Bytes, found.Pos)
+    return options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import flatbuffers
 import tflite
 
 from tinyrt.ir import DType
@@ -44,6 +45,14 @@ def options_code(table: str) -> int:
 def options_reader(table: str) -> Any:
     """A new reader object for an options table."""
     return getattr(tflite, table)()
+
+
+def default_options(table: str) -> Any:
+    """A reader of an options table without fields: all have their defaults."""
+    builder = flatbuffers.Builder(64)
+    start_table(builder, table)
+    builder.Finish(end_table(builder, table))
+    return getattr(tflite, table).GetRootAs(bytes(builder.Output()))
 
 
 def add_field(builder: Any, table: str, field: str, value: Any) -> None:

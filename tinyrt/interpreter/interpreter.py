@@ -120,13 +120,13 @@ class Interpreter:
             raise DataError("pass either model_path or model_content")
         if experimental_delegates:
             raise UnsupportedError("tinyrt runs no delegates", hint="choose a backend instead")
-        if model_path is not None:
-            with error_context(file=str(model_path)):
-                parsed = parse_with_directory(map_file(model_path), Path(model_path).stem)
-        else:
-            parsed = parse_with_directory(model_content or b"")
+        with error_context(file=None if model_path is None else str(model_path)):
+            name = "model" if model_path is None else Path(model_path).stem
+            data = (model_content or b"") if model_path is None else map_file(model_path)
+            read = partial(parse_with_directory, data, name)
+            parsed = read(0)
         preserve = experimental_preserve_all_tensors
-        self._start(*parsed, backend, on_op, num_threads, max_memory, preserve=preserve)
+        self._start(*parsed, backend, on_op, num_threads, max_memory, preserve=preserve, read=read)
 
     @classmethod
     def from_graph(
@@ -169,6 +169,7 @@ class Interpreter:
         max_memory: int,
         *,
         preserve: bool = False,
+        read: Callable[[int], tuple[Graph, Directory]] | None = None,
     ) -> None:
         names = (*BACKENDS, *GPU_BACKENDS, AUTO)
         if backend not in names:
@@ -188,6 +189,8 @@ class Interpreter:
         self._max_memory = max_memory
         self._preserve = preserve
         self._given_plan: ArenaPlan | None = None
+        self._read = read
+        self._others: dict[int, Interpreter] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -417,7 +420,25 @@ class Interpreter:
                 expected=", ".join(signatures) or "nothing: the file has no signatures",
                 hint="use set_tensor and invoke where a file has no signatures",
             )
-        return SignatureRunner(self, signature_key, signatures[signature_key])
+        signature = signatures[signature_key]
+        return SignatureRunner(self._of_subgraph(signature.subgraph), signature_key, signature)
+
+    def _of_subgraph(self, index: int) -> Interpreter:
+        """What runs another subgraph of the file, with memory of its own."""
+        if index == 0 or self._read is None:
+            return self
+        if index not in self._others:
+            other = Interpreter.__new__(Interpreter)
+            other._start(
+                *self._read(index),
+                self._asked_for,
+                self._on_op,
+                self._num_threads,
+                self._max_memory,
+                preserve=self._preserve,
+            )
+            self._others[index] = other
+        return self._others[index]
 
     def _value(self, index: int) -> Value:
         entries = self._directory.tensors

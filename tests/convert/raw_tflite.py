@@ -1,0 +1,201 @@
+""".tflite files of any ops, tensors and subgraphs, put together table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+
+from tinyrt.convert import tflite_schema as schema
+
+FIRST_VERSION = {"BROADCAST_TO": 2}
+"""Of ops that LiteRT has no version 1 of."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor; a constant where it has data. ``shares`` names one whose buffer it has, too."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "FLOAT32"
+    data: Any = None
+    scale: float | None = None
+    zero_point: int = 0
+    shares: str | None = None
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op: its inputs and outputs by name (an empty one is absent)."""
+
+    builtin: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    table: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Tensors, ops, and the names of ports."""
+
+    tensors: Sequence[Tensor]
+    ops: Sequence[Op]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+
+def build(
+    *subgraphs: Subgraph,
+    signatures: Mapping[str, int] | None = None,
+    metadata: Mapping[str, bytes] | None = None,
+    versions: bool = True,
+) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        subgraphs: the first one is the model.
+        signatures: key -> number of the subgraph whose ports are the arguments.
+        metadata: name -> bytes.
+        versions: whether op codes carry a version, and the code itself rather than its old byte.
+
+    """
+    b = flatbuffers.Builder(1024)
+    codes = sorted({op.builtin for graph in subgraphs for op in graph.ops})
+    buffers: list[bytes] = [b""]
+    graphs = [_subgraph(b, graph, codes, buffers) for graph in subgraphs]
+    fields = {
+        "Version": schema.VERSION,
+        "OperatorCodes": _offsets(b, [_code(b, name, versions) for name in codes]),
+        "Subgraphs": _offsets(b, graphs),
+    }
+    entries = []
+    for name, data in (metadata or {}).items():
+        buffers.append(data)
+        text = b.CreateString(name)
+        entries.append(_table(b, "Metadata", {"Name": text, "Buffer": len(buffers) - 1}))
+    if entries:
+        fields["Metadata"] = _offsets(b, entries)
+    if signatures:
+        ports = {key: subgraphs[i % len(subgraphs)] for key, i in signatures.items()}
+        defs = [_signature(b, key, signatures[key], graph) for key, graph in ports.items()]
+        fields["SignatureDefs"] = _offsets(b, defs)
+    fields["Buffers"] = _offsets(b, [_buffer(b, data) for data in buffers])
+    b.Finish(_table(b, "Model", fields), file_identifier=schema.IDENTIFIER)
+    return bytes(b.Output())
+
+
+def single(
+    builtin: str, tensors: Sequence[Tensor], table: str | None = None, **fields: Any
+) -> bytes:
+    """A file of one op: its constants and inputs in their order, then outputs ``y``, ``y1``, ..."""
+    inputs = [t.name for t in tensors if not t.name.startswith("y")]
+    outputs = [t.name for t in tensors if t.name.startswith("y")]
+    fed = [t.name for t in tensors if t.name in inputs and t.data is None and not t.shares]
+    op = Op(builtin, inputs, outputs, table, fields)
+    return build(Subgraph(tensors, [op], fed, outputs))
+
+
+def scaled(factor: float) -> Subgraph:
+    """y = factor * x, of three elements."""
+    constant = Tensor("k", (1,), data=np.array([factor], np.float32))
+    tensors = [Tensor("x", (1, 3)), constant, Tensor("y", (1, 3))]
+    return Subgraph(tensors, [Op("MUL", ["x", "k"], ["y"], "MulOptions")], ["x"], ["y"])
+
+
+def _subgraph(b: Any, graph: Subgraph, codes: Sequence[str], buffers: list[bytes]) -> int:
+    places = {"": -1} | {t.name: i for i, t in enumerate(graph.tensors)}
+    held: dict[str, int] = {}
+    tensors = [_tensor(b, t, buffers, held) for t in graph.tensors]
+    ops = [_op(b, op, codes, places) for op in graph.ops]
+    fields = {
+        "Tensors": _offsets(b, tensors),
+        "Inputs": _ints(b, [places[n] for n in graph.inputs]),
+        "Outputs": _ints(b, [places[n] for n in graph.outputs]),
+        "Operators": _offsets(b, ops),
+    }
+    return _table(b, "SubGraph", fields)
+
+
+def _tensor(b: Any, tensor: Tensor, buffers: list[bytes], held: dict[str, int]) -> int:
+    buffer = held.get(tensor.shares or "", 0)
+    if tensor.data is not None:
+        buffers.append(np.ascontiguousarray(tensor.data).tobytes())
+        buffer = held[tensor.name] = len(buffers) - 1
+    fields = {
+        "Shape": _ints(b, tensor.shape),
+        "Type": getattr(tflite.TensorType, tensor.dtype),
+        "Buffer": buffer,
+        "Name": b.CreateString(tensor.name),
+    }
+    if tensor.scale is not None:
+        scales = b.CreateNumpyVector(np.array([tensor.scale], np.float32))
+        zero_points = b.CreateNumpyVector(np.array([tensor.zero_point], np.int64))
+        parts = {"Scale": scales, "ZeroPoint": zero_points}
+        fields["Quantization"] = _table(b, "QuantizationParameters", parts)
+    return _table(b, "Tensor", fields)
+
+
+def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str, int]) -> int:
+    fields = {
+        "OpcodeIndex": codes.index(op.builtin),
+        "Inputs": _ints(b, [places[n] for n in op.inputs]),
+        "Outputs": _ints(b, [places[n] for n in op.outputs]),
+    }
+    if op.table:
+        texts = {name: b.CreateString(text) for name, text in op.texts.items()}
+        fields["BuiltinOptions"] = _table(b, op.table, {**op.fields, **texts})
+        fields["BuiltinOptionsType"] = schema.options_code(op.table)
+    return _table(b, "Operator", fields)
+
+
+def _code(b: Any, builtin: str, versions: bool) -> int:
+    code = schema.OP_CODE[builtin]
+    fields = {"DeprecatedBuiltinCode": min(code, 127)}
+    if versions:
+        fields |= {"BuiltinCode": code, "Version": FIRST_VERSION.get(builtin, 1)}
+    return _table(b, "OperatorCode", fields)
+
+
+def _signature(b: Any, key: str, index: int, graph: Subgraph) -> int:
+    names = [t.name for t in graph.tensors]
+    ports = {
+        field: _offsets(
+            b,
+            [
+                _table(b, "TensorMap", {"Name": b.CreateString(n), "TensorIndex": names.index(n)})
+                for n in found
+            ],
+        )
+        for field, found in (("Inputs", graph.inputs), ("Outputs", graph.outputs))
+    }
+    text = b.CreateString(key)
+    return _table(b, "SignatureDef", {**ports, "SignatureKey": text, "SubgraphIndex": index})
+
+
+def _buffer(b: Any, data: bytes) -> int:
+    return _table(b, "Buffer", {"Data": b.CreateByteVector(data)} if data else {})
+
+
+def _table(b: Any, table: str, fields: Mapping[str, Any]) -> int:
+    schema.start_table(b, table)
+    for name, value in fields.items():
+        schema.add_field(b, table, name, value)
+    return schema.end_table(b, table)
+
+
+def _ints(b: Any, values: Sequence[int]) -> int:
+    return int(b.CreateNumpyVector(np.asarray(list(values), np.int32)))
+
+
+def _offsets(b: Any, offsets: Sequence[int]) -> int:
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return int(b.EndVector())

@@ -1,0 +1,297 @@
+"""What other writers put into .tflite files: read, and computed as LiteRT computes it."""
+
+import numpy as np
+import pytest
+
+import tinyrt
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled, single
+from tinyrt.convert.tflite_reader import parse_tflite
+from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
+
+litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+
+RNG = np.random.default_rng(3)
+
+
+def i32(name, *values):
+    data = np.array(values, np.int32)
+    return Tensor(name, data.shape, "INT32", data)
+
+
+def scalar(name, value):
+    return Tensor(name, (), "INT32", np.array(value, np.int32))
+
+
+def s8(name, *shape):
+    return Tensor(name, shape, "INT8", scale=0.05, zero_point=-7)
+
+
+def feed(detail):
+    if detail["dtype"] is np.bool_:
+        return RNG.integers(0, 2, detail["shape"]).astype(np.bool_)
+    if detail["dtype"] is np.float32:
+        return RNG.normal(size=detail["shape"]).astype(np.float32)
+    limits = np.iinfo(detail["dtype"])
+    return RNG.integers(limits.min, limits.max + 1, detail["shape"]).astype(detail["dtype"])
+
+
+def both(data, runs=1):
+    """Both interpreters' outputs of each run on the same inputs."""
+    ours = tinyrt.Interpreter(model_content=data)
+    peer = litert.Interpreter(
+        model_content=data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF
+    )
+    for interpreter in (ours, peer):
+        interpreter.allocate_tensors()
+    for _ in range(runs):
+        for mine, theirs in zip(ours.get_input_details(), peer.get_input_details(), strict=True):
+            assert mine["dtype"] is theirs["dtype"]
+            x = feed(theirs)
+            ours.set_tensor(mine["index"], x)
+            peer.set_tensor(theirs["index"], x)
+        answers = []
+        for interpreter in (ours, peer):
+            interpreter.invoke()
+            details = interpreter.get_output_details()
+            answers.append([interpreter.get_tensor(d["index"]) for d in details])
+        yield answers
+
+
+def agree(data, runs=1, atol=1e-6):
+    for ours, theirs in both(data, runs):
+        for found, expected in zip(ours, theirs, strict=True):
+            assert found.dtype == expected.dtype
+            assert found.shape == expected.shape
+            if found.dtype == np.float32:
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=atol)
+            else:
+                np.testing.assert_array_equal(found, expected)
+
+
+T = Tensor
+FILES = {
+    "pack": single("PACK", [T("a", (2, 3)), T("b", (2, 3)), T("y", (2, 2, 3))], "PackOptions",
+                   ValuesCount=2, Axis=1),
+    "pack int8": single("PACK", [s8("a", 2, 3), s8("b", 2, 3), s8("y", 2, 3, 2)], "PackOptions",
+                        ValuesCount=2, Axis=-1),
+    "unpack": single("UNPACK", [T("x", (2, 3, 4)), *(T(f"y{i}", (2, 4)) for i in range(3))],
+                     "UnpackOptions", Num=3, Axis=1),
+    "unpack int8": single("UNPACK", [s8("x", 2, 3), s8("y", 3), s8("y1", 3)], "UnpackOptions",
+                          Num=2, Axis=0),
+    "split": single("SPLIT", [scalar("axis", 1), T("x", (2, 6)), T("y", (2, 3)), T("y1", (2, 3))],
+                    "SplitOptions", NumSplits=2),
+    "split int8": single("SPLIT", [scalar("axis", -1), s8("x", 2, 4), s8("y", 2, 2),
+                                   s8("y1", 2, 2)], "SplitOptions", NumSplits=2),
+    "split_v": single("SPLIT_V", [T("x", (2, 7)), i32("sizes", 2, -1, 1), scalar("axis", 1),
+                                  T("y", (2, 2)), T("y1", (2, 4)), T("y2", (2, 1))],
+                      "SplitVOptions", NumSplits=3),
+    "gather_nd": single("GATHER_ND", [T("x", (3, 4, 2)), Tensor("i", (2, 2), "INT32",
+                        np.array([[0, 3], [2, 1]], np.int32)), T("y", (2, 2))],
+                        "GatherNdOptions"),
+    "gather_nd int8": single("GATHER_ND", [s8("x", 3, 4), Tensor("i", (2, 1), "INT32",
+                             np.array([[2], [0]], np.int32)), s8("y", 2, 4)]),
+    "l2_normalization": single("L2_NORMALIZATION", [T("x", (2, 3, 8)), T("y", (2, 3, 8))],
+                               "L2NormOptions", FusedActivationFunction=0),
+    "l2_pool": single("L2_POOL_2D", [T("x", (1, 5, 6, 3)), T("y", (1, 3, 3, 3))],
+                      "Pool2DOptions", Padding=0, StrideH=2, StrideW=2, FilterHeight=3,
+                      FilterWidth=2, FusedActivationFunction=0),
+    "l2_pool relu6": single("L2_POOL_2D", [T("x", (1, 4, 4, 1)), T("y", (1, 3, 3, 1))],
+                            "Pool2DOptions", Padding=1, StrideH=1, StrideW=1, FilterHeight=2,
+                            FilterWidth=2, FusedActivationFunction=3),
+    "log_softmax": single("LOG_SOFTMAX", [T("x", (3, 5)), T("y", (3, 5))], "LogSoftmaxOptions"),
+    "select": single("SELECT", [T("c", (2, 3), "BOOL"), T("a", (2, 3)), T("b", (2, 3)),
+                                T("y", (2, 3))]),
+    "select by row": single("SELECT", [T("c", (2,), "BOOL"), T("a", (2, 3)), T("b", (2, 3)),
+                                       T("y", (2, 3))]),
+    "select_v2": single("SELECT_V2", [T("c", (1, 3), "BOOL"), T("a", (2, 3)), T("b", (2, 1)),
+                                      T("y", (2, 3))]),
+    "cumsum": single("CUMSUM", [T("x", (2, 5)), scalar("axis", 1), T("y", (2, 5))],
+                     "CumsumOptions", Exclusive=True, Reverse=True),
+    "expand_dims": single("EXPAND_DIMS", [T("x", (2, 3)), scalar("axis", 1), T("y", (2, 1, 3))]),
+    "broadcast_to": single("BROADCAST_TO", [T("x", (1, 3)), i32("shape", 4, 3), T("y", (4, 3))]),
+    "mirror_pad": single("MIRROR_PAD", [T("x", (2, 3)), Tensor("p", (2, 2), "INT32",
+                         np.array([[1, 1], [2, 0]], np.int32)), T("y", (4, 5))],
+                         "MirrorPadOptions", Mode=0),
+    "sum": single("SUM", [T("x", (2, 3, 4)), i32("axes", 0, 2), T("y", (3,))], "ReducerOptions",
+                  KeepDims=False),
+    "reduce_prod": single("REDUCE_PROD", [T("x", (2, 3)), i32("axes", -1), T("y", (2, 1))],
+                          "ReducerOptions", KeepDims=True),
+    "reduce_max": single("REDUCE_MAX", [T("x", (2, 3)), i32("axes", 1), T("y", (2,))],
+                         "ReducerOptions", KeepDims=False),
+    "reduce_min": single("REDUCE_MIN", [T("x", (2, 3)), i32("axes", 1), T("y", (2,))],
+                         "ReducerOptions", KeepDims=False),
+    "reduce_any": single("REDUCE_ANY", [T("x", (4, 2), "BOOL"), i32("axes", 1),
+                                        T("y", (4,), "BOOL")], "ReducerOptions", KeepDims=False),
+    "reduce_all": single("REDUCE_ALL", [T("x", (4, 2), "BOOL"), i32("axes", 1),
+                                        T("y", (4, 1), "BOOL")], "ReducerOptions", KeepDims=True),
+    "arg_max": single("ARG_MAX", [T("x", (2, 5)), scalar("axis", 1), T("y", (2,), "INT32")],
+                      "ArgMaxOptions", OutputType=2),
+    "arg_min": single("ARG_MIN", [T("x", (2, 5)), scalar("axis", 0), T("y", (5,), "INT64")],
+                      "ArgMinOptions", OutputType=4),
+    "less": single("LESS", [T("a", (2, 3)), T("b", (1, 3)), T("y", (2, 3), "BOOL")]),
+    "equal": single("EQUAL", [T("a", (40,), "INT32"), T("b", (40,), "INT32"),
+                              T("y", (40,), "BOOL")]),
+    "logical_and": single("LOGICAL_AND", [T("a", (9,), "BOOL"), T("b", (9,), "BOOL"),
+                                          T("y", (9,), "BOOL")]),
+    "logical_not": single("LOGICAL_NOT", [T("x", (9,), "BOOL"), T("y", (9,), "BOOL")]),
+    "cast": single("CAST", [T("x", (7,)), T("y", (7,), "INT32")]),
+    "add_n": single("ADD_N", [T("a", (3,)), T("b", (3,)), T("c", (3,)), T("y", (3,))]),
+    "space_to_batch": single("SPACE_TO_BATCH_ND", [T("x", (2, 3, 4, 5)), i32("block", 2, 2),
+                             Tensor("pads", (2, 2), "INT32", np.array([[0, 1], [1, 1]], np.int32)),
+                             T("y", (8, 2, 3, 5))]),
+    "space_to_batch int8": single("SPACE_TO_BATCH_ND", [s8("x", 1, 4, 3), i32("block", 2),
+                                  Tensor("pads", (1, 2), "INT32", np.array([[1, 1]], np.int32)),
+                                  s8("y", 2, 3, 3)]),
+    "batch_to_space": single("BATCH_TO_SPACE_ND", [T("x", (8, 2, 3, 5)), i32("block", 2, 2),
+                             Tensor("crop", (2, 2), "INT32", np.array([[0, 1], [1, 1]], np.int32)),
+                             T("y", (2, 3, 4, 5))]),
+    "batch_matmul": single("BATCH_MATMUL", [T("a", (2, 3, 4)), T("b", (2, 5, 4)),
+                                            T("y", (2, 3, 5))], "BatchMatMulOptions", AdjY=True),
+    "strided_slice": single("STRIDED_SLICE", [T("x", (4, 5)), i32("begin", 1, 0),
+                            i32("end", 0, 5), i32("strides", 1, 2), T("y", (3, 3))],
+                            "StridedSliceOptions", EndMask=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_ops_of_other_writers(name):
+    agree(FILES[name])
+
+
+def test_a_scalar_s_shape_is_a_list_without_entries():
+    empty = Tensor("shape", (0,), "INT32", np.empty(0, np.int32))
+    agree(single("RESHAPE", [T("x", (1, 1)), empty, T("y", ())], "ReshapeOptions"))
+
+
+def test_shapes_that_files_compute_are_known():
+    """x of two rows -> its own shape, a part of it, packed -> another shape of x."""
+    ops = [
+        Op("SHAPE", ["x"], ["s"], "ShapeOptions", {"OutType": 2}),
+        Op("STRIDED_SLICE", ["s", "zero", "one", "one"], ["rows"], "StridedSliceOptions",
+           {"ShrinkAxisMask": 1}),
+        Op("PACK", ["rows", "six"], ["target"], "PackOptions", {"ValuesCount": 2, "Axis": 0}),
+        Op("RESHAPE", ["x", "target"], ["y"]),
+    ]  # fmt: skip
+    tensors = [
+        T("x", (2, 2, 3)),
+        T("s", (3,), "INT32"),
+        i32("zero", 0),
+        i32("one", 1),
+        T("rows", (), "INT32"),
+        scalar("six", 6),
+        T("target", (2,), "INT32"),
+        T("y", (2, 6)),
+    ]
+    data = build(Subgraph(tensors, ops, ["x"], ["y"]))
+    assert [node.op for node in parse_tflite(data).nodes] == ["reshape"]
+    agree(data)
+
+
+def test_buffers_may_be_shared():
+    weights = RNG.normal(size=(4, 4)).astype(np.float32)
+    tensors = [T("x", (1, 4)), T("w", (4, 4), data=weights), T("again", (4, 4), shares="w"),
+               T("h", (1, 4)), T("y", (1, 4))]  # fmt: skip
+    ops = [
+        Op("FULLY_CONNECTED", ["x", "w", ""], ["h"], "FullyConnectedOptions"),
+        Op("FULLY_CONNECTED", ["h", "again", ""], ["y"], "FullyConnectedOptions"),
+    ]
+    agree(build(Subgraph(tensors, ops, ["x"], ["y"])))
+
+
+def test_old_files_have_no_versions_and_no_options():
+    tensors = [T("a", (3,)), T("b", (3,)), T("y", (3,))]
+    ops = [Op("ADD", ["a", "b"], ["y"])]
+    graph = Subgraph(tensors, ops, ["a", "b"], ["y"])
+    agree(build(graph, versions=False, metadata={"made by": b"\x00\xff someone"}))
+
+
+def increment():
+    """A counter: y = count + x, which the next run begins with."""
+    tensors = [T("x", (1, 2)), T("h", (), "RESOURCE"), T("old", (1, 2)), T("y", (1, 2))]
+    texts = {"SharedName": "count", "Container": ""}
+    ops = [
+        Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1}),
+        Op("VAR_HANDLE", [], ["h"], "VarHandleOptions", texts=texts),
+        Op("READ_VARIABLE", ["h"], ["old"], "ReadVariableOptions"),
+        Op("ADD", ["old", "x"], ["y"], "AddOptions"),
+        Op("ASSIGN_VARIABLE", ["h", "y"], [], "AssignVariableOptions"),
+    ]
+    return Subgraph(tensors, ops, ["x"], ["y"])
+
+
+def beginning(value):
+    texts = {"SharedName": "count", "Container": ""}
+    tensors = [T("h", (), "RESOURCE"), T("zero", (1, 2), data=np.full((1, 2), value, np.float32))]
+    ops = [
+        Op("VAR_HANDLE", [], ["h"], "VarHandleOptions", texts=texts),
+        Op("ASSIGN_VARIABLE", ["h", "zero"], [], "AssignVariableOptions"),
+    ]
+    return Subgraph(tensors, ops, [], [])
+
+
+def test_variables_are_states():
+    data = build(increment(), beginning(0))
+    assert parse_tflite(data).answers == ("y",)
+    agree(data, runs=3)
+    interpreter = tinyrt.Interpreter(model_content=data)
+    interpreter.allocate_tensors()
+    (given,), (answer,) = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.set_tensor(given["index"], np.ones((1, 2), np.float32))
+    for _ in range(3):
+        interpreter.invoke()
+    assert interpreter.get_tensor(answer["index"]).tolist() == [[3, 3]]
+    interpreter.reset_all_variables()
+    interpreter.invoke()
+    assert interpreter.get_tensor(answer["index"]).tolist() == [[1, 1]]
+
+
+def test_variables_that_begin_otherwise_are_refused():
+    with pytest.raises(UnsupportedError, match="begin as zeros"):
+        parse_tflite(build(increment(), beginning(1)))
+
+
+def test_signatures_may_be_subgraphs_of_their_own():
+    data = build(scaled(2), scaled(3), signatures={"double": 0, "triple": 1})
+    x = np.ones((1, 3), np.float32)
+    ours, peer = tinyrt.Interpreter(model_content=data), litert.Interpreter(model_content=data)
+    assert ours.get_signature_list() == peer.get_signature_list()
+    for key, factor in (("double", 2), ("triple", 3)):
+        for interpreter in (ours, peer):
+            (y,) = interpreter.get_signature_runner(key)(x=x).values()
+            np.testing.assert_array_equal(y, factor * x)
+    agree(data)
+
+
+@pytest.mark.parametrize("builtin", ["IF", "WHILE", "CALL"])
+def test_control_flow_is_refused_by_name(builtin):
+    data = single(builtin, [T("x", (1,)), T("y", (1,))])
+    with pytest.raises(UnsupportedError, match=builtin) as caught:
+        parse_tflite(data)
+    assert "control flow" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (single("PACK", [T("a", (2,)), T("y", (1, 2))], "PackOptions", Axis=2), "axis 2"),
+        (single("UNPACK", [T("x", (3,)), T("y", ())], "UnpackOptions", Num=1), "1 outputs"),
+        (single("SPLIT", [scalar("axis", 0), T("x", (3,)), T("y", (1,)), T("y1", (1,))],
+                "SplitOptions"), "left over"),
+        (single("SPLIT_V", [T("x", (3,)), i32("n", 1), scalar("axis", 0), T("y", (1,))],
+                "SplitVOptions"), "elements in all parts"),
+        (single("GATHER_ND", [T("x", (3,)), i32("i", 3), T("y", ())]), "lies outside"),
+        (single("SPLIT", [T("axis", (), "INT32"), T("x", (2,)), T("y", (1,)), T("y1", (1,))],
+                "SplitOptions"), "computed at run time"),
+        (single("L2_NORMALIZATION", [s8("x", 2, 3), s8("y", 2, 3)], "L2NormOptions"), "on int8"),
+        (single("READ_VARIABLE", [T("x", (1,), "RESOURCE"), T("y", (1,))]), "no handle"),
+        (single("ADD", [T("a", (0, 3)), T("b", (3,)), T("y", (0, 3))]), "empty"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(data, says):
+    with pytest.raises(TinyrtError, match=says):
+        parse_tflite(data)
+
+
+def test_a_signature_of_a_missing_subgraph_is_refused():
+    with pytest.raises(ModelFormatError, match="'f' is subgraph 7 of 1"):
+        parse_tflite(build(scaled(2), signatures={"f": 7}))

@@ -1,0 +1,98 @@
+"""What a reader of a .tflite file collects: nodes, values of its own, and states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import DType, Node, Shape, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.evaluate import as_tuple
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.spec import NoAttrs
+
+COUNTED = (DType.INT32, DType.INT64)
+"""Element types that shapes and indices are computed in."""
+
+
+class Parts:
+    """A graph that grows.
+
+    Attributes:
+        values: all values by name: the file's tensors, and those that were added.
+        nodes: in execution order.
+        states: pairs of values, as a graph has them.
+
+    """
+
+    def __init__(self, tensors: Sequence[Value]) -> None:
+        self.values = {value.name: value for value in tensors}
+        self.nodes: list[Node] = []
+        self.states: list[tuple[str, str]] = []
+
+    def new(self, wish: str, like: Value, shape: Shape | None = None) -> Value:
+        """Another value with that one's dtype and quantisation, of some shape."""
+        name = self._unused(wish)
+        shape = like.shape if shape is None else shape
+        self.values[name] = Value(name, like.dtype, shape, like.q)
+        return self.values[name]
+
+    def constant(self, wish: str, data: Any) -> Value:
+        """A constant of the reader's."""
+        name = self._unused(wish)
+        self.values[name] = Value.constant(name, np.asarray(data))
+        return self.values[name]
+
+    def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: Any = None) -> Value:
+        """Append an op; its output."""
+        names = tuple(value.name for value in inputs)
+        attrs = NoAttrs() if attrs is None else attrs
+        self.append(Node(op, output.name, names, (output.name,), attrs))
+        return output
+
+    def reshape(self, x: Value, output: Value) -> Value:
+        """Append a reshape to the output's shape."""
+        return self.add("reshape", [x], output, ReshapeAttrs(output.shape))
+
+    def append(self, node: Node) -> None:
+        """Append a node; what it computes of constants, for shapes, becomes a constant."""
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        (output, *others) = (self.values[name] for name in node.outputs)
+        known = all(value is None or value.data is not None for value in inputs)
+        ref = OPS[node.op].ref_f32
+        if not known or others or ref is None or output.dtype not in COUNTED or output.q:
+            self.nodes.append(node)
+            return
+        types = [None if value is None else value.type for value in inputs]
+        OPS[node.op].infer(node.attrs, types)
+        (data,) = as_tuple(ref(node.attrs, *(None if v is None else v.data for v in inputs)))
+        self.define(output, data)
+
+    def define(self, value: Value, data: Any) -> None:
+        """Make a value a constant."""
+        array = np.asarray(data, value.dtype.numpy).reshape(value.shape)
+        self.values[value.name] = replace(value, data=array)
+
+    def next_of(self, state: Value) -> str:
+        """The name of what a state becomes.
+
+        Raises:
+            UnsupportedError: it becomes something already.
+
+        """
+        if any(state.name == before for before, _ in self.states):
+            raise UnsupportedError("two ops change this state", tensor=state.describe())
+        after = self.new(f"{state.name}/next", state)
+        self.states.append((state.name, after.name))
+        return after.name
+
+    def _unused(self, wish: str) -> str:
+        name, i = wish, 0
+        while name in self.values:
+            i += 1
+            name = f"{wish}_{i}"
+        return name
