@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.emit import (
     Fields,
     check_accumulator,
@@ -25,6 +25,7 @@ from tinyrt.ops.emit import (
     strides_of,
     window_fields,
 )
+from tinyrt.ops.packing_s4 import pack_nibbles
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter
 from tinyrt.ops.sweep import Sweep, columns, row_bands, whole_images, windows
@@ -77,23 +78,39 @@ def pack_filters(w: NDArray[np.int8]) -> NDArray[np.int8]:
     return full.reshape(-1, QUAD, full.shape[1] // VECTOR, VECTOR).transpose(0, 2, 1, 3)
 
 
+def pack_filters_s4(w: NDArray[np.int8]) -> NDArray[np.int8] | None:
+    """Filters of four bits as (channels / 4, blocks, 2, 16) bytes, two of a kind to a byte.
+
+    A byte is ``16 * w1 + w0``.
+
+    Returns:
+        None where a byte does not hold that: -8 beside a weight below zero.
+
+    """
+    wide = pack_filters(w).astype(np.int16)
+    two = 16 * wide[:, :, 1::2] + wide[:, :, 0::2]
+    return two.astype(np.int8) if two.min() >= INT8_MIN else None
+
+
 def product_fields(
-    c: CWriter, requant: Requant, w: NDArray[np.int8], bias: NDArray[np.int64], groups: int
-) -> tuple[Fields, tuple[str, str]]:
-    """``tinyrt_product_s8_params``, and the packed weights and bias.
+    c: CWriter, node: BoundNode, requant: Requant, w: NDArray[np.int8], bias: NDArray[np.int64]
+) -> tuple[int, Fields, tuple[str, str]]:
+    """A weight's bits, ``tinyrt_product_s8_params``, and the packed weights and bias.
 
     Args:
         c: the writer.
+        node: the convolution or dense layer.
         requant: of all channels.
         w: filters (channels, length).
         bias: one per channel.
-        groups: how many groups the channels form; each is padded for itself.
 
     """
+    groups = node.input(0).shape[3] // node.input(1).shape[3] if node.op == "conv2d" else 1
     per_group = len(w) // groups
     parts = [slice(i, i + per_group) for i in range(0, len(w), per_group)]
     rest = padded(per_group, QUAD) - per_group
-    packed_w = np.concatenate([pack_filters(w[part]).ravel() for part in parts])
+    bits, filters = packed_filters(node, [w[part] for part in parts])
+    packed_w = np.concatenate([part.ravel() for part in filters])
     packed_bias = np.concatenate([np.pad(bias[part], (0, rest)) for part in parts])
     fields: Fields = {
         "length": w.shape[1],
@@ -101,7 +118,18 @@ def product_fields(
         "only_positive": int(only_positive(requant)),
         "requant": requant_fields(c, requant),
     }
-    return fields, (c.packed("w", packed_w), c.packed("bias", packed_bias.astype(np.int32)))
+    return bits, fields, (c.packed("w", packed_w), c.packed("bias", packed_bias.astype(np.int32)))
+
+
+def packed_filters(
+    node: BoundNode, parts: list[NDArray[np.int8]]
+) -> tuple[int, list[NDArray[np.int8]]]:
+    """How many bits a weight takes, and the packed filters of each group."""
+    if node.input(1).dtype is DType.INT4:
+        narrow = [packed for part in parts if (packed := pack_filters_s4(part)) is not None]
+        if len(narrow) == len(parts):
+            return 4, narrow
+    return 8, [pack_filters(part) for part in parts]
 
 
 def only_positive(requant: Requant) -> bool:
@@ -121,11 +149,11 @@ def dense_scratch(node: BoundNode) -> int:
 def emit_fully_connected(node: BoundNode, x_zp: int, requant: Requant, c: CWriter) -> None:
     """Write the call of ``tinyrt_fully_connected_s8``."""
     w, bias = constants(node, x_zp, channel_axis=0)
-    product, packed = product_fields(c, requant, w, bias, groups=1)
+    bits, product, packed = product_fields(c, node, requant, w, bias)
     fields = {"rows": node.input(0).size // w.shape[1], "product": product}
     params = c.params("tinyrt_fully_connected_s8_params", fields)
     c.call(
-        "tinyrt_fully_connected_s8",
+        f"tinyrt_fully_connected_s{bits}",
         params,
         c.pointer(node.input(0)),
         *packed,
@@ -212,21 +240,20 @@ def emit_convolution(
     """Write the call of ``tinyrt_conv2d_s8``."""
     x, y = node.input(0), node.output
     w, bias = constants(node, x_zp, channel_axis=0)
-    groups = x.shape[3] // w.shape[3]
     i, j = convolution_lines(window)
     filters = w.transpose(0, 1 + j, 1 + i, 3).reshape(len(w), -1)
-    product, packed = product_fields(c, requant, filters, bias, groups)
+    bits, product, packed = product_fields(c, node, requant, filters, bias)
     fields: Fields = {
         **turned_fields(node, (i, j)),
         "window": window_fields(turned(window, (i, j))),
-        "groups": groups,
+        "groups": x.shape[3] // w.shape[3],
         "x_zp": x_zp,
         "at_once": points_at_once(node, window),
         "product": product,
     }
     params = c.params("tinyrt_conv2d_s8_params", fields)
     scratch = c.scratch() if convolution_scratch(node, window) else "NULL"
-    c.call("tinyrt_conv2d_s8", params, c.pointer(x), *packed, scratch, c.pointer(y))
+    c.call(f"tinyrt_conv2d_s{bits}", params, c.pointer(x), *packed, scratch, c.pointer(y))
 
 
 def lines_of(window: Window) -> tuple[int, int]:
@@ -271,7 +298,19 @@ def depthwise_scratch(node: BoundNode, window: Window) -> int:
     """Bytes of the copy that ``tinyrt_depthwise_conv2d_s8`` makes."""
     window = turned(window, lines_of(window))
     lines = (depthwise_band(window) - 1) * window.stride[0] + depthwise_extent(window)
-    return lines * depthwise_line_bytes(window)
+    widened = window.kernel[0] * window.kernel[1] * LANES
+    return lines * depthwise_line_bytes(window) + (widened if depthwise_bits(node) == 4 else 0)
+
+
+def depthwise_bits(node: BoundNode) -> int:
+    """Bits of a weight as the kernel reads it."""
+    return 4 if node.input(1).dtype is DType.INT4 else 8
+
+
+def in_halves(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights of four bits (blocks, ...): of each block the first half in low nibbles."""
+    low, high = np.split(w.reshape(len(w), -1), 2, axis=1)
+    return np.stack([low, high], axis=2)
 
 
 def depthwise_sweep(node: BoundNode, window: Window) -> Sweep | None:
@@ -333,7 +372,9 @@ def emit_depthwise(
         "requant": depthwise_requant(requant, c),
     }
     params = c.params("tinyrt_depthwise_conv2d_s8_params", fields)
-    packed_w = c.packed("w", blocks.reshape(len(taps), -1, LANES).transpose(1, 0, 2))
+    bits = depthwise_bits(node)
+    eights = blocks.reshape(len(taps), -1, LANES).transpose(1, 0, 2)
+    packed_w = c.packed("w", pack_nibbles(in_halves(eights)) if bits == 4 else eights)
     packed_bias = c.packed("bias", evens_first(bias).astype(np.int32))
     pointers = (c.pointer(x), packed_w, packed_bias, c.scratch(), c.pointer(y))
-    c.call("tinyrt_depthwise_conv2d_s8", params, *pointers)
+    c.call(f"tinyrt_depthwise_conv2d_s{bits}", params, *pointers)

@@ -2,7 +2,7 @@
 #ifndef TINYRT_CONV2D_MVE_H
 #define TINYRT_CONV2D_MVE_H
 
-#include "tinyrt_product_s8.h"
+#include "tinyrt_product_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,6 +33,10 @@ typedef struct {
  *  one group behind the other, a window point by point; elements outside of x are x_zp. y may
  *  overlap what has been read: lines from the front, with one group. */
 void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
+                      const int32_t *bias, int8_t *scratch, int8_t *y);
+
+/** As tinyrt_conv2d_s8, over weights of four bits as tinyrt_product_s4 reads them. */
+void tinyrt_conv2d_s4(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
                       const int32_t *bias, int8_t *scratch, int8_t *y);
 
 #ifdef __cplusplus

@@ -1,9 +1,16 @@
-/** Depthwise convolutions with filters of 3 x 3, whatever the weights' format. */
+/** Depthwise convolutions with filters of 3 x 3, as the function TINYRT_KERNEL over weights of
+ *  TINYRT_WEIGHT_BITS, which are set where this is included. */
 #ifndef TINYRT_DEPTHWISE3X3_LOOP_H
 #define TINYRT_DEPTHWISE3X3_LOOP_H
 
 #include "tinyrt_depthwise3x3.h"
 #include "tinyrt_filter3.h"
+
+#if TINYRT_WEIGHT_BITS == 4
+#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s4
+#else
+#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s8
+#endif
 
 /** One channel: what the loops along a line need; weights and sums are doubled. head is what a sum
  *  begins with where the window's first column lies before the input, tail the products of a last
@@ -109,12 +116,12 @@ static TINYRT_NOINLINE void slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
 }
 
 /** Takes the weights of lines beside the input out of the filter; they see the zero point. */
-static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, int32_t bits,
-                                        int32_t c, int32_t no_line_before, int32_t no_line_behind,
+static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                        int32_t no_line_before, int32_t no_line_behind,
                                         tinyrt_channel *channel) {
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
     tinyrt_filter3 *const f = &channel->filter;
-    *f = tinyrt_load_filter3(p->w, bits, c);
+    *f = TINYRT_LOAD_FILTER3(p->w, c);
     channel->init = p->init[c];
     if (no_line_before) {
         channel->init += tinyrt_drop_first3(f, p->x_zp);
@@ -129,8 +136,8 @@ static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, 
 }
 
 /** Lines from the first; line i reads input lines i * stride - pad and the two behind it. */
-static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t bits, int32_t c,
-                      const int8_t *x, int8_t *saved, int8_t *y) {
+static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
+                      int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;
     const int32_t i = c & -(p->requant_step >> 2);
     tinyrt_channel channel;
@@ -149,7 +156,7 @@ static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t bits, int3
         const int32_t last = middle == across->x_count - 1;
         if (borders != 2 * first + last) {
             borders = 2 * first + last;
-            set_borders(p, bits, c, first, last, &channel);
+            set_borders(p, c, first, last, &channel);
         }
         const tinyrt_line line = {x + middle * across->x_step, first ? 0 : -across->x_step,
                                   last ? 0 : across->x_step, y};
@@ -162,12 +169,11 @@ static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t bits, int3
     }
 }
 
-/** All channels of all images; bits is a constant where this is called. */
-static inline void tinyrt_depthwise3x3_loop(const tinyrt_depthwise3x3_s8_params *p, int32_t bits,
-                                            const int8_t *x, int8_t *saved, int8_t *y) {
+void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
+                   int8_t *y) {
     for (int32_t n = 0; n < p->images; ++n) {
         for (int32_t c = 0; c < p->channels; ++c) {
-            all_lines(p, bits, c, x + c, saved, y + c);
+            all_lines(p, c, x + c, saved, y + c);
         }
         x += p->channels * p->along.x_count * p->across.x_count;
         y += p->channels * p->along.y_count * p->across.y_count;

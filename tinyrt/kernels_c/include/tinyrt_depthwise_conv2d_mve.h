@@ -39,6 +39,12 @@ typedef struct {
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
                                 const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y);
 
+/** As tinyrt_depthwise_conv2d_s8, over weights of four bits: of each eight channels' weights the
+ *  first half lies in low nibbles, the second half in high ones. scratch begins with room for eight
+ *  channels' weights as bytes. */
+void tinyrt_depthwise_conv2d_s4(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
+                                const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

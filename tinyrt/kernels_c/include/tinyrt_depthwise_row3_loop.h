@@ -1,10 +1,16 @@
-/** Depthwise convolutions of one row of outputs with filters of 3 x 3, whatever the weights'
- *  format. */
+/** Depthwise convolutions of one row of outputs with filters of 3 x 3, as the function
+ * TINYRT_KERNEL over weights of TINYRT_WEIGHT_BITS, which are set where this is included. */
 #ifndef TINYRT_DEPTHWISE_ROW3_LOOP_H
 #define TINYRT_DEPTHWISE_ROW3_LOOP_H
 
 #include "tinyrt_depthwise3x3.h"
 #include "tinyrt_filter3.h"
+
+#if TINYRT_WEIGHT_BITS == 4
+#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s4
+#else
+#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s8
+#endif
 
 static inline tinyrt_column3 column_at(const int8_t *x, int32_t row) {
     return tinyrt_load_column3(*x, x[row], x[2 * row]);
@@ -12,8 +18,8 @@ static inline tinyrt_column3 column_at(const int8_t *x, int32_t row) {
 
 /** One channel along the row. Everything it needs is in locals: setting out is half of the work
  *  where rows are short. */
-static inline void one_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t bits, int32_t c,
-                               const int8_t *x, int8_t *y) {
+static inline void one_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
+                               int8_t *y) {
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
     const int32_t constants = c & -(p->requant_step >> 2);
     const int32_t mult = p->mult[constants];
@@ -24,7 +30,7 @@ static inline void one_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t b
     const int32_t row = p->across.x_step;
     const int32_t pad = p->along.pad;
     int32_t left = p->along.y_count;
-    tinyrt_filter3 f = tinyrt_load_filter3(p->w, bits, c);
+    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c);
     tinyrt_double3(&f);
     int32_t one = tinyrt_add_column3(&f, 0, pad != 0 ? border : column_at(x, row), init);
     x += pad != 0 ? 0 : step;
@@ -66,11 +72,9 @@ static inline void one_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t b
     }
 }
 
-/** All channels; bits is a constant where this is called. */
-static inline void tinyrt_depthwise_row3_loop(const tinyrt_depthwise3x3_s8_params *p, int32_t bits,
-                                              const int8_t *x, int8_t *y) {
+void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y) {
     for (int32_t c = 0; c < p->along.x_step; ++c) {
-        one_channel(p, bits, c, x + c, y + c);
+        one_channel(p, c, x + c, y + c);
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef TINYRT_FULLY_CONNECTED_MVE_H
 #define TINYRT_FULLY_CONNECTED_MVE_H
 
-#include "tinyrt_product_s8.h"
+#include "tinyrt_product_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +16,10 @@ typedef struct {
 /** y = clamp(requant(bias + sum(x * w)) + y_zp); x is (rows, product.length), y (rows,
  *  product.c_out); w and bias are packed as the product wants them. y overlaps nothing. */
 void tinyrt_fully_connected_s8(const tinyrt_fully_connected_s8_params *p, const int8_t *x,
+                               const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+
+/** As tinyrt_fully_connected_s8, over weights of four bits as tinyrt_product_s4 reads them. */
+void tinyrt_fully_connected_s4(const tinyrt_fully_connected_s8_params *p, const int8_t *x,
                                const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus

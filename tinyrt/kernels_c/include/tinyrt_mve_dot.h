@@ -1,7 +1,11 @@
 /** Dot products of patches with four filters, requantised, for cores with MVE.
  *
- *  A patch has first bytes (1 to 16), then full blocks of 16. The filters lie interleaved: 16 bytes
- *  of each of the four, the first block filled up with zeros in front. */
+ *  A patch has first bytes (1 to 16), then full blocks of 16. The filters lie interleaved: 16
+ *  weights of each of the four, the first block filled up with zeros in front. Of weights of four
+ *  bits, two filters share a byte, 16 * w1 + w0: with it, a product adds 16 * s1 + s0 to a sum, and
+ *  shifted left by 4 bits, 16 * s0.
+ *
+ *  TINYRT_WEIGHT_BITS, 4 or 8, is set where this is included. */
 #ifndef TINYRT_MVE_DOT_H
 #define TINYRT_MVE_DOT_H
 
@@ -49,11 +53,49 @@ typedef struct {
  * filters and two patches, but the compiler copies and spills where more than four are in use, and
  * moves lanes through memory. */
 
+#if TINYRT_WEIGHT_BITS == 4
+
+#define TINYRT_MVE_TWO_4X2(mul, a0, b0, a1, b1)                                                    \
+    "vldrb.8 q2, [%[w]], #16\n" mul " " a1 ", q0, q2\n" mul " " b1 ", q1, q2\n"                    \
+    "vshl.i8 q2, q2, #4\n" mul " " a0 ", q0, q2\n" mul " " b0 ", q1, q2\n"
+#define TINYRT_MVE_MULTIPLY_4X2(mul)                                                               \
+    TINYRT_MVE_TWO_4X2(mul, "r0", "r8", "r2", "r10")                                               \
+    TINYRT_MVE_TWO_4X2(mul, "r4", "r12", "r6", "lr")
+/** 16 times every sum, and how to take the 16 away. */
+#define TINYRT_MVE_SEPARATE_A                                                                      \
+    "sub r2, r2, r0, asr #4\n"                                                                     \
+    "sub r6, r6, r4, asr #4\n"
+#define TINYRT_MVE_SEPARATE_4X2                                                                    \
+    TINYRT_MVE_SEPARATE_A                                                                          \
+    "sub r10, r10, r8, asr #4\n"                                                                   \
+    "sub lr, lr, r12, asr #4\n"
+#define TINYRT_MVE_DIVIDE(q) "vshr.s32 " q ", " q ", #4\n"
+
+#define TINYRT_MVE_TWO_4X1(mul, a0, a1)                                                            \
+    "vldrb.8 q1, [%[w]], #16\n" mul " " a1 ", q0, q1\n"                                            \
+    "vshl.i8 q1, q1, #4\n" mul " " a0 ", q0, q1\n"
+#define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
+    TINYRT_MVE_TWO_4X1(mul, "r0", "r2") TINYRT_MVE_TWO_4X1(mul, "r4", "r6")
+
+#else
+
 #define TINYRT_MVE_MULTIPLY_4X2(mul)                                                               \
     "vldrb.8 q2, [%[w]], #16\n" mul " r0, q0, q2\n" mul " r8, q1, q2\n"                            \
     "vldrb.8 q2, [%[w]], #16\n" mul " r2, q0, q2\n" mul " r10, q1, q2\n"                           \
     "vldrb.8 q2, [%[w]], #16\n" mul " r4, q0, q2\n" mul " r12, q1, q2\n"                           \
     "vldrb.8 q2, [%[w]], #16\n" mul " r6, q0, q2\n" mul " lr, q1, q2\n"
+
+#define TINYRT_MVE_SEPARATE_A
+#define TINYRT_MVE_SEPARATE_4X2
+#define TINYRT_MVE_DIVIDE(q)
+
+#define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r0, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r2, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r4, q0, q1\n"                                                \
+    "vldrb.8 q1, [%[w]], #16\n" mul " r6, q0, q1\n"
+
+#endif
 
 #define TINYRT_MVE_BLOCK_4X2                                                                       \
     "vldrb.8 q0, [%[a]], #16\n"                                                                    \
@@ -83,71 +125,64 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mv
         "4:\n" TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2 TINYRT_MVE_BLOCK_4X2
         "subs %[patch], #1\n"
         "bpl 4b\n"
-        "5:\n"
-        "vmov q0[2], q0[0], r0, r4\n"
+        "5:\n" TINYRT_MVE_SEPARATE_4X2 "vmov q0[2], q0[0], r0, r4\n"
         "vmov q0[3], q0[1], r2, r6\n"
         "vmov q1[2], q1[0], r8, r12\n"
-        "vmov q1[3], q1[1], r10, lr\n"
-        "ldrd r0, r2, [%[quad], #8]\n"
-        "ldrd r4, r6, [%[quad], #16]\n"
-        "ldr r8, [%[quad], #24]\n"
-        "vadd.i32 q0, q0, %q[bias]\n"
-        "vadd.i32 q1, q1, %q[bias]\n"
-        "cbnz r2, 7f\n"
-        "vqrdmulh.s32 q0, q0, %q[mult]\n"
-        "vqrdmulh.s32 q1, q1, %q[mult]\n"
-        "vrshl.s32 q0, q0, %q[right]\n"
-        "vrshl.s32 q1, q1, %q[right]\n"
-        /* The two patches' outputs lie side by side in 16 bits. */
-        "vqmovnb.s32 q0, q0\n"
-        "vqmovnt.s32 q0, q1\n"
-        "vqadd.s16 q0, q0, r0\n"
-        "vqmovnb.s16 q0, q0\n"
-        "vshr.u32 q1, q0, #16\n"
-        "6:\n"
-        "add r0, %[y], r4\n"
-        "vstrb.32 q0, [%[y]]\n"
-        "vstrb.32 q1, [r0]\n"
-        "add %[y], r0, r4\n"
-        "add %[a], r6\n"
-        "add %[b], r6\n"
-        "cmp %[y], r8\n"
-        "bne 1b\n"
-        "b 8f\n"
-        "7:\n"
-        "vldrw.32 q2, [%[quad], #32]\n"
-        "vshl.s32 q0, q0, q2\n"
-        "vshl.s32 q1, q1, q2\n"
-        "vqrdmulh.s32 q0, q0, %q[mult]\n"
-        "vqrdmulh.s32 q1, q1, %q[mult]\n"
-        /* The shift rounds halves up: one less for what is negative and shifted. */
-        "vand q2, q0, %q[right]\n"
-        "vshr.s32 q2, q2, #31\n"
-        "vqadd.s32 q0, q0, q2\n"
-        "vand q2, q1, %q[right]\n"
-        "vshr.s32 q2, q2, #31\n"
-        "vqadd.s32 q1, q1, q2\n"
-        "vrshl.s32 q0, q0, %q[right]\n"
-        "vrshl.s32 q1, q1, %q[right]\n"
-        "vadd.i32 q0, q0, r0\n"
-        "vadd.i32 q1, q1, r0\n"
-        "vmax.s32 q0, q0, %q[act_min]\n"
-        "vmax.s32 q1, q1, %q[act_min]\n"
-        "vmin.s32 q0, q0, %q[act_max]\n"
-        "vmin.s32 q1, q1, %q[act_max]\n"
-        "b 6b\n"
-        "8:\n"
+        "vmov q1[3], q1[1], r10, lr\n" TINYRT_MVE_DIVIDE("q0") TINYRT_MVE_DIVIDE(
+            "q1") "ldrd r0, r2, [%[quad], #8]\n"
+                  "ldrd r4, r6, [%[quad], #16]\n"
+                  "ldr r8, [%[quad], #24]\n"
+                  "vadd.i32 q0, q0, %q[bias]\n"
+                  "vadd.i32 q1, q1, %q[bias]\n"
+                  "cbnz r2, 7f\n"
+                  "vqrdmulh.s32 q0, q0, %q[mult]\n"
+                  "vqrdmulh.s32 q1, q1, %q[mult]\n"
+                  "vrshl.s32 q0, q0, %q[right]\n"
+                  "vrshl.s32 q1, q1, %q[right]\n"
+                  /* The two patches' outputs lie side by side in 16 bits. */
+                  "vqmovnb.s32 q0, q0\n"
+                  "vqmovnt.s32 q0, q1\n"
+                  "vqadd.s16 q0, q0, r0\n"
+                  "vqmovnb.s16 q0, q0\n"
+                  "vshr.u32 q1, q0, #16\n"
+                  "6:\n"
+                  "add r0, %[y], r4\n"
+                  "vstrb.32 q0, [%[y]]\n"
+                  "vstrb.32 q1, [r0]\n"
+                  "add %[y], r0, r4\n"
+                  "add %[a], r6\n"
+                  "add %[b], r6\n"
+                  "cmp %[y], r8\n"
+                  "bne 1b\n"
+                  "b 8f\n"
+                  "7:\n"
+                  "vldrw.32 q2, [%[quad], #32]\n"
+                  "vshl.s32 q0, q0, q2\n"
+                  "vshl.s32 q1, q1, q2\n"
+                  "vqrdmulh.s32 q0, q0, %q[mult]\n"
+                  "vqrdmulh.s32 q1, q1, %q[mult]\n"
+                  /* The shift rounds halves up: one less for what is negative and shifted. */
+                  "vand q2, q0, %q[right]\n"
+                  "vshr.s32 q2, q2, #31\n"
+                  "vqadd.s32 q0, q0, q2\n"
+                  "vand q2, q1, %q[right]\n"
+                  "vshr.s32 q2, q2, #31\n"
+                  "vqadd.s32 q1, q1, q2\n"
+                  "vrshl.s32 q0, q0, %q[right]\n"
+                  "vrshl.s32 q1, q1, %q[right]\n"
+                  "vadd.i32 q0, q0, r0\n"
+                  "vadd.i32 q1, q1, r0\n"
+                  "vmax.s32 q0, q0, %q[act_min]\n"
+                  "vmax.s32 q1, q1, %q[act_min]\n"
+                  "vmin.s32 q0, q0, %q[act_max]\n"
+                  "vmin.s32 q1, q1, %q[act_max]\n"
+                  "b 6b\n"
+                  "8:\n"
         : [a] "+r"(a), [b] "+r"(b), [y] "+l"(y), [w] "=&r"(w), [patch] "=&r"(patch)
         : [quad] "r"(quad), [bias] "w"(c.bias), [mult] "w"(c.mult), [right] "w"(c.right),
           [act_min] "w"(c.act_min), [act_max] "w"(c.act_max)
         : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "p0", "memory");
 }
-
-#define TINYRT_MVE_MULTIPLY_4X1(mul)                                                               \
-    "vldrb.8 q1, [%[w]], #16\n" mul " r0, q0, q1\n"                                                \
-    "vldrb.8 q1, [%[w]], #16\n" mul " r2, q0, q1\n"                                                \
-    "vldrb.8 q1, [%[w]], #16\n" mul " r4, q0, q1\n"                                                \
-    "vldrb.8 q1, [%[w]], #16\n" mul " r6, q0, q1\n"
 
 /** Lane i: the dot product of the patch with filter i. a points behind the patch's first bytes. */
 static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
@@ -160,9 +195,10 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
                                      "1:\n"
                                      "vldrb.8 q0, [%[a]], #16\n" TINYRT_MVE_MULTIPLY_4X1(
                                          "vmladava.s8") "le lr, 1b\n"
-                                                        "2:\n"
+                                                        "2:\n" TINYRT_MVE_SEPARATE_A
                                                         "vmov %q[sums][2], %q[sums][0], r0, r4\n"
-                                                        "vmov %q[sums][3], %q[sums][1], r2, r6\n"
+                                                        "vmov %q[sums][3], %q[sums][1], r2, "
+                                                        "r6\n" TINYRT_MVE_DIVIDE("%q[sums]")
                    : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(w)
                    :
                    : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "p0", "memory");
@@ -171,19 +207,30 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
 
 #else
 
+/** The i-th of four filters' next block. */
+static inline int8x16_t tinyrt_mve_weights(const int8_t *w, int32_t i) {
+#if TINYRT_WEIGHT_BITS == 4
+    const int8x16_t two = vldrbq_s8(w + (i >> 1) * TINYRT_VECTOR);
+    const int8x16_t even = vshrq_n_s8(vshlq_n_s8(two, 4), 4);
+    return (i & 1) == 0 ? even : vshrq_n_s8(vsubq_s8(two, even), 4);
+#else
+    return vldrbq_s8(w + i * TINYRT_VECTOR);
+#endif
+}
+
 static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
     int32_t sums[4] = {0, 0, 0, 0};
     int8x16_t block = vldrbq_z_s8(a - TINYRT_VECTOR, (mve_pred16_t)(patch & 0xFFFFU));
     for (uint32_t left = patch >> 16;; --left) {
         for (int32_t i = 0; i < 4; ++i) {
-            sums[i] = vmladavaq_s8(sums[i], block, vldrbq_s8(w + i * TINYRT_VECTOR));
+            sums[i] = vmladavaq_s8(sums[i], block, tinyrt_mve_weights(w, i));
         }
         if (left == 0) {
             return vldrwq_s32(sums);
         }
         block = vldrbq_s8(a);
         a += TINYRT_VECTOR;
-        w += 4 * TINYRT_VECTOR;
+        w += TINYRT_WEIGHT_BITS / 2 * TINYRT_VECTOR;
     }
 }
 

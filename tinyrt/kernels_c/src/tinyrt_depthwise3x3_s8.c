@@ -1,8 +1,5 @@
 #include "tinyrt_depthwise3x3.h"
 
+#define TINYRT_WEIGHT_BITS 8
+#define TINYRT_KERNEL tinyrt_depthwise3x3_s8
 #include "tinyrt_depthwise3x3_loop.h"
-
-void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
-                            int8_t *y) {
-    tinyrt_depthwise3x3_loop(p, 8, x, saved, y);
-}

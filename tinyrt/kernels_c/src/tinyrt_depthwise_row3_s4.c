@@ -1,7 +1,5 @@
 #include "tinyrt_depthwise3x3.h"
 
+#define TINYRT_WEIGHT_BITS 4
+#define TINYRT_KERNEL tinyrt_depthwise_row3_s4
 #include "tinyrt_depthwise_row3_loop.h"
-
-void tinyrt_depthwise_row3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y) {
-    tinyrt_depthwise_row3_loop(p, 4, x, y);
-}

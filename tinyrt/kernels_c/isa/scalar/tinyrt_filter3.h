@@ -36,11 +36,6 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c) 
     return f;
 }
 
-/** The filter of channel c from weights of so many bits. */
-static inline tinyrt_filter3 tinyrt_load_filter3(const int8_t *w, int32_t bits, int32_t c) {
-    return bits == 4 ? tinyrt_load_filter3_s4(w, c) : tinyrt_load_filter3_s8(w, c);
-}
-
 /** Takes the weights of row r out; returns their sum, times factor. */
 static inline int32_t tinyrt_drop_row3(tinyrt_filter3 *f, int32_t r, int32_t factor) {
     int32_t *const w = f->w + 3 * r;

@@ -1,0 +1,5 @@
+#include "tinyrt_depthwise_conv2d_mve.h"
+
+#define TINYRT_WEIGHT_BITS 4
+#define TINYRT_KERNEL tinyrt_depthwise_conv2d_s4
+#include "tinyrt_depthwise_mve_loop.h"
