@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinyrt.ir.types import unpack_int4
+from tinyrt.ops import packing_mve
 from tinyrt.ops.depthwise_blocks import pack_filters
 from tinyrt.ops.packing import eight_at_a_time, pack_block, padded, simplify
+from tinyrt.ops.packing_s4 import pack_block_s4, pack_filters_s4
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import InstructionSet
 
@@ -78,6 +81,46 @@ def test_rows_take_eight_channels_by_tap():
     for block in range(4):
         np.testing.assert_array_equal(by_tap[block // 2, :, block % 2], four[block, :6])
     assert eight_at_a_time(pack_block(w[:12], None, 0, requant(12), SCALAR), 6) is None
+
+
+def nibbles(packed, count):
+    return unpack_int4(packed.ravel().view(np.uint8), count).astype(int)
+
+
+@pytest.mark.parametrize("isa", [SCALAR, DSP])
+def test_four_narrow_channels_share_a_half(isa):
+    rng = np.random.default_rng(2)
+    w = rng.integers(-8, 8, (8, 12)).astype(np.int8)
+    packed = pack_block_s4(w, None, 3, requant(8), isa)
+    low, high = halves(packed.w)
+    taps = np.stack([low, high], axis=1).reshape(2, 12)
+    if isa is DSP:
+        taps = taps.reshape(2, 3, 2, 2).transpose(0, 1, 3, 2).reshape(2, 12)
+    for channel, shift in enumerate((0, 4, 8)):
+        found = (taps >> shift & 15) - 8
+        np.testing.assert_array_equal(found, w.reshape(2, 4, 12)[:, channel])
+    np.testing.assert_array_equal(taps >> 12, w.reshape(2, 4, 12)[:, 3])
+    assert packed.w.nbytes == w.size // 2
+
+
+def test_narrow_filters_of_3x3_take_nine_bytes_for_two_channels():
+    w = np.random.default_rng(3).integers(-8, 8, (3, 9)).astype(np.int8)
+    found = nibbles(pack_filters_s4(w), 28)
+    order = [0, 1, 2, 6, 3, 4, 5, 7]
+    assert found[:8].tolist() == w[0, order].tolist()
+    assert found[8:10].tolist() == [w[0, 8], w[1, 8]]
+    assert found[10:18].tolist() == w[1, order].tolist()
+    assert found[18:27].tolist() == [*w[2, order], w[2, 8]]
+
+
+def test_vectors_take_two_narrow_filters_to_a_byte():
+    w = np.random.default_rng(4).integers(-7, 8, (4, 16)).astype(np.int8)
+    two = packing_mve.pack_filters_s4(w).reshape(2, 16).astype(int)
+    even = ((two + 8) & 15) - 8
+    np.testing.assert_array_equal(even, w[0::2])
+    np.testing.assert_array_equal((two - even) >> 4, w[1::2])
+    w[0, 0], w[1, 0] = -1, -8
+    assert packing_mve.pack_filters_s4(w) is None
 
 
 def test_filters_of_3x3_are_rows_of_9_bytes_along_rows_or_columns():

@@ -30,7 +30,7 @@ from tinyrt.ops.packing import (
     pack_requant,
     simplify,
 )
-from tinyrt.ops.packing_s4 import fits_nibbles, pack_filters_s4, pack_nibbles
+from tinyrt.ops.packing_s4 import pack_filters_s4, pack_nibbles
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.sweep import Sweep, planes_by_lines, planes_by_rows
@@ -41,6 +41,10 @@ TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
 
 FILTER_ORDER = [0, 1, 3, 4, 2, 6, 5, 7, 8]
 """Taps of a 3 x 3 filter, row by row, in the order that makes pairs of one column of four bytes."""
+
+
+FACTOR_BIT = 1 << 5
+"""In shifts beside weights of four bits, what stands for a factor of two of a channel's weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +89,13 @@ def depthwise_block(
     if layer is None:
         return None
     init = (layer.bias - x_zp * layer.w.sum(axis=1)).astype(np.int32)
-    narrow = node.input(1).dtype is DType.INT4 and fits_nibbles(layer.w)
-    bits = 4 if narrow and (sliding or layer.shift.min() >= 1) else 8
-    requantised = pack_requant(layer, more=int(sliding))
     lines = _line_bytes(window, single)
-    return DepthwiseBlock(layer.w.T.astype(np.int8), bits, init, requantised, lines, sliding)
+    if node.input(1).dtype is not DType.INT4:
+        requantised = pack_requant(layer, more=int(sliding))
+        return DepthwiseBlock(layer.w.T.astype(np.int8), 8, init, requantised, lines, sliding)
+    narrow = layer.w >> layer.raised[:, None] if sliding else layer.w
+    requantised = pack_requant(layer, more=1 + layer.raised * FACTOR_BIT if sliding else 0)
+    return DepthwiseBlock(narrow.T.astype(np.int8), 4, init, requantised, lines, sliding)
 
 
 def slides(window: Window) -> bool:

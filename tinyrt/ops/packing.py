@@ -110,6 +110,7 @@ class Layer:
         bias: of each channel.
         mult: mantissas.
         shift: right shifts, at most ``MOST_SHIFT``.
+        raised: powers of two that w and bias were raised by.
 
     """
 
@@ -117,6 +118,7 @@ class Layer:
     bias: NDArray[np.int64]
     mult: NDArray[np.int64]
     shift: NDArray[np.int64]
+    raised: NDArray[np.int64]
 
 
 def simplify(
@@ -150,15 +152,16 @@ def simplify(
     # 4 * q, times 2**30, is 2 * q after the first rounding and q after the second, with shift 1.
     q = low.astype(np.int64) - requant.y_zp
     exponent = requant.shift.astype(np.int64)
-    raised = np.int64(1) << np.where(constant, 0, np.clip(exponent, 0, MOST_SHIFT))
-    factor = raised if raises else np.ones_like(raised)
+    raised = np.where(constant, 0, np.clip(exponent, 0, MOST_SHIFT))
+    factor = np.int64(1) << (raised if raises else np.zeros_like(raised))
     layer = Layer(
         np.where(constant[:, None], 0, wide * factor[:, None]),
         np.where(constant, 4 * q, first * factor),
         np.where(constant, 1 << 30, requant.mult.astype(np.int64)),
         np.where(constant, 1, np.maximum(-exponent, 0) if raises else -exponent),
+        raised,
     )
-    most = np.where(constant, 0, np.maximum(-least, greatest) * raised)
+    most = np.where(constant, 0, np.maximum(-least, greatest) << raised)
     too_large = most.max() >= most_sum or layer.w.max() > INT8_MAX or layer.w.min() < INT8_MIN
     if too_large or exponent.max() > MOST_SHIFT or layer.shift.max() > MOST_SHIFT:
         return None
@@ -174,25 +177,27 @@ def _reach(
     return bias + positive * low + negative * high, bias + positive * high + negative * low
 
 
-def pack_requant(layer: Layer, more: int = 0) -> PackedRequant:
+def pack_requant(layer: Layer, more: int | NDArray[np.int64] = 0) -> PackedRequant:
     """Requantisation in blocks, or one block where all channels are alike.
 
     Args:
         layer: the layer.
-        more: what is added to shifts.
+        more: what is added to shifts, of all channels or of each.
 
     """
     mult, shift = layer.mult, layer.shift + more
     if (mult == mult[0]).all() and (shift == shift[0]).all():
-        return PackedRequant(
-            np.full(BLOCK, mult[0], np.int32), np.full(BLOCK, shift[0], np.int8), 0
-        )
+        return PackedRequant(np.full(BLOCK, mult[0], np.int32), np.full(BLOCK, _byte(shift[0])), 0)
     rest = padded(len(mult)) - len(mult)
     return PackedRequant(
         np.pad(mult, (0, rest)).astype(np.int32),
-        np.pad(shift, (0, rest), constant_values=1).astype(np.int8),
+        np.pad(_byte(shift), (0, rest), constant_values=1),
         BLOCK,
     )
+
+
+def _byte(shift: NDArray[np.int64]) -> NDArray[np.int8]:
+    return np.asarray(np.asarray(shift) & 0xFF, np.uint8).view(np.int8)
 
 
 def pack_block(

@@ -91,11 +91,6 @@ def pack_block_s4(
     )
 
 
-def fits_nibbles(w: NDArray[Any]) -> bool:
-    """Whether all weights have four bits."""
-    return bool(w.min() >= -8 and w.max() <= 7)
-
-
 def pack_nibbles(w: NDArray[Any]) -> NDArray[np.int8]:
     """Weights of four bits, two to a byte, the first one in the low nibble; a zero may be added."""
     return pack_int4(np.asarray(w, np.int8)).view(np.int8)

@@ -50,7 +50,8 @@ void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t
  *  y must not overlap x. */
 void tinyrt_depthwise_row3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
 
-/** As tinyrt_depthwise3x3_s8, over weights of four bits, see tinyrt_filter3_nibbles. */
+/** As tinyrt_depthwise3x3_s8, over weights of four bits, see tinyrt_filter3_nibbles; shifts as
+ *  tinyrt_factor_of has them. */
 void tinyrt_depthwise3x3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 

@@ -7,9 +7,11 @@
 #include "tinyrt_filter3.h"
 
 #if TINYRT_WEIGHT_BITS == 4
-#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s4
+#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s4(w, c, tinyrt_factor_of(shift))
+#define TINYRT_RIGHT(shift) tinyrt_right_of(shift)
 #else
-#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s8
+#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s8(w, c)
+#define TINYRT_RIGHT(shift) (shift)
 #endif
 
 /** One channel: what the loops along a line need; weights and sums are doubled. head is what a sum
@@ -121,7 +123,7 @@ static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, 
                                         tinyrt_channel *channel) {
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
     tinyrt_filter3 *const f = &channel->filter;
-    *f = TINYRT_LOAD_FILTER3(p->w, c);
+    *f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[c & -(p->requant_step >> 2)]);
     channel->init = p->init[c];
     if (no_line_before) {
         channel->init += tinyrt_drop_first3(f, p->x_zp);
@@ -142,8 +144,8 @@ static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const i
     const int32_t i = c & -(p->requant_step >> 2);
     tinyrt_channel channel;
     channel.mult = p->mult[i];
-    channel.shift = p->shift[i];
-    channel.rounding = tinyrt_rounding_of(p->shift[i], 2 * p->y_zp + 1);
+    channel.shift = TINYRT_RIGHT(p->shift[i]);
+    channel.rounding = tinyrt_rounding_of(channel.shift, 2 * p->y_zp + 1);
     if (p->stride == 1 && across->pad == 0) {
         for (int32_t k = 0; k < p->along.x_count; ++k) {
             saved[k] = x[k * p->along.x_step];

@@ -43,6 +43,10 @@ void tinyrt_depthwise_block_s4(const tinyrt_depthwise_block_s8_params *p, const 
 void tinyrt_depthwise_block_fine_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                     tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
+/** As tinyrt_depthwise_block_fine_s8, over weights of four bits. */
+void tinyrt_depthwise_block_fine_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                                    tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

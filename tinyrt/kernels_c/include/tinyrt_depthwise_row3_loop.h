@@ -7,9 +7,11 @@
 #include "tinyrt_filter3.h"
 
 #if TINYRT_WEIGHT_BITS == 4
-#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s4
+#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s4(w, c, tinyrt_factor_of(shift))
+#define TINYRT_RIGHT(shift) tinyrt_right_of(shift)
 #else
-#define TINYRT_LOAD_FILTER3 tinyrt_load_filter3_s8
+#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s8(w, c)
+#define TINYRT_RIGHT(shift) (shift)
 #endif
 
 static inline tinyrt_column3 column_at(const int8_t *x, int32_t row) {
@@ -23,14 +25,14 @@ static inline void one_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t c
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
     const int32_t constants = c & -(p->requant_step >> 2);
     const int32_t mult = p->mult[constants];
-    const int32_t shift = p->shift[constants];
+    const int32_t shift = TINYRT_RIGHT(p->shift[constants]);
     const int32_t rounding = tinyrt_rounding_of(shift, 2 * p->y_zp + 1);
     const int32_t init = 2 * p->init[c];
     const int32_t step = p->along.x_step;
     const int32_t row = p->across.x_step;
     const int32_t pad = p->along.pad;
     int32_t left = p->along.y_count;
-    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c);
+    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[constants]);
     tinyrt_double3(&f);
     int32_t one = tinyrt_add_column3(&f, 0, pad != 0 ? border : column_at(x, row), init);
     x += pad != 0 ? 0 : step;

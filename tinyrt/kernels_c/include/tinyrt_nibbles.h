@@ -11,6 +11,17 @@ static inline int32_t tinyrt_nibble(uint32_t word, int32_t i) {
     return (int32_t)(word << (28 - 4 * i)) >> 28;
 }
 
+/** Of a shift of a depthwise layer: the right shift plus 1. */
+static inline int32_t tinyrt_right_of(int8_t shift) {
+    return shift & 31;
+}
+
+/** What its channel's weights are multiplied with: scales finer than the sums' raise them, and the
+ *  nibbles do not hold that. Bits 5 to 7 are the power of two. */
+static inline int32_t tinyrt_factor_of(int8_t shift) {
+    return 1 << ((uint8_t)shift >> 5);
+}
+
 /** The four nibbles of two bytes. */
 static inline uint32_t tinyrt_four_nibbles(const int8_t *w) {
     return (uint32_t)(uint8_t)w[0] | (uint32_t)(uint8_t)w[1] << 8;

@@ -32,20 +32,20 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s8(const int8_t *w, int32_t c) 
     return f;
 }
 
-/** The nibbles i and i + 4, sign-extended to a pair. */
-static inline uint32_t tinyrt_nibble_pair(uint32_t word, int32_t i) {
-    return tinyrt_low_halves((uint32_t)tinyrt_nibble(word, i),
-                             (uint32_t)tinyrt_nibble(word, i + 4));
+/** The nibbles i and i + 4 times factor, as a pair. */
+static inline uint32_t tinyrt_nibble_pair(uint32_t word, int32_t i, int32_t factor) {
+    return tinyrt_low_halves((uint32_t)(tinyrt_nibble(word, i) * factor),
+                             (uint32_t)(tinyrt_nibble(word, i + 4) * factor));
 }
 
-/** As tinyrt_load_filter3_s8; w holds nibbles, see tinyrt_filter3_nibbles. */
-static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c) {
+/** As tinyrt_load_filter3_s8, times factor; w holds nibbles, see tinyrt_filter3_nibbles. */
+static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c, int32_t factor) {
     const tinyrt_nibbles9 n = tinyrt_filter3_nibbles(w, c);
     const tinyrt_filter3 f = {
-        {tinyrt_nibble_pair(n.word, 0), tinyrt_nibble_pair(n.word, 1),
-         tinyrt_nibble_pair(n.word, 2)},
-        tinyrt_nibble_pair(n.word, 3),
-        (uint32_t)n.last,
+        {tinyrt_nibble_pair(n.word, 0, factor), tinyrt_nibble_pair(n.word, 1, factor),
+         tinyrt_nibble_pair(n.word, 2, factor)},
+        tinyrt_nibble_pair(n.word, 3, factor),
+        (uint32_t)(n.last * factor),
     };
     return f;
 }

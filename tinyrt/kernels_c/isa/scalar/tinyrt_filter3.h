@@ -22,17 +22,17 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s8(const int8_t *w, int32_t c) 
     return f;
 }
 
-/** As tinyrt_load_filter3_s8; w holds nibbles, see tinyrt_filter3_nibbles. */
-static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c) {
+/** As tinyrt_load_filter3_s8, times factor; w holds nibbles, see tinyrt_filter3_nibbles. */
+static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c, int32_t factor) {
     const tinyrt_nibbles9 n = tinyrt_filter3_nibbles(w, c);
     tinyrt_filter3 f = {{0}};
     for (int32_t kx = 0; kx < 3; ++kx) {
-        f.w[kx] = tinyrt_nibble(n.word, kx);
-        f.w[3 + kx] = tinyrt_nibble(n.word, 4 + kx);
+        f.w[kx] = tinyrt_nibble(n.word, kx) * factor;
+        f.w[3 + kx] = tinyrt_nibble(n.word, 4 + kx) * factor;
     }
-    f.w[6] = tinyrt_nibble(n.word, 3);
-    f.w[7] = tinyrt_nibble(n.word, 7);
-    f.w[8] = n.last;
+    f.w[6] = tinyrt_nibble(n.word, 3) * factor;
+    f.w[7] = tinyrt_nibble(n.word, 7) * factor;
+    f.w[8] = n.last * factor;
     return f;
 }
 
