@@ -476,8 +476,9 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]
     feeds: dict[str, Array] = {}
     for value in map(graph.value, graph.fed):
         shape = (samples, *value.shape[1:])
-        if value.dtype is DType.INT8:
-            feeds[value.name] = rng.integers(-128, 128, shape, np.int8)
+        if value.dtype in (DType.INT8, DType.UINT8):
+            limits = np.iinfo(value.dtype.numpy)
+            feeds[value.name] = rng.integers(limits.min, limits.max + 1, shape, limits.dtype)
         else:
             feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
     return feeds

@@ -22,6 +22,7 @@ from tinyrt.convert.tflite_parts import Parts
 from tinyrt.convert.tflite_states import read_states
 from tinyrt.convert.tflite_tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite_variables import HANDLES, Variables, check_initial
+from tinyrt.convert.unsigned import to_signed
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Graph, Node, Value
 from tinyrt.ops import verify
@@ -93,7 +94,7 @@ def parse_with_directory(
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",
         ) from error
-    return verify(dequantize_weights(graph)), directory
+    return verify(dequantize_weights(to_signed(graph))), directory
 
 
 @contextmanager

@@ -19,6 +19,7 @@ INDENT = "    "
 
 C_TYPES = {
     DType.INT8: "int8_t",
+    DType.UINT8: "uint8_t",
     DType.INT16: "int16_t",
     DType.INT32: "int32_t",
     DType.INT64: "int64_t",

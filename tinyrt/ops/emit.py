@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.lut import LutS8
 from tinyrt.ops.requant import Requant
 from tinyrt.ops.spec import CWriter
@@ -149,7 +149,12 @@ def emit_lut(node: BoundNode, p: LutS8, c: CWriter) -> None:
     """Write the call of an op that is a table."""
     x, y = node.input(0), node.output
     table = c.array("int8_t", "table", p.table)
-    c.call("tinyrt_lut_s8", table, str(y.size), c.pointer(x), c.pointer(y))
+    source, target = c.pointer(x), c.pointer(y)
+    if x.dtype is DType.UINT8:
+        source = f"(const int8_t *)({source})"
+    if y.dtype is DType.UINT8:
+        target = f"(int8_t *)({target})"
+    c.call("tinyrt_lut_s8", table, str(y.size), source, target)
 
 
 def emit_rescale(

@@ -31,10 +31,12 @@ class LutS8:
 
     Attributes:
         table: int8[256]; entry ``i`` answers the input whose byte, read as unsigned, is ``i``.
+        signed: whether answers are int8; else they are the bytes of uint8.
 
     """
 
     table: NDArray[np.int8]
+    signed: bool = True
 
     @classmethod
     def of(cls, outputs: ArrayLike) -> LutS8:
@@ -42,9 +44,10 @@ class LutS8:
         saturated = np.clip(np.asarray(outputs), INT8_MIN, INT8_MAX).astype(np.int8)
         return cls(np.roll(saturated, INT8_MIN))
 
-    def lookup(self, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def lookup(self, x: NDArray[Any]) -> NDArray[Any]:
         """The answers to ``x``, of the same shape."""
-        return self.table[x.view(np.uint8)]
+        found = self.table[x.view(np.uint8)]
+        return found if self.signed else found.view(np.uint8)
 
 
 def lut_s8(p: LutS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

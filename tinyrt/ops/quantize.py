@@ -12,7 +12,7 @@ from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import emit_lut, emit_rescale
-from tinyrt.ops.lut import LutS8, input_values, rescale
+from tinyrt.ops.lut import LutS8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import (
@@ -94,25 +94,29 @@ def quantize_array(
 def infer_quantize(
     attrs: QuantizeAttrs, inputs: Sequence[TensorType | None]
 ) -> tuple[TensorType, ...]:
-    """float32, int8 or int16 -> int8 or int16 of the same shape."""
+    """float32, int8 or int16 -> int8 or int16 of the same shape; uint8 from and to int8."""
     x = operand(inputs, 0, "input")
+    if {x.dtype, attrs.dtype} == {DType.INT8, DType.UINT8}:
+        return (TensorType(attrs.dtype, x.shape),)
     check_computable(x, "quantize")
     if attrs.dtype not in (DType.INT8, DType.INT16):
-        raise ShapeError(f"quantize to {attrs.dtype.value}", expected="int8 or int16")
+        raise ShapeError(f"quantize {x} to {attrs.dtype.value}", expected="int8 or int16")
     return (TensorType(attrs.dtype, x.shape),)
 
 
 def prepare_quantize(node: BoundNode) -> Affine | LutS8:
     """From float32: the output's parameters. From int8: a table of requantised values."""
     x, y = node.input(0), node.output
-    require_s8(y)
     scale, zp = qparams(y)
     if x.dtype is DType.FLOAT32:
+        require_s8(y)
         return Affine(float(scale), zp)
-    require_s8(x)
     x_scale, x_zp = qparams(x)
     mult, shift = multiplier(float(x_scale) / float(scale))
-    return LutS8.of(rescale(input_values() - x_zp, mult, shift) + zp)
+    # All inputs in the order of their bytes.
+    values = np.arange(256, dtype=np.uint8).view(x.dtype.numpy).astype(np.int64)
+    outputs = np.clip(rescale(values - x_zp, mult, shift) + zp, *limits_of(y.dtype))
+    return LutS8(outputs.astype(y.dtype.numpy).view(np.int8), y.dtype is DType.INT8)
 
 
 def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:

@@ -275,6 +275,10 @@ def limits_of(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
+ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+"""Least and greatest zero point; 0 for other dtypes."""
+
+
 def qparams(value: Value) -> tuple[np.float32, int]:
     """Per-tensor scale (float32, as stored in the file) and zero point of an activation.
 
@@ -292,7 +296,7 @@ def qparams(value: Value) -> tuple[np.float32, int]:
     limits = np.finfo(np.float32)
     fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
     # int16 activations are symmetric: their kernels know no zero point.
-    low, high = (-128, 127) if value.dtype is DType.INT8 else (0, 0)
+    low, high = ZERO_POINTS.get(value.dtype, (0, 0))
     if not fits or not low <= q.zero_point <= high:
         raise VerifyError(
             f"scale {q.scale}, zero point {q.zero_point}",

@@ -1,0 +1,198 @@
+"""Graphs on uint8, as older converters made them -> the same on int8.
+
+Activations and their zero points move by 128. Weights lose their zero point, for the int8 scheme
+knows none: those that then do not fit int8 are sums of parts, each of which reads the input. Model
+inputs and outputs stay what they were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+
+HALF = 128
+"""What lies between an unsigned byte and the signed one that stands for the same."""
+
+WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+
+
+def to_signed(graph: Graph) -> Graph:
+    """The graph with int8 wherever it has uint8; the same graph where it has none.
+
+    Raises:
+        UnsupportedError: weights with a zero point are computed at run time.
+
+    """
+    unsigned = [v for v in graph.values.values() if v.dtype is DType.UINT8 and v.q is not None]
+    return _Signed(graph, unsigned).graph() if unsigned else graph
+
+
+class _Signed:
+    """One conversion: values by name as they are now, nodes so far."""
+
+    def __init__(self, graph: Graph, unsigned: Sequence[Value]) -> None:
+        self._graph = graph
+        self._values = dict(graph.values)
+        self._nodes: list[Node] = []
+        self._ports: dict[str, str] = {}
+        for value in unsigned:
+            self._values[value.name] = _signed(value)
+
+    def graph(self) -> Graph:
+        """Everything on int8, between ports on uint8."""
+        for name in dict.fromkeys((*self._graph.inputs, *self._graph.outputs)):
+            self._keep_port(name)
+        for name in self._graph.inputs:
+            if name in self._ports:
+                self._recode(name, self._ports[name], DType.INT8)
+        for node in self._graph.bound():
+            weights = node.optional(1)
+            shifted = weights is not None and weights.dtype is DType.UINT8
+            if node.op in WEIGHTED and weights is not None and shifted:
+                self._weighted(node, weights)
+            else:
+                self._append(node.node)
+        for name in self._graph.outputs:
+            if name in self._ports and name not in self._graph.inputs:
+                self._recode(self._ports[name], name, DType.UINT8)
+        used = {n for node in self._nodes for n in (*node.inputs, *node.outputs)}
+        used.update(self._graph.inputs, self._graph.outputs)
+        values = {name: value for name, value in self._values.items() if name in used}
+        return replace(self._graph, nodes=tuple(self._nodes), values=values)
+
+    def _keep_port(self, name: str) -> None:
+        """Give a model input or output on uint8 a twin on int8, which the ops work on."""
+        port = self._graph.value(name)
+        if port.dtype is not DType.UINT8 or port.q is None:
+            return
+        twin = self._unused(f"{name}/int8")
+        self._values[twin] = replace(self._values[name], name=twin)
+        self._values[name] = port
+        self._ports[name] = twin
+
+    def _recode(self, source: str, target: str, dtype: DType) -> None:
+        node = Node("quantize", target, (source,), (target,), QuantizeAttrs(dtype))
+        self._nodes.append(node)
+
+    def _append(self, node: Node) -> None:
+        inputs = tuple(self._ports.get(n, n) for n in node.inputs)
+        outputs = tuple(self._ports.get(n, n) for n in node.outputs)
+        attrs = node.attrs
+        if attrs == QuantizeAttrs(DType.UINT8):
+            attrs = QuantizeAttrs(DType.INT8)
+        self._nodes.append(replace(node, inputs=inputs, outputs=outputs, attrs=attrs))
+
+    def _weighted(self, node: BoundNode, weights: Value) -> None:
+        if weights.data is None or weights.q is None:
+            raise UnsupportedError(
+                "weights on uint8 are computed while the model runs",
+                op=node.describe(),
+                tensor=weights.describe(),
+                expected="constants",
+            )
+        centred = weights.data.astype(np.int16) - weights.q.zero_point
+        q = QParams(weights.q.scales, 0, weights.q.axis)
+        parts = _parts(centred)
+        if len(parts) == 1:
+            name = self._constant(weights, parts[0], q)
+            self._append(_with_inputs(node.node, {1: name}))
+            return
+        self._repeated(node, weights, q, parts)
+
+    def _repeated(
+        self, node: BoundNode, weights: Value, q: QParams, parts: Sequence[NDArray[Any]]
+    ) -> None:
+        """The op over its input beside itself, once for each part of the weights."""
+        x = self._values[self._ports.get(node.input(0).name, node.input(0).name)]
+        if node.op == "depthwise_conv2d":
+            wide = self._interleaved(x, len(parts))
+            grouped = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
+            held = self._constant(weights, np.concatenate(grouped, axis=3), _moved(q))
+            a = node.attrs
+            attrs = Conv2dAttrs(a.stride, a.padding, a.dilation, a.activation)
+            inputs = (wide, held, *node.node.inputs[2:])
+            self._append(replace(node.node, op="conv2d", inputs=inputs, attrs=attrs))
+            return
+        if node.op == "fully_connected":
+            length = weights.shape[1]
+            rows = (math.prod(x.shape) // length, length)
+            x = x if x.shape[-1] == length else self._reshaped(x, rows)
+        wide = self._beside(x, len(x.shape) - 1, len(parts))
+        held = self._constant(weights, np.concatenate(parts, axis=-1), q)
+        self._append(_with_inputs(node.node, {0: wide, 1: held}))
+
+    def _interleaved(self, x: Value, times: int) -> str:
+        """Every channel beside itself."""
+        n, h, w, c = x.shape
+        apart = self._reshaped(x, (n, h, w, c, 1))
+        both = self._values[self._beside(apart, 4, times)]
+        return self._reshaped(both, (n, h, w, times * c)).name
+
+    def _beside(self, x: Value, axis: int, times: int) -> str:
+        shape = tuple(times * n if i == axis else n for i, n in enumerate(x.shape))
+        y = self._new(f"{x.name}/repeated", x, shape)
+        inputs = (x.name,) * times
+        node = Node("concatenation", y.name, inputs, (y.name,), ConcatenationAttrs(axis))
+        self._nodes.append(node)
+        return y.name
+
+    def _reshaped(self, x: Value, shape: tuple[int, ...]) -> Value:
+        y = self._new(f"{x.name}/reshaped", x, shape)
+        self._nodes.append(Node("reshape", y.name, (x.name,), (y.name,), ReshapeAttrs(shape)))
+        return y
+
+    def _constant(self, like: Value, data: NDArray[Any], q: QParams) -> str:
+        name = self._unused(f"{like.name}/int8")
+        self._values[name] = Value.constant(name, data.astype(np.int8), q)
+        return name
+
+    def _new(self, wish: str, like: Value, shape: tuple[int, ...]) -> Value:
+        name = self._unused(wish)
+        self._values[name] = Value(name, like.dtype, shape, like.q)
+        return self._values[name]
+
+    def _unused(self, wish: str) -> str:
+        name, i = wish, 0
+        while name in self._values:
+            i += 1
+            name = f"{wish}_{i}"
+        return name
+
+
+def _parts(weights: NDArray[np.int16]) -> list[NDArray[np.int16]]:
+    """Arrays within int8 whose sum the weights are: one where that suffices."""
+    parts: list[NDArray[np.int16]] = []
+    rest = weights
+    while not parts or rest.any():
+        parts.append(np.clip(rest, -HALF, HALF - 1))
+        rest = rest - parts[-1]
+    return parts
+
+
+def _signed(value: Value) -> Value:
+    """The value on int8, for the same real values."""
+    assert value.q is not None, "only quantised values are converted"
+    data = None if value.data is None else (value.data ^ np.uint8(HALF)).view(np.int8)
+    q = replace(value.q, zero_point=value.q.zero_point - HALF)
+    return replace(value, dtype=DType.INT8, q=q, data=data)
+
+
+def _with_inputs(node: Node, changed: dict[int, str]) -> Node:
+    return replace(node, inputs=tuple(changed.get(i, n) for i, n in enumerate(node.inputs)))
+
+
+def _moved(q: QParams) -> QParams:
+    """Scales of depthwise filters, along the first axis of a convolution's."""
+    return replace(q, axis=None if q.axis is None else 0)
