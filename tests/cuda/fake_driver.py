@@ -21,7 +21,7 @@ def compile_on_host(source, arch):
 
 
 class FakeDriver:
-    name, arch, multiprocessors = "fake", "sm_90", 4
+    name, arch, multiprocessors, clock_hz = "fake", "sm_90", 4, 10**9
 
     def __init__(self, shared_limit=227 * 1024, resident=2):
         self.shared_limit = shared_limit

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import INT4_OPS, INT16_OPS, graph_of
+from tests.cuda.devices import DEVICES
 from tests.cuda.requirements import needs_cxx
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
@@ -34,31 +35,32 @@ def test_every_integer_op_has_a_kernel():
     assert set(KERNELS_S16) == set(INT16_OPS)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", BUILDS)
-def test_every_op_equals_its_reference(kind):
+def test_every_op_equals_its_reference(kind, device):
     ops, build, seeds = BUILDS[kind]
     graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds, build)
-    device = HostDevice(generate(graph, BY_OPS), flags=CHECKED)
-    found = device.run(feeds, 1)
+    found = DEVICES[device](graph, BY_OPS, feeds, 1, CHECKED)
     for name, expected in evaluate(graph, feeds).items():
         raw = found[name].view(expected.dtype).reshape(expected.shape)
         np.testing.assert_array_equal(raw, expected, err_msg=name)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("shape", [THROUGHPUT, LATENCY], ids=["throughput", "latency"])
-def test_zoo_models_answer_golden_and_random_inputs(zoo, name, shape):
+def test_zoo_models_answer_golden_and_random_inputs(zoo, name, shape, device):
     """In any order of the threads: those that depend on each other would show."""
     path = zoo / "models" / f"{name}_int8.tflite"
     golden = np.load(zoo / "golden" / f"{name}_int8.npz")
-    program = generate(read_tflite(path), shape)
+    graph = read_tflite(path)
     rng = np.random.default_rng(9)
     random = rng.integers(-128, 128, (3, *golden["inputs"].shape[2:])).astype(np.int8)
     x = np.concatenate([golden["inputs"][:2, 0], random])
     expected = np.concatenate([golden["outputs"][:2, 0], load(path)(random)])
-    (given,), (answer,) = program.inputs, program.outputs
+    (given,), (answer,) = graph.inputs, graph.outputs
     for order in (None, rng.permutation(shape.threads)):
-        found = HostDevice(program, order).run({given.name: x}, len(x))[answer.name]
+        found = DEVICES[device](graph, shape, {given: x}, len(x), order=order)[answer]
         np.testing.assert_array_equal(found.view(np.int8), expected.reshape(len(x), -1))
 
 

@@ -180,6 +180,7 @@ def fake_bindings(count=1, capability=(9, 0), start="CUDA_SUCCESS"):
         "COMPUTE_CAPABILITY_MINOR": capability[1],
         "MULTIPROCESSOR_COUNT": 132,
         "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
+        "CLOCK_RATE": 1_980_000,
     }
     started = good if start == "CUDA_SUCCESS" else SimpleNamespace(name=start)
     return SimpleNamespace(
@@ -199,7 +200,7 @@ def fake_bindings(count=1, capability=(9, 0), start="CUDA_SUCCESS"):
 def test_a_device_says_what_it_is():
     found = CudaDriver(fake_bindings())
     assert (found.name, found.arch, found.multiprocessors) == ("A GPU", "sm_90", 132)
-    assert found.shared_limit == 232448
+    assert (found.shared_limit, found.clock_hz) == (232448, 1_980_000_000)
     with pytest.raises(ToolError, match=r"refused cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"):
         found.allocate(1)
 

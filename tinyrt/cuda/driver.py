@@ -27,6 +27,7 @@ class Driver(Protocol):
         arch: ``sm_90`` or the like.
         multiprocessors: how many it has.
         shared_limit: bytes of shared memory that a block may have.
+        clock_hz: its highest clock.
 
     """
 
@@ -34,6 +35,7 @@ class Driver(Protocol):
     arch: str
     multiprocessors: int
     shared_limit: int
+    clock_hz: int
 
     def function(self, image: bytes, name: str, shared_bytes: int) -> Handle:
         """A kernel of a cubin, allowed that much shared memory."""
@@ -145,17 +147,19 @@ class CudaDriver:
         found = self._call("cuDeviceGet", device)
         attributes = bindings.CUdevice_attribute
         prefix = "CU_DEVICE_ATTRIBUTE_"
-        major, minor, self.multiprocessors, self.shared_limit = (
+        major, minor, self.multiprocessors, self.shared_limit, kilohertz = (
             self._call("cuDeviceGetAttribute", getattr(attributes, prefix + name), found)
             for name in (
                 "COMPUTE_CAPABILITY_MAJOR",
                 "COMPUTE_CAPABILITY_MINOR",
                 "MULTIPROCESSOR_COUNT",
                 "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+                "CLOCK_RATE",
             )
         )
         self.name = self._call("cuDeviceGetName", 128, found).split(b"\0")[0].decode()
         self.arch = f"sm_{major}{minor}"
+        self.clock_hz = 1000 * kilohertz
         if (major, minor) < OLDEST:
             raise ToolError(
                 f"{self.name} has compute capability {major}.{minor}",

@@ -1,0 +1,39 @@
+"""Where device code runs in tests: as C++ on the host, and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.cuda.driver import open_driver
+from tinyrt.cuda.host import HostDevice
+from tinyrt.cuda.program import generate
+from tinyrt.cuda.runtime import CudaModel
+from tinyrt.errors import ToolError
+
+
+def on_host(graph, shape, feeds, samples, flags=(), order=None):
+    """Output name -> bytes (samples, bytes of one)."""
+    return HostDevice(generate(graph, shape), order, flags).run(feeds, samples)
+
+
+def on_gpu(graph, shape, feeds, samples, flags=(), order=None):
+    """The same; a GPU's threads run in what order they like."""
+    del flags, order
+    sizes = {name: samples * graph.value(name).nbytes for name in (*graph.inputs, *graph.outputs)}
+    ports = {name: np.zeros(size, np.uint8) for name, size in sizes.items()}
+    for name, data in feeds.items():
+        ports[name][:] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    CudaModel(graph, list(ports.values()), samples, open_driver(), shape).run()
+    return {name: ports[name].reshape(samples, -1) for name in graph.outputs}
+
+
+def _found():
+    try:
+        open_driver()
+    except ToolError:
+        return {"host": on_host}
+    return {"host": on_host, "gpu": on_gpu}
+
+
+DEVICES = _found()
+"""Name -> function; the GPU is among them where this machine has one."""
