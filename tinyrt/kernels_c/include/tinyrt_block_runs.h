@@ -15,35 +15,35 @@ typedef struct {
     int32_t blocks;
 } tinyrt_run;
 
-/** The products of a run of blocks with one column, and with two. */
-typedef void (*tinyrt_run_product)(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                   const tinyrt_single *column);
-typedef void (*tinyrt_two_run_product)(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                       const tinyrt_taps_word *columns);
+/** The products of a run of blocks with one column, and with two: of the last block if that is set,
+ *  which lies beside the outputs, else of all whole ones. Runs are set out in these functions: a
+ *  struct that is passed takes its place on the stack twice. */
+typedef void (*tinyrt_run_product)(const tinyrt_block_s8_params *p, const tinyrt_single *column,
+                                   int last, int8_t *y);
+typedef void (*tinyrt_two_run_product)(const tinyrt_block_s8_params *p,
+                                       const tinyrt_taps_word *columns, int last, int8_t *y);
 
-/** The channels that are left behind whole blocks of so many words, as a run of one block beside
- *  the outputs. */
-static inline tinyrt_run tinyrt_last_block(const tinyrt_block_s8_params *p, int32_t words,
-                                           int8_t *y) {
+/** Whole blocks, or the last one; words is the size of a block of weights. */
+static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t words, int last,
+                                       int8_t *y) {
     const int32_t whole = p->c_out >> 2;
-    const int32_t step = whole * p->requant_step;
+    const int32_t first = last ? whole : 0;
+    const int32_t step = first * p->requant_step;
     const tinyrt_run run = {
-        p->w + whole * words, p->init + whole * 4, p->mult + step, p->shift + step, y, 4, 1,
+        p->w + first * words, p->init + first * 4, p->mult + step, p->shift + step, y,
+        last ? 4 : p->c_out,  last ? 1 : whole,
     };
     return run;
 }
 
-/** All channels of a column; words is the size of a block of weights. */
-static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, int32_t words,
-                                     tinyrt_run_product product, const tinyrt_single *column,
-                                     int8_t *y) {
-    const int32_t whole = p->c_out >> 2;
-    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, 0, whole};
-    product(p, run, column);
+/** All channels of a column. */
+static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
+                                     const tinyrt_single *column, int8_t *y) {
+    product(p, column, 0, y);
     if (p->c_out & 3) {
         int8_t last[4];
-        product(p, tinyrt_last_block(p, words, last), column);
-        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
+        product(p, column, 1, last);
+        for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;
             y[i] = last[i & 3];
         }
@@ -51,16 +51,14 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, int32_t wo
 }
 
 /** All channels of two columns. */
-static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p, int32_t words,
+static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
-    const int32_t whole = p->c_out >> 2;
-    const tinyrt_run run = {p->w, p->init, p->mult, p->shift, y, p->c_out, whole};
-    product(p, run, columns);
+    product(p, columns, 0, y);
     if (p->c_out & 3) {
         int8_t last[8];
-        product(p, tinyrt_last_block(p, words, last), columns);
-        for (int32_t i = 4 * whole; i < p->c_out; ++i) {
+        product(p, columns, 1, last);
+        for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;
             y[i] = last[i & 3];
             y[p->c_out + i] = last[4 + (i & 3)];

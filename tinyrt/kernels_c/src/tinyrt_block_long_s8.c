@@ -31,8 +31,9 @@ static inline void next_block(const tinyrt_block_s8_params *p, tinyrt_run *run) 
     run->y += 4;
 }
 
-static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                       const tinyrt_single *column) {
+static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, const tinyrt_single *column,
+                                       int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps, last, y);
     for (; run.blocks != 0; --run.blocks) {
         int32_t sum[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
         for (int32_t done = 0; done < p->taps; done += MOST_TAPS) {
@@ -45,8 +46,9 @@ static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_r
     }
 }
 
-static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                        const tinyrt_taps_word *columns) {
+static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p,
+                                        const tinyrt_taps_word *columns, int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps, last, y);
     for (; run.blocks != 0; --run.blocks) {
         const int32_t *const init = run.init;
         int32_t sum[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
@@ -64,10 +66,10 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_
 }
 
 void tinyrt_block_long_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {
-    tinyrt_all_blocks(p, p->taps, one_column, column, y);
+    tinyrt_all_blocks(p, one_column, column, y);
 }
 
 void tinyrt_two_blocks_long_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                                int8_t *y) {
-    tinyrt_all_two_blocks(p, p->taps, two_columns, columns, y);
+    tinyrt_all_two_blocks(p, two_columns, columns, y);
 }

@@ -3,11 +3,11 @@
 #include "tinyrt_columns_s4.h"
 #include "tinyrt_narrow.h"
 
-static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                       const tinyrt_single *column) {
+static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, const tinyrt_single *column,
+                                       int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps >> 1, last, y);
     const tinyrt_narrow narrow = tinyrt_narrow_of(p);
     const int32_t x16 = 16 * tinyrt_sum_single(column, p->taps);
-    int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
         int32_t sum[4];
         tinyrt_start_s4(run.init, sum);
@@ -27,10 +27,10 @@ static inline void finish(const tinyrt_run *run, int32_t channel, tinyrt_narrow 
     y[run->y_step + channel] = tinyrt_finish_s4(run, channel, narrow, second);
 }
 
-static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                        const tinyrt_taps_word *columns) {
+static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p,
+                                        const tinyrt_taps_word *columns, int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps >> 1, last, y);
     const tinyrt_narrow narrow = tinyrt_narrow_of(p);
-    int8_t *y = run.y;
     int32_t x16[2];
     tinyrt_sum_columns(columns, p->taps, x16);
     x16[0] *= 16;
@@ -54,10 +54,10 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_
 }
 
 void tinyrt_block_s4(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {
-    tinyrt_all_blocks(p, p->taps >> 1, one_column, column, y);
+    tinyrt_all_blocks(p, one_column, column, y);
 }
 
 void tinyrt_two_blocks_s4(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                           int8_t *y) {
-    tinyrt_all_two_blocks(p, p->taps >> 1, two_columns, columns, y);
+    tinyrt_all_two_blocks(p, two_columns, columns, y);
 }

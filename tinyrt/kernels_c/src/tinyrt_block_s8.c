@@ -11,10 +11,10 @@ static inline int32_t doubled_even(int32_t even) {
     return (int32_t)((uint32_t)even << 1);
 }
 
-static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                       const tinyrt_single *column) {
+static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, const tinyrt_single *column,
+                                       int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps, last, y);
     const int32_t zp = 2 * p->y_zp + 1;
-    int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
         int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
         run.w = tinyrt_dot_one(run.w, column, p->taps, acc);
@@ -38,10 +38,10 @@ static inline void finish(const tinyrt_run *run, int32_t channel, int32_t first,
     y[run->y_step + channel] = tinyrt_requant_doubled(second, mult, shift, zp);
 }
 
-static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_run run,
-                                        const tinyrt_taps_word *columns) {
+static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p,
+                                        const tinyrt_taps_word *columns, int last, int8_t *y) {
+    tinyrt_run run = tinyrt_run_of(p, p->taps, last, y);
     const int32_t zp = 2 * p->y_zp + 1;
-    int8_t *y = run.y;
     for (; run.blocks != 0; --run.blocks) {
         const int32_t *const init = run.init;
         int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
@@ -58,10 +58,10 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p, tinyrt_
 }
 
 void tinyrt_block_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {
-    tinyrt_all_blocks(p, p->taps, one_column, column, y);
+    tinyrt_all_blocks(p, one_column, column, y);
 }
 
 void tinyrt_two_blocks_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                           int8_t *y) {
-    tinyrt_all_two_blocks(p, p->taps, two_columns, columns, y);
+    tinyrt_all_two_blocks(p, two_columns, columns, y);
 }
