@@ -25,6 +25,7 @@ PACKED = {
     "tinyrt_group_block_s8",
     "tinyrt_group_block_long_s8",
     "tinyrt_depthwise_block_fine_s8",
+    "tinyrt_depthwise_block_spread_s8",
     "tinyrt_sum_s8",
     "tinyrt_clamp_s8",
 }

@@ -49,7 +49,7 @@ LAYERS = [
     ("depthwise_block_s8", BOTH, depthwise(8, 3, stride=(1, 2))),
     ("depthwise_block_s8", BOTH, depthwise(8, 5)),
     ("depthwise_block_s8", BOTH, depthwise(8, 3, dilation=(2, 2))),
-    ("depthwise_block_s8", BOTH, depthwise(2, 3, filters=4)),
+    ("depthwise_block_spread_s8", BOTH, depthwise(2, 3, filters=4)),
     ("depthwise_conv2d_s8", BOTH, depthwise(5, 5)),
     ("dense_s8", BOTH, dense(2, 16, 8)),
     ("dense_row_s8", BOTH, dense(1, 16, 8)),

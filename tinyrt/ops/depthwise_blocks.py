@@ -248,5 +248,6 @@ def _emit_blocks(
     params = c.params("tinyrt_depthwise_block_s8_params", fields)
     taps = f"(tinyrt_tap_entry *)(void *)({c.scratch()})"
     fine = "_fine" if block.requant.shift.min() < 1 else ""
-    kernel = f"tinyrt_depthwise_block{fine}_s{block.bits}"
+    kind = fine if x.shape[3] == y.shape[3] else "_spread"
+    kernel = f"tinyrt_depthwise_block{kind}_s{block.bits}"
     c.call(kernel, params, c.pointer(x), taps, lines, c.pointer(y))

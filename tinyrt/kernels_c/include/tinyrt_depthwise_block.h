@@ -13,7 +13,7 @@ extern "C" {
 /** w is (kernel_h, kernel_w, y.c), as in the model, for weights of four bits two to a byte; init is
  * bias - x_zp * sum(w). line_bytes is what four channels of an input row take with their padding; 0
  * if the window never leaves the input, and rows are read in place. Negative shifts go left.
- * Requires: y.c is a multiple of four, and x.c or, with lines, a multiple of it; |init + sum(x *
+ * Requires: y.c is a multiple of four, and x.c unless channels are spread; |init + sum(x *
  * w)| * 2^-min(shift, 0) < 2^29. */
 typedef struct {
     tinyrt_nhwc x;
@@ -42,6 +42,12 @@ void tinyrt_depthwise_block_s4(const tinyrt_depthwise_block_s8_params *p, const 
 /** As tinyrt_depthwise_block_s8 for the shifts of tinyrt_requant_any. */
 void tinyrt_depthwise_block_fine_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                     tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
+
+/** As tinyrt_depthwise_block_fine_s8, where input channels have several filters: with lines. */
+void tinyrt_depthwise_block_spread_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                                      tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
+void tinyrt_depthwise_block_spread_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                                      tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
 /** As tinyrt_depthwise_block_fine_s8, over weights of four bits. */
 void tinyrt_depthwise_block_fine_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,

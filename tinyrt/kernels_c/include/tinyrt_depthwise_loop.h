@@ -11,8 +11,8 @@ static inline int32_t tinyrt_depthwise_reach_of(const tinyrt_window *window) {
 }
 
 /** Where the window's taps lie, seen from its first column in the given rows. */
-static inline void tinyrt_depthwise_list_offsets(const tinyrt_depthwise_block_s8_params *p,
-                                                 int32_t slot, tinyrt_tap_entry *entry) {
+static TINYRT_NOINLINE void tinyrt_depthwise_list_offsets(const tinyrt_depthwise_block_s8_params *p,
+                                                          int32_t slot, tinyrt_tap_entry *entry) {
     const int in_lines = p->line_bytes != 0;
     const int32_t row_step = in_lines ? p->line_bytes : p->x.w * p->x.c;
     const int32_t step = (in_lines ? 4 : p->x.c) * p->window.dilation_w;
@@ -37,26 +37,25 @@ static inline void tinyrt_depthwise_list_offsets(const tinyrt_depthwise_block_s8
     }
 }
 
-/** Where the inputs of four channels lie in a pixel; neighbours where each has one filter. */
+/** Where the inputs of four channels lie in a pixel. */
 typedef struct {
     int32_t from[4];
-    int32_t repeated;
 } tinyrt_inputs;
 
 static inline tinyrt_inputs tinyrt_depthwise_inputs_of(const tinyrt_depthwise_block_s8_params *p,
                                                        int32_t c) {
     const int32_t filters = p->y.c / p->x.c;
     const tinyrt_inputs inputs = {
-        {c / filters, (c + 1) / filters, (c + 2) / filters, (c + 3) / filters}, filters != 1};
+        {c / filters, (c + 1) / filters, (c + 2) / filters, (c + 3) / filters}};
     return inputs;
 }
 
-/** Copies the inputs of four channels of each pixel to [line, stop). */
+/** Copies the inputs of four channels of each pixel to [line, stop); NULL for the first four. */
 static inline void tinyrt_depthwise_copy_inputs(const tinyrt_depthwise_block_s8_params *p,
                                                 const tinyrt_inputs *inputs, const int8_t *pixel,
                                                 const int8_t *stop, int8_t *line) {
-    if (!inputs->repeated) {
-        for (pixel += inputs->from[0]; line != stop; line += 4, pixel += p->x.c) {
+    if (inputs == NULL) {
+        for (; line != stop; line += 4, pixel += p->x.c) {
             memcpy(line, pixel, 4);
         }
         return;
@@ -129,11 +128,16 @@ typedef void (*tinyrt_line_of_block)(const tinyrt_depthwise_block_s8_params *p, 
  *  last one is loaded. */
 static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_params *p,
                                                 tinyrt_line_of_block line_of, int32_t bits,
-                                                int32_t c, const int8_t *x, tinyrt_tap_entry *taps,
-                                                int8_t *lines, int8_t *y) {
+                                                int spread, int32_t c, const int8_t *x,
+                                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
     const int32_t count = p->window.kernel_h * p->window.kernel_w;
     const int32_t reach = tinyrt_depthwise_reach_of(&p->window);
-    const tinyrt_inputs inputs = tinyrt_depthwise_inputs_of(p, c);
+    tinyrt_inputs inputs;
+    if (spread) {
+        inputs = tinyrt_depthwise_inputs_of(p, c);
+    } else {
+        x += c;
+    }
     const tinyrt_tap_entry *const end =
         taps + (count + TINYRT_TAPS_PER_ENTRY - 1) / TINYRT_TAPS_PER_ENTRY;
     int32_t slot = 0;
@@ -149,14 +153,15 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     const int32_t x_row = p->x.w * p->x.c;
     for (int32_t oy = 0; oy < (down ? 1 : p->y.h); ++oy) {
         const int32_t top = oy * p->window.stride_h - p->window.pad_top;
-        tinyrt_line line = {x + c + top * x_row, p->window.stride_w * p->x.c,
-                            y + oy * p->y.w * p->y.c, p->y.c, p->y.w};
+        tinyrt_line line = {x + top * x_row, p->window.stride_w * p->x.c, y + oy * p->y.w * p->y.c,
+                            p->y.c, p->y.w};
         if (down) {
             line.x_step = p->window.stride_h * x_row;
             line.count = p->y.h;
         } else if (p->line_bytes != 0) {
             for (; next < top + reach; ++next) {
-                tinyrt_depthwise_load_line(p, &inputs, x, next, lines + slot * p->line_bytes);
+                tinyrt_depthwise_load_line(p, spread ? &inputs : NULL, x, next,
+                                           lines + slot * p->line_bytes);
                 slot = slot + 1 == reach ? 0 : slot + 1;
             }
             tinyrt_depthwise_list_offsets(p, slot, taps);
@@ -167,14 +172,15 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     }
 }
 
-/** All images; line_of and bits are constants where this is called. */
+/** All images; line_of, bits and spread, whether a channel has several filters, are constants where
+ *  this is called. */
 static inline void tinyrt_depthwise_loop(const tinyrt_depthwise_block_s8_params *p,
-                                         tinyrt_line_of_block line_of, int32_t bits,
+                                         tinyrt_line_of_block line_of, int32_t bits, int spread,
                                          const int8_t *x, tinyrt_tap_entry *taps, int8_t *lines,
                                          int8_t *y) {
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t c = 0; c < p->y.c; c += 4) {
-            tinyrt_depthwise_four_planes(p, line_of, bits, c, x, taps, lines, y + c);
+            tinyrt_depthwise_four_planes(p, line_of, bits, spread, c, x, taps, lines, y + c);
         }
         x += p->x.h * p->x.w * p->x.c;
         y += p->y.h * p->y.w * p->y.c;

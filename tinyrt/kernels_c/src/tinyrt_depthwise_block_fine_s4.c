@@ -10,5 +10,5 @@ static TINYRT_NOINLINE void line_of_block(const tinyrt_depthwise_block_s8_params
 
 void tinyrt_depthwise_block_fine_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                     tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
-    tinyrt_depthwise_loop(p, line_of_block, 4, x, taps, lines, y);
+    tinyrt_depthwise_loop(p, line_of_block, 4, 0, x, taps, lines, y);
 }

@@ -14,5 +14,5 @@ static TINYRT_NOINLINE void line_of_block(const tinyrt_depthwise_block_s8_params
 
 void tinyrt_depthwise_block_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
-    tinyrt_depthwise_loop(p, line_of_block, 8, x, taps, lines, y);
+    tinyrt_depthwise_loop(p, line_of_block, 8, 0, x, taps, lines, y);
 }
