@@ -60,11 +60,11 @@ def dot4(builder: Any, acc: Any, x: Any, w: Any) -> Any:
     x, w = builder.bitcast(x, shorts), builder.bitcast(w, shorts)
     x_even = builder.and_(x, ir.Constant(shorts, [255] * 2 * LANES))
     w_even = builder.ashr(builder.shl(w, eight), eight)
-    acc = builder.add(acc, _madd(builder, x_even, w_even))
-    return builder.add(acc, _madd(builder, builder.lshr(x, eight), builder.ashr(w, eight)))
+    acc = builder.add(acc, madd(builder, x_even, w_even))
+    return builder.add(acc, madd(builder, builder.lshr(x, eight), builder.ashr(w, eight)))
 
 
-def _madd(builder: Any, a: Any, b: Any) -> Any:
+def madd(builder: Any, a: Any, b: Any) -> Any:
     """Sums of two products of int16 each: the form that becomes one multiply-add instruction."""
     wide = ir.VectorType(I32, 2 * LANES)
     product = builder.mul(builder.sext(a, wide), builder.sext(b, wide))

@@ -13,10 +13,21 @@ from tinyrt.interpreter.numba_kernels.abi import (
     row_of,
     s8_at,
     s16_at,
+    s32_at,
     s64_at,
     subroutine,
 )
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant
+from tinyrt.interpreter.numba_kernels.pairs import (
+    MOST_PAIRS,
+    SUM_BYTES,
+    TILE_PIXELS,
+    TILE_VECTORS,
+    VECTOR_BYTES,
+    in_pairs,
+    pair_tile,
+)
+from tinyrt.interpreter.numba_kernels.vector import LANES
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.conv2d import Conv2dS16
@@ -25,7 +36,7 @@ from tinyrt.ops.fully_connected import FullyConnectedS16
 from tinyrt.ops.requant import Requant, WideRequant
 from tinyrt.ops.window import Window
 
-SUMMED = 512
+SUMMED = 510
 """Products of int16 and int8 that an int32 sum holds."""
 
 TWO_BYTES = 2
@@ -40,7 +51,8 @@ class Row(NamedTuple):
         top: rows of border above; ``left``: columns to the left.
         pixels: outputs of an image, the first element that each reads at ``offsets``.
         steps: runs of ``length`` weights per output, each from a further element at ``places``.
-        requant: per channel bias, mantissa and shift; ``wide`` tells of which kind.
+        requant: bias, mantissa and shift, each of all channels; ``wide`` tells of which kind.
+        sums: address of a tile's sums in scratch memory, in bytes from its start.
 
     """
 
@@ -68,6 +80,11 @@ class Row(NamedTuple):
     wide: int
     act_min: int
     act_max: int
+    sums: int
+
+
+_tile = pair_tile(TILE_PIXELS, TILE_VECTORS)
+_single = pair_tile(1, TILE_VECTORS)
 
 
 @subroutine
@@ -86,14 +103,66 @@ def _dot(x: int, w: int, length: int) -> Int:
 @subroutine
 def _scaled(p: Row, channel: int, total: Int) -> np.int16:
     """``clamp(requant(total + bias))``."""
-    constants = s64_at(p.requant + 8 * 3 * channel)
-    acc = total + constants[0]
+    constants = s64_at(p.requant)
+    mult, shift = constants[p.c_out + channel], constants[2 * p.c_out + channel]
+    acc = total + constants[channel]
     if p.wide:
-        scaled = (acc * constants[1] + (np.int64(1) << (constants[2] - 1))) >> constants[2]
+        scaled = (acc * mult + (np.int64(1) << (shift - 1))) >> shift
     else:
-        left = max(constants[2], 0)
-        scaled = requant(acc, constants[1], left, left - constants[2])
+        left = max(shift, 0)
+        scaled = requant(acc, mult, left, left - shift)
     return np.int16(min(max(scaled, p.act_min), p.act_max))
+
+
+@subroutine
+def _store(p: Row, sums: int, y: int, first: int, count: int) -> None:
+    """Outputs of some channels of a pixel, from their sums."""
+    total, out, bias = s64_at(sums), s16_at(y + TWO_BYTES * first), s64_at(p.requant + 8 * first)
+    if not p.wide:
+        for c in range(count):
+            out[c] = _scaled(p, first + c, total[c])
+        return
+    mult = s64_at(p.requant + 8 * (p.c_out + first))
+    shift = s64_at(p.requant + 8 * (2 * p.c_out + first))
+    for c in range(count):
+        acc = (total[c] + bias[c]) * mult[c] + (np.int64(1) << (shift[c] - 1))
+        out[c] = np.int16(min(max(acc >> shift[c], p.act_min), p.act_max))
+
+
+@subroutine
+def _sums_of(p: Row, image: int, offsets: int, pixels: int, w: int, w_bytes: int) -> None:
+    """The sums of a tile, or of one pixel, over all runs."""
+    sums, places = p.scratch + p.sums, s64_at(p.places)
+    clear, pairs = s64_at(sums), (p.length + 1) // 2
+    for i in range(pixels * TILE_VECTORS * LANES):
+        clear[i] = 0
+    for s in range(p.steps):
+        for start in range(0, pairs, MOST_PAIRS):
+            some = min(MOST_PAIRS, pairs - start)
+            at, run = places[s] + 2 * start, w + (s * pairs + start) * VECTOR_BYTES
+            if pixels == 1:
+                _single(image, offsets, at, some, run, w_bytes, sums)
+            else:
+                _tile(image, offsets, at, some, run, w_bytes, sums)
+
+
+def tiled_s16(address: int) -> None:
+    """As ``product_s16`` without groups: tiles of pixels and channels, over weights in pairs."""
+    p = row_of(address, Row)
+    block = TILE_VECTORS * LANES
+    w_bytes = p.steps * ((p.length + 1) // 2) * VECTOR_BYTES
+    for n in range(p.batch):
+        image = _image(p, n)
+        for first in range(0, p.c_out, block):
+            w, count = p.w + first // LANES * w_bytes, min(block, p.c_out - first)
+            i = 0
+            while i < p.pixels:
+                pixels = TILE_PIXELS if p.pixels - i >= TILE_PIXELS else 1
+                _sums_of(p, image, p.offsets + 8 * i, pixels, w, w_bytes)
+                for k in range(pixels):
+                    y = p.y + TWO_BYTES * (n * p.pixels + i + k) * p.c_out
+                    _store(p, p.scratch + p.sums + 8 * block * k, y, first, count)
+                i += pixels
 
 
 @subroutine
@@ -133,15 +202,35 @@ def product_s16(address: int) -> None:
                 y[c] = _scaled(p, c, total)
 
 
+@subroutine
+def _depthwise_sums(p: Row, image: int, offset: Int) -> None:
+    """Sums of all channels of one pixel, in int32, which holds them."""
+    sums, places = s32_at(p.scratch + p.copied), s64_at(p.places)
+    for c in range(p.c_out):
+        sums[c] = np.int32(0)
+    for s in range(p.steps):
+        x, w = s16_at(image + TWO_BYTES * (offset + places[s])), s8_at(p.w + s * p.c_out)
+        for c in range(p.c_out):
+            sums[c] = np.int32(sums[c] + np.int32(x[c]) * np.int32(w[c]))
+
+
 def depthwise_s16(address: int) -> None:
     """Output channel ``c * m + j`` reads input channel ``c`` only."""
     p = row_of(address, Row)
     offsets, places = s64_at(p.offsets), s64_at(p.places)
     sums = s64_at(p.scratch + p.copied)
+    narrow = s32_at(p.scratch + p.copied)
     copies = p.c_out // p.channels
+    fits = copies == 1 and p.steps <= SUMMED
     for n in range(p.batch):
         image = _image(p, n)
         for i in range(p.pixels):
+            if fits:
+                _depthwise_sums(p, image, offsets[i])
+                y = s16_at(p.y + TWO_BYTES * (n * p.pixels + i) * p.c_out)
+                for c in range(p.c_out):
+                    y[c] = _scaled(p, c, np.int64(narrow[c]))
+                continue
             for c in range(p.c_out):
                 sums[c] = 0
             for s in range(p.steps):
@@ -167,8 +256,11 @@ def pack_conv2d(node: BoundNode, p: Conv2dS16, workspace: Workspace) -> Call:
     joined = groups == 1 and p.window.dilation[1] == 1
     length = kw * c_in if joined else c_in
     places = _taps(node, p.window)[:, ::kw] if joined else _taps(node, p.window)
-    row = _windowed(node, p.window, p.requant, workspace, places.reshape(-1))
-    return Call(product_s16, row._replace(length=length, groups=groups, w=workspace.pack(weights)))
+    row = _windowed(node, p.window, p.requant, workspace, places.reshape(-1), odd=length % 2 == 1)
+    row = row._replace(length=length, groups=groups)
+    if groups > 1:
+        return Call(product_s16, row._replace(w=workspace.pack(weights)))
+    return _tiled(row, weights, workspace)
 
 
 def pack_depthwise(node: BoundNode, p: DepthwiseConv2dS16, workspace: Workspace) -> Call:
@@ -188,7 +280,20 @@ def pack_dense(node: BoundNode, p: FullyConnectedS16, workspace: Workspace) -> C
     rows = node.input(0).size // length
     offsets = np.arange(rows, dtype=np.int64) * length
     row = _row(node, p.requant, workspace, offsets, np.zeros(1, np.int64))
-    return Call(product_s16, row._replace(length=length, w=workspace.pack(weights)))
+    row = row._replace(length=length, width=rows, padded_width=rows, channels=length)
+    if length % 2:
+        row = row._replace(copied=TWO_BYTES * rows * length)
+    return _tiled(row, weights, workspace)
+
+
+def _tiled(row: Row, weights: NDArray[np.int8], workspace: Workspace) -> Call:
+    """With weights in pairs, and sums behind what is copied of the input."""
+    held = in_pairs(weights.reshape(row.c_out, row.steps, row.length))
+    vectors = -len(held) % TILE_VECTORS
+    held = np.pad(held, ((0, vectors), *((0, 0),) * 4))
+    sums = -(-row.copied // 64) * 64 + 64
+    workspace.need_scratch(sums + TILE_PIXELS * TILE_VECTORS * SUM_BYTES)
+    return Call(tiled_s16, row._replace(w=workspace.pack(held), sums=sums))
 
 
 def _padded(node: BoundNode, window: Window) -> tuple[int, int]:
@@ -213,13 +318,15 @@ def _windowed(
     requant: WideRequant | Requant,
     workspace: Workspace,
     places: NDArray[np.int64],
+    odd: bool = False,
 ) -> Row:
+    """Where windows lie; ``odd`` runs read one element more, which only a copy has behind it."""
     batch, height, width, channels = node.input(0).shape
     padded_height, padded_width = _padded(node, window)
     rows = np.arange(window.out[0], dtype=np.int64) * window.stride[0] * padded_width
     columns = np.arange(window.out[1], dtype=np.int64) * window.stride[1]
     offsets = (rows[:, None] + columns).reshape(-1) * channels
-    bordered = any((*window.before, *window.after))
+    bordered = odd or any((*window.before, *window.after))
     copied = TWO_BYTES * padded_height * padded_width * channels if bordered else 0
     workspace.need_scratch(copied)
     return _row(node, requant, workspace, offsets, places)._replace(
@@ -248,7 +355,7 @@ def _row(
     wide = isinstance(requant, WideRequant)
     shift = requant.right if isinstance(requant, WideRequant) else requant.shift
     bias_column = np.zeros(c_out, np.int64) if bias is None else bias.astype(np.int64)
-    constants = np.stack([bias_column, requant.mult.astype(np.int64), shift.astype(np.int64)], 1)
+    constants = np.stack([bias_column, requant.mult.astype(np.int64), shift.astype(np.int64)])
     return Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -274,4 +381,5 @@ def _row(
         wide=int(wide),
         act_min=requant.act_min,
         act_max=requant.act_max,
+        sums=0,
     )
