@@ -86,11 +86,18 @@ KERNELS: dict[str, str] = {
 
 KERNELS_S16: dict[str, str] = {
     "add": "wide_pairs.pack_add",
+    "average_pool2d": "wide_pool.pack_average",
     "conv2d": "wide.pack_conv2d",
     "depthwise_conv2d": "wide.pack_depthwise",
     "fully_connected": "wide.pack_dense",
+    "logistic": "wide_tables.pack_logistic",
+    "max_pool2d": "wide_pool.pack_max",
+    "mean": "wide_pool.pack_mean",
     "mul": "wide_pairs.pack_mul",
+    "reshape": "movement.pack_reshape",
+    "softmax": "wide_tables.pack_softmax",
     "sub": "wide_pairs.pack_sub",
+    "tanh": "wide_tables.pack_tanh",
     "unidirectional_sequence_lstm": "lstm.pack",
 }
 """The same for nodes on int16; ops that are not here run the NumPy reference."""

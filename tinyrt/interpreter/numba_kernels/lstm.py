@@ -17,6 +17,7 @@ from tinyrt.interpreter.numba_kernels.abi import (
     subroutine,
 )
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant
+from tinyrt.interpreter.numba_kernels.wide_tables import logistic, tanh
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.requant import Requant, WideRequant
@@ -65,32 +66,6 @@ class Row(NamedTuple):
 
 
 @subroutine
-def _at(table: int, magnitude: Int, bits: int, beyond: int) -> Int:
-    """The sigmoid's table between its entries."""
-    entries = s64_at(table)
-    index = magnitude >> bits
-    if index >= 255:
-        return np.int64(beyond)
-    rest = magnitude & ((1 << bits) - 1)
-    return np.int64((entries[index] << bits) + rest * (entries[index + 1] - entries[index]))
-
-
-@subroutine
-def _sigmoid(table: int, x: Int) -> Int:
-    position = 3 * x
-    value = _at(table, max(position, -position), 9, 0x7FFF << 10)
-    rounded = value + 512 if position >= 0 else (1 << 25) - value + 511
-    return rounded >> 10
-
-
-@subroutine
-def _tanh(table: int, mult: int, right: int, x: Int) -> Int:
-    position = (x * mult + ((np.int64(1) << right) >> 1)) >> right
-    value = _at(table, max(position, -position), 8, 0xFFFF << 8) - (1 << 23)
-    return (value + 128 if position >= 0 else 127 - value) >> 8
-
-
-@subroutine
 def _saturate(x: Int) -> Int:
     return min(max(x, INT16_MIN), INT16_MAX)
 
@@ -136,12 +111,12 @@ def _unit(p: Row, u: int, before: Int) -> tuple[Int, Int]:
     """The cell state and the hidden state of a unit, by its gates."""
     gates = s64_at(p.scratch + 8 * (p.c_in + p.units))
     i, f, g, o = gates[u], gates[p.units + u], gates[2 * p.units + u], gates[3 * p.units + u]
-    kept = _saturate(_times(p, 0, _sigmoid(p.table, f) * before))
-    update = _saturate(_times(p, 1, _sigmoid(p.table, i) * _tanh(p.table, 3, 0, g)))
+    kept = _saturate(_times(p, 0, logistic(p.table, 3, 0, f) * before))
+    update = _saturate(_times(p, 1, logistic(p.table, 3, 0, i) * tanh(p.table, 3, 0, g)))
     cell = _saturate(kept + update)
     if p.cell_clip > 0:
         cell = min(max(cell, -p.cell_clip), p.cell_clip)
-    shown = _sigmoid(p.table, o) * _tanh(p.table, p.tanh_mult, p.tanh_right, cell)
+    shown = logistic(p.table, 3, 0, o) * tanh(p.table, p.tanh_mult, p.tanh_right, cell)
     hidden = min(max(_times(p, 2, shown) + p.h_zp, p.h_min), p.h_max)
     return cell, hidden
 

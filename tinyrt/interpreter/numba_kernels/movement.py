@@ -99,7 +99,7 @@ def pack_reshape(node: BoundNode, p: ReshapeS8, workspace: Workspace) -> Call:
     del p
     x, y = workspace.tensor(node.input(0)), workspace.tensor(node.output)
     runs = np.array([x] if x != y else [], np.int64)
-    row = _row(workspace, y, runs, np.zeros(len(runs), np.int64), node.output.size)
+    row = _row(workspace, y, runs, np.zeros(len(runs), np.int64), node.output.nbytes)
     return Call(gather_s8, row)
 
 

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 @subroutine
-def _reach(at: int, stride: int, before: int, kernel: int, size: int) -> tuple[int, int]:
+def reach(at: int, stride: int, before: int, kernel: int, size: int) -> tuple[int, int]:
     """First and one past the last element under window ``at`` that lie inside the input."""
     start = at * stride - before
     return max(start, 0), min(start + kernel, size)
@@ -47,9 +47,9 @@ def average_pool2d_s8(address: int) -> None:
     sums = s32_at(p.scratch)
     for n in range(p.batch):
         for i in range(p.out_height):
-            top, bottom = _reach(i, p.stride_height, p.top, p.kernel_height, p.height)
+            top, bottom = reach(i, p.stride_height, p.top, p.kernel_height, p.height)
             for j in range(p.out_width):
-                left, right = _reach(j, p.stride_width, p.left, p.kernel_width, p.width)
+                left, right = reach(j, p.stride_width, p.left, p.kernel_width, p.width)
                 for c in range(p.channels):
                     sums[c] = 0
                 for h in range(top, bottom):
@@ -70,9 +70,9 @@ def max_pool2d_s8(address: int) -> None:
     p = row_of(address, Row)
     for n in range(p.batch):
         for i in range(p.out_height):
-            top, bottom = _reach(i, p.stride_height, p.top, p.kernel_height, p.height)
+            top, bottom = reach(i, p.stride_height, p.top, p.kernel_height, p.height)
             for j in range(p.out_width):
-                left, right = _reach(j, p.stride_width, p.left, p.kernel_width, p.width)
+                left, right = reach(j, p.stride_width, p.left, p.kernel_width, p.width)
                 y = s8_at(p.y + ((n * p.out_height + i) * p.out_width + j) * p.channels)
                 for c in range(p.channels):
                     y[c] = INT8_MIN
