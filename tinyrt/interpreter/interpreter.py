@@ -28,7 +28,7 @@ from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 
 
@@ -244,8 +244,11 @@ class Interpreter:
         """Backends to try, best first."""
         if self._asked_for != AUTO:
             return (self._asked_for,)
-        watched = self._preserve or self._on_op is not None
-        return CANDIDATES[-1:] if watched else CANDIDATES
+        if self._preserve or self._on_op is not None:
+            return CANDIDATES[-1:]
+        # The C kernels on int16 are portable ones, numba's are made of vectors.
+        wide = any(v.dtype is DType.INT16 and not v.is_constant for v in self.graph.values.values())
+        return CANDIDATES[::-1] if wide else CANDIDATES
 
     def _allocate(self, backend: str) -> None:
         placed = place_tensors(
