@@ -18,24 +18,29 @@ FIRST_VERSION = {"BROADCAST_TO": 2}
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor; a constant where it has data. ``shares`` names one whose buffer it has, too."""
+    """A tensor; a constant where it has data. ``shares`` names one whose buffer it has, too.
+
+    ``buffer`` is a number of a buffer, whether it is there or not; ``axis`` is that of scales.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str = "FLOAT32"
     data: Any = None
-    scale: float | None = None
+    scale: float | Sequence[float] | None = None
     zero_point: int = 0
     shares: str | None = None
+    buffer: int | None = None
+    axis: int = 0
 
 
 @dataclass(frozen=True)
 class Op:
-    """An op: its inputs and outputs by name (an empty one is absent)."""
+    """An op: its inputs and outputs by name (an empty one is absent), or by any number."""
 
     builtin: str
-    inputs: Sequence[str]
-    outputs: Sequence[str]
+    inputs: Sequence[str | int]
+    outputs: Sequence[str | int]
     table: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -110,7 +115,7 @@ def scaled(factor: float) -> Subgraph:
 
 
 def _subgraph(b: Any, graph: Subgraph, codes: Sequence[str], buffers: list[bytes]) -> int:
-    places = {"": -1} | {t.name: i for i, t in enumerate(graph.tensors)}
+    places: dict[str | int, int] = {"": -1} | {t.name: i for i, t in enumerate(graph.tensors)}
     held: dict[str, int] = {}
     tensors = [_tensor(b, t, buffers, held) for t in graph.tensors]
     ops = [_op(b, op, codes, places) for op in graph.ops]
@@ -128,6 +133,8 @@ def _tensor(b: Any, tensor: Tensor, buffers: list[bytes], held: dict[str, int]) 
     if tensor.data is not None:
         buffers.append(np.ascontiguousarray(tensor.data).tobytes())
         buffer = held[tensor.name] = len(buffers) - 1
+    if tensor.buffer is not None:
+        buffer = tensor.buffer
     fields = {
         "Shape": _ints(b, tensor.shape),
         "Type": getattr(tflite.TensorType, tensor.dtype),
@@ -135,18 +142,21 @@ def _tensor(b: Any, tensor: Tensor, buffers: list[bytes], held: dict[str, int]) 
         "Name": b.CreateString(tensor.name),
     }
     if tensor.scale is not None:
-        scales = b.CreateNumpyVector(np.array([tensor.scale], np.float32))
-        zero_points = b.CreateNumpyVector(np.array([tensor.zero_point], np.int64))
-        parts = {"Scale": scales, "ZeroPoint": zero_points}
+        scales = np.atleast_1d(np.array(tensor.scale, np.float32))
+        parts = {
+            "Scale": b.CreateNumpyVector(scales),
+            "ZeroPoint": b.CreateNumpyVector(np.full(len(scales), tensor.zero_point, np.int64)),
+            "QuantizedDimension": tensor.axis,
+        }
         fields["Quantization"] = _table(b, "QuantizationParameters", parts)
     return _table(b, "Tensor", fields)
 
 
-def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str, int]) -> int:
+def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -> int:
     fields = {
         "OpcodeIndex": codes.index(op.builtin),
-        "Inputs": _ints(b, [places[n] for n in op.inputs]),
-        "Outputs": _ints(b, [places[n] for n in op.outputs]),
+        "Inputs": _ints(b, [places[n] if isinstance(n, str) else n for n in op.inputs]),
+        "Outputs": _ints(b, [places[n] if isinstance(n, str) else n for n in op.outputs]),
     }
     if op.table:
         texts = {name: b.CreateString(text) for name, text in op.texts.items()}

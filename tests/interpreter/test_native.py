@@ -71,7 +71,7 @@ def test_int4_weights(op):
 
 @pytest.mark.parametrize("op", sorted(CNN & set(INT16_OPS)))
 def test_int16_activations(op):
-    check_all([op], range(60), build_s16)
+    check_all([op], range(200), build_s16)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
