@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
-from tests.quantize.hard import depthwise_net, spread_depthwise
+from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops import verify
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.bisect import bisect
 from tinyrt.quantize.budget import Budget
@@ -138,6 +140,31 @@ def test_every_kind_of_model_is_compared(config, tmp_path):
     for layer in report.layers:
         assert layer.own_cosine > 0.999
         assert layer.accumulated_db > 25
+
+
+@pytest.mark.parametrize("readers", [1, 0])
+def test_smoothed_norms_are_recognised(readers):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(48, 8, 12)).astype(np.float32)
+    graph = encoder(outlier=40)
+    if not readers:
+        graph = _relu_behind_norms(graph)
+    plain = debug_graphs(graph, quantize_graph(graph, x), {"x": x})
+    assert not plain.equalized
+    assert any("--smooth" in layer.cure for layer in plain.layers if layer.cure)
+    config = QuantConfig(smooth=True, equalize=not readers)
+    cured = debug_graphs(graph, quantize_graph(graph, x, config), {"x": x})
+    assert cured.equalized
+    assert cured.sqnr_db > plain.sqnr_db + 10
+    assert min(layer.accumulated_db for layer in cured.layers) > 12
+
+
+def _relu_behind_norms(graph):
+    """The encoder with ReLU, whose channels can be rescaled too, in place of GELU."""
+    nodes, values = [], dict(graph.values)
+    for node in graph.nodes:
+        nodes.append(replace(node, op="relu", attrs=NoAttrs()) if node.op == "gelu" else node)
+    return verify(replace(graph, nodes=tuple(nodes), values=values))
 
 
 def test_the_page_draws_every_layer(tmp_path):

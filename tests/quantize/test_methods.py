@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.graphs import Builder, small_cnn
 from tests.ops.peers import run_tflm
-from tests.quantize.hard import depthwise_net, spread_depthwise
+from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
@@ -26,6 +26,7 @@ from tinyrt.quantize.rounding import round_weights, second_moments
 from tinyrt.quantize.simulate import Simulator
 
 BEST = PRESETS[Preset.BEST]
+EQUALIZED = QuantConfig(equalize=True)
 
 
 def _samples(count=48, seed=7):
@@ -44,7 +45,7 @@ def _gain(graph, x, config):
 @pytest.mark.parametrize("build", [small_cnn, depthwise_net])
 def test_equalised_models_compute_the_same(build):
     graph, x = build(), _samples()
-    equalised = equalize(graph, _simulator(graph, x).reference, QuantConfig())
+    equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)
     assert equalised.nodes != graph.nodes
     assert sqnr_db(Model(graph)(x), Model(equalised)(x)).min() > 90
     assert {n.outputs for n in equalised.nodes} == {n.outputs for n in graph.nodes}
@@ -59,7 +60,7 @@ def test_centred_channels_compute_the_same():
     w2 = b.constant(rng.normal(size=(3, 3, 3, 4)).astype(np.float32))
     graph = b.graph(b.op("conv2d", (linear, w2), Conv2dAttrs(padding="VALID")))
     x = rng.normal(size=(32, 6, 6, 2)).astype(np.float32)
-    equalised = equalize(graph, _simulator(graph, x).reference, QuantConfig())
+    equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)
     assert sqnr_db(Model(graph)(x), Model(equalised)(x)).min() > 90
     values = _simulator(equalised, x).reference[linear]
     np.testing.assert_allclose(values.min(axis=(0, 1, 2)), -values.max(axis=(0, 1, 2)), rtol=1e-3)
@@ -145,6 +146,34 @@ def test_channels_a_thousand_times_apart_are_recovered():
     assert sqnr_db(Model(plain)(x), Model(graph)(x)).min() > 80
     assert _gain(graph, x, QuantConfig()) < 10
     assert _gain(graph, x, BEST) > _gain(plain, x, BEST) - 1
+
+
+def _sequences(count, seed):
+    return np.random.default_rng(seed).normal(size=(count, 8, 12)).astype(np.float32)
+
+
+def _encoder_sqnr(graph, config):
+    quantised = quantize_graph(graph, _sequences(64, 3), config)
+    return evaluate_graph(quantised, {"x": _sequences(64, 4)}, against=graph).sqnr_db
+
+
+def test_outliers_of_layer_norms_move_into_the_weights():
+    graph = encoder(outlier=40)
+    smooth = QuantConfig(smooth=True)
+    x = _sequences(64, 3)
+    smoothed = equalize(graph, _simulator(graph, x).reference, smooth)
+    assert [n.op for n in smoothed.nodes] == [n.op for n in graph.nodes]
+    assert sqnr_db(Model(graph)(x), Model(smoothed)(x)).min() > 90
+    plain, cured = _encoder_sqnr(graph, QuantConfig()), _encoder_sqnr(graph, smooth)
+    assert plain < 10
+    assert cured > _encoder_sqnr(encoder(outlier=1), QuantConfig()) - 1
+
+
+def test_norms_without_outliers_stay_as_they_are():
+    graph = encoder(outlier=1)
+    x = _sequences(64, 3)
+    smoothed = equalize(graph, _simulator(graph, x).reference, QuantConfig(smooth=True))
+    assert smoothed.nodes == graph.nodes
 
 
 def test_a_refined_file_is_equal_on_tflm():

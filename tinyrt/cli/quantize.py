@@ -96,6 +96,13 @@ def quantize(
         bool | None,
         typer.Option(help="Rescale channels to like ranges.", show_default="the preset's"),
     ] = None,
+    smooth: Annotated[
+        bool | None,
+        typer.Option(
+            help="Move layer norms' outliers into the weights behind them (SmoothQuant).",
+            show_default="the preset's",
+        ),
+    ] = None,
     optimize_rounding: Annotated[
         bool | None,
         typer.Option(help="Round weights for the layers' outputs.", show_default="the preset's"),
@@ -156,6 +163,7 @@ def quantize(
             percentile=percentile,
             per_channel_dense=per_channel_dense,
             equalize=equalize,
+            smooth=smooth,
             optimize_rounding=optimize_rounding,
             bias_correction=bias_correction,
             tune_ranges=tune_ranges,

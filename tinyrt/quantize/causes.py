@@ -9,6 +9,8 @@ GOOD_DB = 45.0
 """A layer that alone leaves the output this close is not worth a change."""
 WIDE = 100.0
 """Channels further apart than this leave some with two steps or none."""
+WIDE_NORM = 10.0
+"""The same behind a layer norm, whose factors --smooth can take off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Symptoms:
         per_tensor: whether the weights have one scale in all.
         mean_share: share of the weights' error power that is a constant per channel.
         weight_bits: bits of a stored weight.
+        behind_norm: whether the tensor is a layer norm's, scaled per channel.
 
     """
 
@@ -41,6 +44,7 @@ class Symptoms:
     per_tensor: bool = False
     mean_share: float = 0.0
     weight_bits: int = 8
+    behind_norm: bool = False
 
 
 def diagnose(s: Symptoms) -> tuple[str, str | None]:
@@ -49,9 +53,9 @@ def diagnose(s: Symptoms) -> tuple[str, str | None]:
         return "nothing to gain here", None
     if s.weights_db < s.rounding_db:
         return _weights(s)
-    if s.channel_spread > WIDE:
+    if s.channel_spread > (WIDE_NORM if s.behind_norm else WIDE):
         spread = f"channels differ {s.channel_spread:,.0f}-fold in range and share one scale"
-        return spread, "--equalize"
+        return spread, "--smooth" if s.behind_norm else "--equalize"
     if s.saturation > 0.001:
         cut = f"{100 * s.saturation:.2g} % of the values lie beyond the range and are cut off"
         return cut, "more calibration samples, or --calibrator minmax"
@@ -62,9 +66,9 @@ def diagnose(s: Symptoms) -> tuple[str, str | None]:
 
 
 def _weights(s: Symptoms) -> tuple[str, str]:
-    if s.input_spread > WIDE:
+    if s.input_spread > (WIDE_NORM if s.behind_norm else WIDE):
         spread = f"weights of its input channels differ {s.input_spread:,.0f}-fold in range"
-        return spread, "--equalize"
+        return spread, "--smooth" if s.behind_norm else "--equalize"
     if s.per_tensor and s.weight_spread is not None and s.weight_spread > 4:
         spread = f"weight rows differ {s.weight_spread:,.0f}-fold and share one scale"
         return spread, "--per-channel-dense"

@@ -24,6 +24,7 @@ class Space:
         producers: weighted nodes whose outputs they are.
         consumers: weighted nodes that read them.
         channels: how many.
+        affine: nodes that multiply by, or add, a constant per channel, as a layer norm ends.
 
     """
 
@@ -31,6 +32,13 @@ class Space:
     producers: tuple[BoundNode, ...]
     consumers: tuple[BoundNode, ...]
     channels: int
+    affine: tuple[BoundNode, ...] = ()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a factor on one side can be undone on the other."""
+        scaled = any(node.op == "mul" for node in self.affine)
+        return bool(self.consumers) and (bool(self.producers) or scaled)
 
 
 def free_spaces(graph: Graph) -> list[Space]:
@@ -55,7 +63,10 @@ def free_spaces(graph: Graph) -> list[Space]:
                 bound.append(node.output.name)
             if not _reads_by_channel(node):
                 bound += data
-        elif _moves_channels(node):
+        elif affine_constant(node) is not None and node.op == "mul":
+            # The constant takes whatever factor the output has; the input keeps its own.
+            bound += data
+        elif _moves_channels(node) or affine_constant(node) is not None:
             for name in data:
                 root[find(name)] = find(node.output.name)
         else:
@@ -66,6 +77,17 @@ def free_spaces(graph: Graph) -> list[Space]:
         if find(name) not in tied:
             members.setdefault(find(name), []).append(name)
     return [_space(graph, tuple(names)) for names in members.values()]
+
+
+def affine_constant(node: BoundNode) -> int | None:
+    """Which input of a product or a sum is a constant per channel, None if none is."""
+    if node.op not in ("add", "mul") or node.attrs.activation not in HOMOGENEOUS:
+        return None
+    for i, value in enumerate(node.inputs):
+        if value is not None and value.is_constant and node.input(1 - i).shape == node.output.shape:
+            per_channel = value.shape[-1:] == node.output.shape[-1:] == (value.size,)
+            return i if per_channel else None
+    return None
 
 
 def is_weighted(node: BoundNode) -> bool:
@@ -80,6 +102,11 @@ def _space(graph: Graph, names: tuple[str, ...]) -> Space:
         tuple(n for n in weighted if n.output.name in names),
         tuple(n for n in weighted if n.input(0).name in names),
         graph.value(names[0]).shape[-1],
+        tuple(
+            node
+            for node in graph.bound()
+            if node.output.name in names and affine_constant(node) is not None
+        ),
     )
 
 

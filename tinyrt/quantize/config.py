@@ -68,6 +68,7 @@ class QuantConfig:
             inside the range; above 50, at most 100.
         per_channel_dense: one scale per output channel for fully connected layers too.
         equalize: rescale channels so that they share their tensor's range well.
+        smooth: the same behind layer norms.
         optimize_rounding: round weights so that layer outputs, not weights, are closest.
         bias_correction: how biases make up for the mean error of their layer.
         tune_ranges: adjust activation ranges by the error at the model's output.
@@ -86,6 +87,7 @@ class QuantConfig:
     percentile: float = 99.99
     per_channel_dense: bool = False
     equalize: bool = False
+    smooth: bool = False
     optimize_rounding: bool = False
     bias_correction: BiasCorrection = BiasCorrection.NONE
     tune_ranges: bool = False
@@ -116,7 +118,7 @@ class QuantConfig:
     @property
     def optimizes(self) -> bool:
         """Whether anything beyond calibration runs the model."""
-        methods = self.equalize or self.optimize_rounding or self.tune_ranges
+        methods = self.equalize or self.smooth or self.optimize_rounding or self.tune_ranges
         corrected = self.bias_correction is not BiasCorrection.NONE
         return methods or corrected or self.calibrator is Calibrator.AUTO
 
@@ -124,11 +126,15 @@ class QuantConfig:
 PRESETS = {
     Preset.FAST: QuantConfig(),
     Preset.BALANCED: QuantConfig(
-        per_channel_dense=True, equalize=True, bias_correction=BiasCorrection.ANALYTIC
+        per_channel_dense=True,
+        equalize=True,
+        smooth=True,
+        bias_correction=BiasCorrection.ANALYTIC,
     ),
     Preset.BEST: QuantConfig(
         per_channel_dense=True,
         equalize=True,
+        smooth=True,
         optimize_rounding=True,
         bias_correction=BiasCorrection.EMPIRICAL,
         tune_ranges=True,

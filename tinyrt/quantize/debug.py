@@ -16,7 +16,7 @@ from tinyrt.metrics import sqnr_db
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Quant, limits_of
 from tinyrt.quantize.causes import Symptoms, diagnose
-from tinyrt.quantize.channels import is_weighted
+from tinyrt.quantize.channels import free_spaces, is_weighted
 from tinyrt.quantize.layers import weight_axis
 from tinyrt.quantize.matching import (
     Constants,
@@ -124,9 +124,9 @@ def debug_graphs(
         for name in simulator.reference
         if name in found and _is_rounded(quantised, name) and not _is_alias(nodes.get(name))
     ]
-    layers = []
+    norms, layers = _behind_norms(simulator.graph), []
     for done, name in enumerate(names, 1):
-        layer = _layer(simulator, quantised, nodes.get(name), name, found[name])
+        layer = _layer(simulator, quantised, nodes.get(name), name, found[name], norms)
         layers.append(replace(layer, index=done - 1))
         if progress is not None:
             progress(done, len(names))
@@ -137,6 +137,13 @@ def debug_graphs(
         equalized=matched is not graph,
         layers=tuple(sorted(layers, key=lambda layer: layer.impact_db)),
     )
+
+
+def _behind_norms(graph: Graph) -> frozenset[str]:
+    """What layer norms compute, scaled per channel, and the outputs of the layers that read it."""
+    spaces = [space for space in free_spaces(graph) if space.affine]
+    readers = (node.output.name for space in spaces for node in space.consumers)
+    return frozenset((*readers, *(name for space in spaces for name in space.tensors)))
 
 
 def _is_rounded(quantised: Graph, name: str) -> bool:
@@ -168,7 +175,12 @@ def _run(quantised: Graph, feeds: Mapping[str, Array]) -> Arrays:
 
 
 def _layer(
-    simulator: Simulator, quantised: Graph, node: BoundNode | None, name: str, found: Array
+    simulator: Simulator,
+    quantised: Graph,
+    node: BoundNode | None,
+    name: str,
+    found: Array,
+    norms: frozenset[str],
 ) -> LayerReport:
     exact, value = simulator.reference[name], quantised.value(name)
     found = found.reshape(exact.shape)
@@ -179,7 +191,10 @@ def _layer(
         grids, {name: constants} if constants else {}, simulator.reference, (name,)
     )
     own = live[name]
-    symptoms = _symptoms(simulator, quantised, node if weighted else None, name, live, constants)
+    symptoms = replace(
+        _symptoms(simulator, quantised, node if weighted else None, name, live, constants),
+        behind_norm=name in norms,
+    )
     cause, cure = diagnose(symptoms)
     return LayerReport(
         name=name,

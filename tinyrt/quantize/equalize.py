@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS, verify
-from tinyrt.quantize.channels import Space, free_spaces, is_weighted
+from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.layers import input_channels, is_padded, per_output, weight_axis
 from tinyrt.quantize.ranges import weight_max
@@ -23,6 +23,8 @@ MOST_ROWS = 4096
 BEYOND = 0.25
 """Of what half of the samples cut off, the part that all of them still do, about."""
 EXPONENTS = np.linspace(0, 1, 11)
+SMOOTHING = 0.5
+"""Behind layer norms, only what halves the noise: the product with the norm is rounded, too."""
 DEAD = 0.05
 """Range, relative to the widest, that a channel is credited with if it never left zero."""
 
@@ -43,20 +45,24 @@ def equalize(graph: Graph, activations: Mapping[str, Array], config: QuantConfig
     noise. Factors follow the channels' activation ranges (Meller et al., "Same, Same But
     Different", ICML 2019, section 3) or balance them with the weights (Nagel et al.,
     "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section
-    4.1.1). Where the layers behind are not padded, channels are centred first, or what a ReLU
-    never falls below is taken off: the bias absorption of Nagel et al., section 4.1.3.
+    4.1.1). Behind a layer norm, the factors go into its product and sum: these are the scales of
+    Xiao et al., "SmoothQuant", ICML 2023, section 4. Where the layers behind are not padded,
+    channels are centred first, or what a ReLU never falls below is taken off: the bias absorption
+    of Nagel et al., section 4.1.3.
 
     Args:
         graph: an optimised float graph.
         activations: value name -> (samples, ...) what the float model computes.
-        config: whether dense layers have a scale per channel.
+        config: whether to rescale between weighted layers, behind layer norms, or both; whether
+            dense layers have a scale per channel.
 
     """
     maps: dict[str, ChannelMap] = {}
     for space in free_spaces(graph):
-        if space.producers and space.consumers:
+        if space.is_free and (config.smooth if space.affine else config.equalize):
             found = _choose(space, activations, config)
-            maps.update(dict.fromkeys(space.tensors, found))
+            if not space.affine or (found.scale != 1).any():
+                maps.update(dict.fromkeys(space.tensors, found))
     return in_new_channels(graph, maps)
 
 
@@ -85,8 +91,10 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
             total += _consumer_noise(node, scale, own, squares[node.input(0).name], config) / signal
         return total
 
-    scale = min(_proposals(space, stats), key=noise)
-    return ChannelMap(scale, shift)
+    unchanged, *others = _proposals(space, stats)
+    scale = min(others, key=noise)
+    needed = SMOOTHING if space.affine else 1.0
+    return ChannelMap(scale if noise(scale) < needed * noise(unchanged) else unchanged, shift)
 
 
 def _halves(x: Array, shift: Vector) -> tuple[Array, Array]:
@@ -121,7 +129,7 @@ def _consumer_noise(
 def _shift(space: Space, rows: Mapping[str, Array]) -> Vector:
     """What can be taken off every channel."""
     none = np.zeros(space.channels)
-    if len(space.tensors) != 1 or any(is_padded(n) for n in space.consumers):
+    if len(space.tensors) != 1 or space.affine or any(is_padded(n) for n in space.consumers):
         return none
     (values,) = rows.values()
     low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
@@ -146,11 +154,20 @@ def _proposals(space: Space, stats: list[tuple[Array, Array]]) -> Iterator[Vecto
 
 
 def in_new_channels(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:
-    """The graph with every weighted layer's weights and bias in the new channels."""
+    """The graph with weights, biases and constants per channel in the new channels."""
     nodes: list[Node] = []
     values: list[Value] = []
     for node in graph.bound():
         before, after = maps.get(node.node.inputs[0]), maps.get(node.output.name)
+        at = affine_constant(node)
+        if at is not None and after is not None:
+            inputs, constant = list(node.node.inputs), node.input(at)
+            assert constant.data is not None, "found by affine_constant"
+            divided = constant.data / after.scale.reshape(constant.shape)
+            values.append(_constant(graph, node, at, divided))
+            inputs[at] = values[-1].name
+            nodes.append(replace(node.node, inputs=tuple(inputs)))
+            continue
         if not is_weighted(node) or (before is None and after is None):
             nodes.append(node.node)
             continue

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.quantize.channels import Space, free_spaces, is_weighted
+from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
 from tinyrt.quantize.equalize import ChannelMap, in_new_channels
 from tinyrt.quantize.layers import by_output, input_channels, is_padded, per_output, weight_axis
 from tinyrt.quantize.ranges import dequantize_weights
@@ -22,6 +22,8 @@ LEAST_LIKENESS = 0.9
 """Cosine of two weight rows below which one is no multiple of the other."""
 LEAST_FACTOR = 0.03
 """Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
+MOST_STEPS = 3.0
+"""Rounding alone changes a sum of products by less than this, in its standard deviations."""
 LEAST_SHIFT = 0.2
 """Shifted channels differ by more than this part of their bias and weights; corrections by less."""
 
@@ -52,12 +54,16 @@ def as_quantised(graph: Graph, quantised: Graph) -> Graph:
     """
     partners = _partners(graph, quantised)
     maps: dict[str, ChannelMap] = {}
-    for space in free_spaces(graph):
-        if space.producers and space.consumers and space.producers[0].output.name in partners:
-            partner = partners[space.producers[0].output.name]
-            found = _map(quantised, space, partner, maps)
-            if found is not None:
-                maps.update(dict.fromkeys(space.tensors, found))
+    spaces = [space for space in free_spaces(graph) if space.is_free]
+    free = frozenset(name for space in spaces for name in space.tensors)
+    for space in spaces:
+        found = None
+        if not space.producers:
+            found = _smoothed(quantised, space, partners, free)
+        elif space.producers[0].output.name in partners:
+            found = _map(quantised, space, partners[space.producers[0].output.name], maps)
+        if found is not None:
+            maps.update(dict.fromkeys(space.tensors, found))
     return in_new_channels(graph, maps) if maps else graph
 
 
@@ -125,7 +131,49 @@ def _real(value: Value) -> NDArray[np.float32]:
     assert value.data is not None, "asked of constants only"
     if value.q is None:
         return value.data.astype(np.float32)
-    return dequantize_weights(value.data, value.q)
+    return dequantize_weights(value.data - np.int32(value.q.zero_point), value.q)
+
+
+def _smoothed(
+    quantised: Graph, space: Space, partners: Mapping[str, BoundNode], free: frozenset[str]
+) -> ChannelMap | None:
+    """The map of a space behind a layer norm.
+
+    Columns of a reader's weights have grown by its factors; where the readers' rows may be rescaled
+    as well (``free``), the norm's own factors have shrunk by them, which int8 tells less exactly.
+    """
+    for node in space.consumers:
+        name = node.output.name
+        if node.op == "fully_connected" and name in partners and name not in free:
+            weights = per_output(node)
+            stored = quantised_constants(quantised, partners[name])[0]
+            steps = _steps(stored_constant(quantised, partners[name].input(1).name))
+            size = (weights**2).sum(axis=0)
+            doubt = np.sqrt((weights**2 * steps[:, None] ** 2).sum(axis=0))
+            return _column_map(size, (weights * stored).sum(axis=0), doubt)
+    for node in space.affine:
+        at, partner = affine_constant(node), partners.get(node.output.name)
+        if node.op == "mul" and at is not None and partner is not None:
+            before, after = node.input(at), partner.input(at)
+            if before.data is not None and after.data is not None:
+                there = _real(after).reshape(-1).astype(np.float64)
+                here = before.data.reshape(-1).astype(np.float64)
+                return _column_map(there**2, here * there, np.abs(there) * _steps(after))
+    return None
+
+
+def _steps(value: Value) -> NDArray[np.float64]:
+    return np.asarray(value.q.scales if value.q is not None else [0.0])
+
+
+def _column_map(
+    size: NDArray[np.float64], product: NDArray[np.float64], doubt: NDArray[np.float64]
+) -> ChannelMap | None:
+    """Factors that are quotients; None where they are 1, as far as rounding lets one tell."""
+    known = (size > 0) & (product > 0)
+    scale = np.where(known, product / np.where(size > 0, size, 1), 1.0)
+    changed = np.abs(product - size) > np.maximum(MOST_STEPS * doubt, LEAST_FACTOR * size)
+    return ChannelMap(scale, np.zeros(len(scale))) if (known & changed).any() else None
 
 
 def _map(

@@ -89,6 +89,6 @@ def prepare(
 ) -> Prepared:
     """Read and calibrate; arguments and errors as for ``quantize_graph``."""
     head, batches = split_head(checked_batches(Model(graph), data), search_samples(graph))
-    if config.equalize:
+    if config.equalize or config.smooth:
         graph = equalize(graph, Simulator(graph, head).reference, config)
     return Prepared(graph, calibrate(graph, batches, progress, config), head)

@@ -106,7 +106,7 @@ def quantize_weights(
     return np.clip(steps, -weight_max(dtype), weight_max(dtype)).astype(np.int8)
 
 
-def dequantize_weights(stored: NDArray[np.int8], q: QParams) -> NDArray[np.float32]:
+def dequantize_weights(stored: NDArray[np.integer[Any]], q: QParams) -> NDArray[np.float32]:
     """The real values of int8 weights."""
     return np.asarray(stored * _along(q, stored.ndim), np.float32)
 
