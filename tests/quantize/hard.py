@@ -63,8 +63,8 @@ def spread_depthwise(graph: Graph, spread: float = 1000.0, seed: int = 0) -> Gra
     return verify(replace(graph, values=values, nodes=tuple(nodes)))
 
 
-def encoder(seed: int = 0, outlier: float = 40.0) -> Graph:
-    """(1, 8, 12) -> two pre-norm transformer layers of width 16 -> 5 classes.
+def encoder(seed: int = 0, outlier: float = 40.0, layers: int = 2) -> Graph:
+    """(1, 8, 12) -> pre-norm transformer layers of width 16 -> 5 classes.
 
     Three channels of every layer norm's output are ``outlier`` times the others, as in trained
     transformers; the weights behind them are as much smaller.
@@ -95,7 +95,7 @@ def encoder(seed: int = 0, outlier: float = 40.0) -> Graph:
         return b.op("transpose", (split,), TransposeAttrs((0, 2, 1, 3)))
 
     x = dense("x", 12, width)
-    for _ in range(2):
+    for _ in range(layers):
         y, gamma = norm(x)
         q, k, v = (heads_of(dense(y, width, width, gamma)) for _ in range(3))
         scores = b.op("batch_matmul", (q, k), BatchMatmulAttrs(adj_y=True))
