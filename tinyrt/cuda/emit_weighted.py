@@ -19,6 +19,10 @@ PIECE = 64
 """Elements of a row that a warp multiplies at once: two products of 32."""
 
 MOST_PLAIN_SHIFT = 31
+
+MOST_MASKED = 31
+"""Taps whose presence one register says."""
+
 CHANNEL = np.dtype([("offset", "<i8"), ("mult", "<i4"), ("shift", "<i4")])
 """What a kernel reads of one output channel; ``Channel`` of ``requant.cuh``."""
 
@@ -144,8 +148,11 @@ def emit_dense(
     channels = channels_of(requant, flat, _data(bias), x_zp, groups * 8 * tiles)
     k = flat.shape[1]
     unit = next(u for u in (16, 8, 4, 1) if x.shape[3] % u == 0)
+    shape_ints = window_ints(window, x, y)
+    taps = window.kernel[0] * window.kernel[1]
+    masked = bool(shape_ints["PADDED"]) and window.dilation == (1, 1) and taps <= MOST_MASKED
     ints = {
-        **window_ints(window, x, y), **channels.ints,
+        **shape_ints, **channels.ints, "PADDING": w.paddings[x_zp], "MASKED": masked,
         "K": k, "FULL_K": k % 32 == 0,
         "MT": row_tiles, "NT": tiles, "UNIT": unit,
     }  # fmt: skip

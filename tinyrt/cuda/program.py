@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan, MemoryOptions, plan_memory
 from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form, form_of, qparams
 
 DEVICE = Path(__file__).parent / "device"
 """The headers that generated code includes."""
@@ -154,17 +155,19 @@ def generate(
     """
     refuse_missing(missing(graph))
     plan = plan_memory(graph, overlap=False, options=MemoryOptions(alignment=ALIGNMENT))
-    fits = plan.arena_bytes <= shared_limit
+    zero_points = _zero_points(graph)
+    fits = arena_bytes(plan, zero_points) <= shared_limit
     fused = fits if shape.fused is None else shape.fused
     if fused and not fits:
         raise UnsupportedError(
-            f"the model's arena of {plan.arena_bytes:,} bytes does not fit shared memory",
+            f"an arena of {arena_bytes(plan, zero_points):,} bytes does not fit shared memory",
             expected=f"at most {shared_limit:,} bytes",
             hint="let it run op by op",
         )
     samples = _samples(graph, plan, shape, shared_limit) if fused else 1
-    stride = _stride(plan.arena_bytes, samples)
-    writer = DeviceWriter(plan, shape.threads, samples, stride)
+    paddings = {zp: arena_bytes(plan, ()) + ALIGNMENT * i for i, zp in enumerate(zero_points)}
+    stride = _stride(arena_bytes(plan, zero_points), samples)
+    writer = DeviceWriter(plan, shape.threads, samples, stride, paddings)
     for node in graph.bound():
         emit = emitter_of(node)
         if node.index in plan.idle or emit is None:
@@ -173,6 +176,17 @@ def generate(
             writer.begin(node)
             emit(node, OPS[node.op].form(node).prepare(node), writer)
     return _assemble(graph, writer, shape, fused, stride)
+
+
+def _zero_points(graph: Graph) -> tuple[int, ...]:
+    """Those of inputs that tensor cores read, each once: 16 bytes of each are kept as padding."""
+    nodes = [n for n in graph.bound() if n.op in ("conv2d", "fully_connected")]
+    return tuple(sorted({qparams(n.input(0))[1] for n in nodes if form_of(n) is Form.INT8}))
+
+
+def arena_bytes(plan: ArenaPlan, zero_points: Sequence[int]) -> int:
+    """What one sample takes: the plan's arena, and padding behind it."""
+    return -(-plan.arena_bytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT * len(zero_points)
 
 
 def _stride(arena_bytes: int, samples: int) -> int:
@@ -190,7 +204,7 @@ def _samples(graph: Graph, plan: ArenaPlan, shape: Shape, shared_limit: int) -> 
     single = all(n.op == "fully_connected" and len(n.output.shape) == 2 for n in products)
     if not products or not single:
         return 1
-    most = shared_limit // shape.blocks // _stride(plan.arena_bytes, MOST_SAMPLES)
+    most = shared_limit // shape.blocks // _stride(plan.arena_bytes + BANKS, MOST_SAMPLES)
     return max(1, min(MOST_SAMPLES, most))
 
 
@@ -212,10 +226,13 @@ def _assemble(
         for i, v in enumerate(outputs)
     ]
     parameters = ", ".join(f"i8 *port_{i}" for i in range(len(inputs) + len(outputs)))
+    fill = [f"fill_padding(t, {at}, {zp})" for zp, at in writer.paddings.items()]
+    padding = [Phase("padding", ", ".join(fill), 1)] if fill else []
     if fused:
         kernels: tuple[Kernel, ...] = (Kernel(RUN, 0, "the whole network"),)
-        code = _fused(phases, parameters, writer.samples, shape)
+        code = _fused(padding, phases, parameters, writer.samples, shape)
     else:
+        phases = padding + phases
         parts = [max(1, -(-phase.work // shape.threads)) for phase in phases]
         kernels = tuple(
             Kernel(f"tinyrt_step_{i}", n, phase.title)
@@ -263,13 +280,17 @@ def _transfer(
     return Phase(f"{direction} {port}", f"transfer<{kind}>({arguments})", -(-value.nbytes // 16))
 
 
-def _fused(phases: list[Phase], parameters: str, samples: int, shape: Shape) -> str:
+def _fused(
+    once: list[Phase], phases: list[Phase], parameters: str, samples: int, shape: Shape
+) -> str:
     """Blocks that go from sample to sample, with their arenas in shared memory."""
+    before = "\n".join(f"    TINYRT_PHASE(0, {p.call}) // {p.title}" for p in once)
     body = "\n".join(f"        TINYRT_PHASE(0, {p.call}) // {p.title}" for p in phases)
     return f"""TINYRT_KERNEL({shape.threads}, {shape.blocks})
 {RUN}(TINYRT_GRID TINYRT_SHARED_PARAMETER const i8 *weights, int samples, {parameters}) {{
     TINYRT_SHARED
     Team t = {{0, {shape.threads}, arena, weights}};
+{before}
     const int step = TINYRT_BLOCKS * {samples};
     for (int first = TINYRT_BLOCK * {samples}; first < samples; first += step) {{
 {body}

@@ -91,16 +91,25 @@ class DeviceWriter:
         phases: one per op that has something to do.
         headers: device headers that the phases need.
         blob: constants.
+        paddings: zero point -> where in the arena 16 bytes of it lie.
 
     """
 
-    def __init__(self, plan: ArenaPlan, threads: int, samples: int, stride: int) -> None:
+    def __init__(
+        self,
+        plan: ArenaPlan,
+        threads: int,
+        samples: int,
+        stride: int,
+        paddings: Mapping[int, int] | None = None,
+    ) -> None:
         self.threads = threads
         self.samples = samples
         self.structs: list[str] = []
         self.phases: list[Phase] = []
         self.headers: list[str] = []
         self.blob = Blob()
+        self.paddings = paddings or {}
         self._plan = plan
         self._stride = stride
         self._title = ""

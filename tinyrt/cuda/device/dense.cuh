@@ -10,12 +10,28 @@
 
 namespace tinyrt {
 
-// A row of the matrix: an output pixel.
+// A row of the matrix: an output pixel, by its first tap. Where P::MASKED, bit `tap` of `inside` says
+// whether that tap lies inside the image.
 struct Pixel {
     const i8 *x;
     int iy;
     int ix;
+    int offset;
+    u32 inside;
 };
+
+// Taps that lie inside, without loops: those below the first row, those above the last, and columns
+// likewise, repeated in each row.
+template <class P> TINYRT_FN u32 taps_inside(int iy, int ix) {
+    constexpr int TAPS = P::KH * P::KW;
+    constexpr u32 ALL = TAPS >= 32 ? ~0u : (1u << TAPS % 32) - 1, ROW = (1u << P::KW % 32) - 1;
+    u32 every = 0;
+    TINYRT_UNROLL
+    for (int ky = 0; ky < P::KH; ++ky) every |= 1u << ky * P::KW % 32;
+    const u32 rows = ALL << P::KW * greatest(-iy, 0) & ALL >> P::KW * greatest(iy + P::KH - P::IH, 0);
+    const u32 columns = ROW << greatest(-ix, 0) & ROW >> greatest(ix + P::KW - P::IW, 0) & ROW;
+    return rows & columns * every;
+}
 
 template <class P> TINYRT_FN Pixel pixel_at(const Team &t, int row) {
     constexpr int PIXELS = P::OH * P::OW;
@@ -25,49 +41,45 @@ template <class P> TINYRT_FN Pixel pixel_at(const Team &t, int row) {
     found.x = P::x(t, image / P::IMAGES) + image % P::IMAGES * (P::IH * P::IW * P::C);
     found.iy = pixel / P::OW * P::SY - P::PT;
     found.ix = pixel % P::OW * P::SX - P::PL;
+    found.offset = (found.iy * P::IW + found.ix) * P::C;
+    found.inside = P::MASKED ? taps_inside<P>(found.iy, found.ix) : 0;
     return found;
 }
 
-// Where byte k of a row lies, NULL for padding.
-template <class P> TINYRT_FN const i8 *place(const Pixel &row, int k) {
+// Where byte k of a row lies; for padding, and beyond the end of K, bytes that are the zero point.
+template <class P> TINYRT_FN const i8 *place(const Team &t, const Pixel &row, int k) {
     constexpr bool one_tap = P::KH * P::KW == 1;
     const int tap = one_tap ? 0 : k / P::C, c = k - tap * P::C;
-    const int iy = row.iy + tap / P::KW * P::DY, ix = row.ix + tap % P::KW * P::DX;
+    const int ky = tap / P::KW * P::DY, kx = tap % P::KW * P::DX;
     bool inside = P::FULL_K || k < P::K;
-    if (P::PADDED) {
-        inside = inside && static_cast<u32>(iy) < static_cast<u32>(P::IH) &&
-                 static_cast<u32>(ix) < static_cast<u32>(P::IW);
+    if (P::MASKED) {
+        inside = inside && (row.inside >> (tap & 31) & 1) != 0;
+    } else if (P::PADDED) {
+        inside = inside && static_cast<u32>(row.iy + ky) < static_cast<u32>(P::IH) &&
+                 static_cast<u32>(row.ix + kx) < static_cast<u32>(P::IW);
     }
-    return inside ? row.x + (iy * P::IW + ix) * P::C + c : nullptr;
+    const int offset = row.offset + (ky * P::IW + kx) * P::C + c;
+    return inside ? row.x + offset : t.arena + P::PADDING;
 }
 
 // WORDS words of a row from byte k on, in loads of P::UNIT bytes.
-template <class P, int WORDS> TINYRT_FN void fetch(const Pixel &row, int k, u32 *to) {
+template <class P, int WORDS>
+TINYRT_FN void fetch(const Team &t, const Pixel &row, int k, u32 *to) {
     if (P::UNIT >= 16 && WORDS == 4) {
-        const i8 *at = place<P>(row, k);
-        to[0] = to[1] = to[2] = to[3] = four(P::X_ZP);
-        if (at) load16(at, to);
+        load16(place<P>(t, row, k), to);
     } else if (P::UNIT >= 8) {
         TINYRT_UNROLL
-        for (int i = 0; i < WORDS; i += 2) {
-            const i8 *at = place<P>(row, k + 4 * i);
-            to[i] = to[i + 1] = four(P::X_ZP);
-            if (at) load8(at, to + i);
-        }
+        for (int i = 0; i < WORDS; i += 2) load8(place<P>(t, row, k + 4 * i), to + i);
     } else if (P::UNIT == 4) {
         TINYRT_UNROLL
-        for (int i = 0; i < WORDS; ++i) {
-            const i8 *at = place<P>(row, k + 4 * i);
-            to[i] = at ? load4(at) : four(P::X_ZP);
-        }
+        for (int i = 0; i < WORDS; ++i) to[i] = load4(place<P>(t, row, k + 4 * i));
     } else {
         TINYRT_UNROLL
         for (int i = 0; i < WORDS; ++i) {
             u32 word = 0;
             TINYRT_UNROLL
             for (int j = 0; j < 4; ++j) {
-                const i8 *at = place<P>(row, k + 4 * i + j);
-                const i32 byte = at ? *at : P::X_ZP;
+                const i32 byte = *place<P>(t, row, k + 4 * i + j);
                 word |= (static_cast<u32>(byte) & 0xff) << (8 * j);
             }
             to[i] = word;
@@ -99,7 +111,7 @@ TINYRT_FN void piece(const Team &t, const Pixel (&rows)[P::MT][2][TINYRT_LANES],
             TINYRT_UNROLL
             for (int half = 0; half < 2; ++half) {
                 u32 x[2 * HALVES];
-                fetch<P, 2 * HALVES>(rows[m][half][slot], k + 8 * HALVES * column, x);
+                fetch<P, 2 * HALVES>(t, rows[m][half][slot], k + 8 * HALVES * column, x);
                 TINYRT_UNROLL
                 for (int i = 0; i < HALVES; ++i) {
                     a[i][slot].r[half] = x[2 * i];

@@ -10,14 +10,18 @@ template <class T> TINYRT_FN T limited(i64 v, i32 low, i32 high) {
     return static_cast<T>(v < low ? low : v > high ? high : v);
 }
 
+// Multipliers of sums are below 1; int8, raised by 20 bits, stays far below 2^29.
+template <class P> TINYRT_FN i32 requant_raised(i32 x, i32 mult, int shift) {
+    return sizeof(typename P::X) == 1 ? requant_small(x, mult, shift) : requant(x, mult, shift);
+}
+
 // Each element's sum (or difference, P::SIGN -1) of both inputs at a common scale.
 template <class P> struct Add {
     TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
-        const i32 first = requant((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT);
-        const i32 second = requant((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT);
-        const u32 total = static_cast<u32>(first) + static_cast<u32>(P::SIGN * second);
-        const i64 y = requant(static_cast<i32>(total), P::Y_MULT, P::Y_SHIFT);
-        return limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+        const i32 first = requant_raised<P>((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT);
+        const i32 second = requant_raised<P>((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT);
+        const i32 y = requant_raised<P>(first + P::SIGN * second, P::Y_MULT, P::Y_SHIFT);
+        return static_cast<typename P::Y>(clamp(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX));
     }
 };
 
@@ -156,6 +160,11 @@ template <class P> TINYRT_FN void dequantize(const Team &t) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         P::y(t, sample)[at] = product(P::scale(), static_cast<float>(P::x(t, sample)[at] - P::X_ZP));
     }
+}
+
+// 16 bytes of a zero point, for kernels that read beyond a tensor's edge.
+TINYRT_FN void fill_padding(const Team &t, int offset, i32 zero_point) {
+    if (t.thread < 4) store4(t.arena + offset + 4 * t.thread, four(zero_point));
 }
 
 // A model's tensor between device memory, where samples lie one behind the other, and the arena.

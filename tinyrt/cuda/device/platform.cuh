@@ -182,7 +182,10 @@ TINYRT_FN constexpr u32 four(i32 byte) { return 0x01010101u * static_cast<u32>(b
 #define TINYRT_SHARED_PARAMETER
 #define TINYRT_SHARED                                                                              \
     extern __shared__ uint4 tinyrt_shared[];                                                       \
-    i8 *const arena = reinterpret_cast<i8 *>(tinyrt_shared);
+    /* One register holds where it begins; left to itself, the compiler asks anew at each use. */      \
+    u32 tinyrt_base = static_cast<u32>(__cvta_generic_to_shared(tinyrt_shared));                   \
+    asm volatile("" : "+r"(tinyrt_base));                                                          \
+    i8 *const arena = static_cast<i8 *>(__cvta_shared_to_generic(tinyrt_base));
 #define TINYRT_BLOCK static_cast<int>(blockIdx.x)
 #define TINYRT_BLOCKS static_cast<int>(gridDim.x)
 #define TINYRT_PHASE(first_thread, ...)                                                            \

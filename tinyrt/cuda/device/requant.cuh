@@ -24,6 +24,13 @@ TINYRT_FN i32 requant(i32 x, i32 mult, int shift) {
     return divide_by_power(high_product(shifted, mult), right);
 }
 
+// The same for |x| up to 2^29 and exponents from -31 to 0, where nothing overflows or wraps around.
+TINYRT_FN i32 requant_small(i32 x, i32 mult, int shift) {
+    const i32 high = static_cast<i32>((static_cast<i64>(x) * mult + (1ll << 30)) >> 31);
+    if (shift == 0) return high;
+    return (high + (high >> 31) + (1 << (-shift - 1))) >> -shift;
+}
+
 // (x * mult + 2^(right - 1)) / 2^right, halves upwards: for accumulators of 64 bits.
 TINYRT_FN i32 requant_wide(i64 x, i32 mult, int right) {
     return static_cast<i32>((x * mult + (1ll << (right - 1))) >> right);
