@@ -20,6 +20,9 @@ PIECE = 64
 
 MOST_PLAIN_SHIFT = 31
 
+PIXEL_TILES = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1)}
+"""Tiles of 8 pixels that a warp may compute at once, by tiles of channels."""
+
 MOST_MASKED = 31
 """Taps whose presence one register says."""
 
@@ -101,37 +104,37 @@ def _clamp_ints(requant: Requant) -> dict[str, int | bool]:
     return {"Y_ZP": requant.y_zp, "ACT_MIN": requant.act_min, "ACT_MAX": requant.act_max}
 
 
-def column_tiles(channels: int) -> int:
-    """Tiles of 8 channels that a warp computes at once: least padding, then as many as can be."""
-    return min((4, 2, 1), key=lambda tiles: -(-channels // (8 * tiles)) * tiles)
+def channel_tiles(channels: int) -> int:
+    """Tiles of 16 channels that a warp computes at once: least padding, then as many as can be."""
+    return min((4, 2, 1), key=lambda tiles: -(-channels // (16 * tiles)) * tiles)
 
 
 def pack_dense(w: NDArray[np.int8], tiles: int) -> NDArray[np.int8]:
-    """Weights (c_out, k) as the lanes of ``dense.cuh`` read them.
+    """Weights (c_out, k) as the lanes of ``dense.cuh`` read them, one behind the other.
 
-    Returns:
-        (groups, pieces, tiles, 32 lanes, 16 bytes): lane ``4 g + t`` of a tile holds column ``g``,
-        which is channel ``2 * tiles * (g // 2) + 2 * tile + g % 2`` of its group, at ``16 t`` to
-        ``16 t + 15`` of the piece. A last piece of at most 32 has bytes ``8 t`` to ``8 t + 7``.
-
+    A group is ``16 * tiles`` channels; row ``r`` of tile ``j`` is the group's channel
+    ``2 * tiles * (r % 8) + 2 * j + r // 8``. For each group, piece of 64, tile and half piece, lane
+    ``4 g + t`` reads 16 bytes: four of row ``g`` and four of row ``g + 8`` from ``16 t`` on (in the
+    second half from ``16 t + 8``), then the four behind these. A last piece of at most 32 is one
+    half, in which lanes begin at ``8 t``.
     """
     c_out, k = w.shape
-    width = 8 * tiles
+    width = 16 * tiles
     groups = -(-c_out // width)
     pieces = (k + 31) // PIECE
-    short = k > PIECE * pieces
-    padded = np.zeros((groups * width, PIECE * (pieces + short)), np.int8)
+    padded = np.zeros((groups * width, PIECE * (pieces + 1)), np.int8)
     padded[:c_out, :k] = w
-    column = np.arange(8)
-    channel = 2 * tiles * (column // 2) + column % 2 + 2 * np.arange(tiles)[:, None]
-    # (groups, tiles, columns, pieces, bytes)
-    ordered = padded.reshape(groups, width, pieces + short, PIECE)[:, channel]
-    packed = ordered.reshape(groups, tiles, 8, pieces + short, 4, 16).transpose(0, 3, 1, 2, 4, 5)
-    packed = packed.copy()
-    if short:
-        packed[:, pieces] = 0
-        packed[:, pieces, ..., :8] = ordered[:, :, :, pieces, :32].reshape(groups, tiles, 8, 4, 8)
-    return packed
+    row = np.arange(16)
+    channel = 2 * tiles * (row % 8) + row // 8 + 2 * np.arange(tiles)[:, None]
+    ordered = padded.reshape(groups, width, -1)[:, channel]  # (groups, tiles, 16, k)
+    whole = ordered[..., : PIECE * pieces].reshape(groups, tiles, 2, 8, pieces, 4, 2, 2, 4)
+    # rows as (upper or lower, g), k as (piece, t, half, word, byte)
+    parts = [whole.transpose(0, 4, 1, 6, 3, 5, 7, 2, 8).reshape(groups, -1)]
+    if k > PIECE * pieces:
+        last = ordered[..., PIECE * pieces : PIECE * pieces + 32]
+        rows = last.reshape(groups, tiles, 2, 8, 4, 2, 4)
+        parts.append(rows.transpose(0, 1, 3, 4, 5, 2, 6).reshape(groups, -1))
+    return np.concatenate(parts, axis=1)
 
 
 def emit_dense(
@@ -141,11 +144,14 @@ def emit_dense(
     x, weights, bias, y = node.input(0), node.input(1), node.optional(2), node.output
     n, oh, ow, c_out = y.shape
     flat = np.asarray(weights.data).reshape(c_out, -1)
-    tiles = column_tiles(c_out)
-    groups = -(-c_out // (8 * tiles))
-    rows = w.samples * oh * ow * n
-    row_tiles = 2 if -(-rows // 32) * groups * 32 >= w.threads else 1
-    channels = channels_of(requant, flat, _data(bias), x_zp, groups * 8 * tiles)
+    tiles = channel_tiles(c_out)
+    groups = -(-c_out // (16 * tiles))
+    pixels = w.samples * oh * ow * n
+    # As many pixels as registers have room for, but no fewer warps than there are.
+    pixel_tiles = next(
+        p for p in PIXEL_TILES[tiles] if p == 1 or -(-pixels // (8 * p)) * groups * 32 >= w.threads
+    )
+    channels = channels_of(requant, flat, _data(bias), x_zp, groups * 16 * tiles)
     k = flat.shape[1]
     unit = next(u for u in (16, 8, 4, 1) if x.shape[3] % u == 0)
     shape_ints = window_ints(window, x, y)
@@ -154,11 +160,11 @@ def emit_dense(
     ints = {
         **shape_ints, **channels.ints, "PADDING": w.paddings[x_zp], "MASKED": masked,
         "K": k, "FULL_K": k % 32 == 0,
-        "MT": row_tiles, "NT": tiles, "UNIT": unit,
+        "CT": tiles, "PX": pixel_tiles, "UNIT": unit,
     }  # fmt: skip
     packed = pack_dense(flat, tiles)
     blobs = {"weights": packed, "channels": channels.array}
-    work = -(-oh * ow * n // (16 * row_tiles)) * groups * 32
+    work = -(-oh * ow * n // (8 * pixel_tiles)) * groups * 32
     w.op("dense", "dense", work, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
 
 

@@ -23,6 +23,7 @@ namespace tinyrt {
 
 typedef signed char i8;
 typedef short i16;
+typedef unsigned short u16;
 typedef int i32;
 typedef unsigned int u32;
 typedef long long i64;
@@ -68,6 +69,7 @@ TINYRT_FN void constant16(const i8 *p, u32 *to) {
 }
 TINYRT_FN u32 constant4(const i8 *p) { return __ldg(reinterpret_cast<const u32 *>(p)); }
 TINYRT_FN void store4(i8 *p, u32 v) { *reinterpret_cast<u32 *>(p) = v; }
+TINYRT_FN void store2(i8 *p, u32 v) { *reinterpret_cast<u16 *>(p) = static_cast<u16>(v); }
 TINYRT_FN void store8(i8 *p, const u32 *v) {
     *reinterpret_cast<uint2 *>(p) = make_uint2(v[0], v[1]);
 }
@@ -115,6 +117,7 @@ TINYRT_FN void load16(const i8 *p, u32 *to) { memcpy(to, p, 16); }
 TINYRT_FN void constant16(const i8 *p, u32 *to) { memcpy(to, p, 16); }
 TINYRT_FN u32 constant4(const i8 *p) { return load4(p); }
 TINYRT_FN void store4(i8 *p, u32 v) { memcpy(p, &v, sizeof v); }
+TINYRT_FN void store2(i8 *p, u32 v) { memcpy(p, &v, 2); }
 TINYRT_FN void store8(i8 *p, const u32 *v) { memcpy(p, v, 8); }
 TINYRT_FN void store16(i8 *p, const u32 *v) { memcpy(p, v, 16); }
 
