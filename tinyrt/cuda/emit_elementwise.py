@@ -81,7 +81,8 @@ def emit_pair(
     ints: Ints = {"SIZE": y.size, **ints_of(p)}
     tensors = {"a": a, "b": b, "y": y}
     if y.dtype is DType.INT8 and a.shape == b.shape == y.shape and y.size % 4 == 0:
-        kernel, work = f"pairs4<@, {function}>", y.size // 4
+        words = 4 if y.size % 16 == 0 else 1
+        kernel, work = f"pairs_side_by_side<@, {function}, {words}>", y.size // 4 // words
     else:
         kernel, work = f"pairs<@, {function}>", y.size
     w.op(

@@ -47,7 +47,7 @@ class Shape:
 
     threads: int = 256
     samples: int | None = None
-    blocks: int = 2
+    blocks: int = 3
     fused: bool | None = None
 
 

@@ -138,17 +138,23 @@ template <class P> TINYRT_FN void store_channels(i8 *y, int channel, const i32 *
     }
 }
 
+// Requantises channel by channel, so that one channel's constants are held at a time, and stores.
 template <class P>
 TINYRT_FN void finish(const Team &t, int first, int group,
-                      const FragmentC (&acc)[P::CT][P::PX][TINYRT_LANES]) {
+                      FragmentC (&acc)[P::CT][P::PX][TINYRT_LANES]) {
     constexpr int PIXELS = P::IMAGES * P::OH * P::OW;
     for (int slot = 0; slot < TINYRT_LANES; ++slot) {
         const int lane = lane_of(t, slot);
         const int channel = group * 16 * P::CT + lane / 4 * 2 * P::CT;
-        Channel channels[2 * P::CT];
         TINYRT_UNROLL
         for (int i = 0; i < 2 * P::CT; ++i) {
-            channels[i] = channel_at(P::channels(t) + (channel + i) * 16);
+            const Channel c = channel_at(P::channels(t) + (channel + i) * 16);
+            TINYRT_UNROLL
+            for (int n = 0; n < P::PX; ++n) {
+                i32 *v = acc[i / 2][n][slot].r + 2 * (i % 2);
+                v[0] = output_of<P>(v[0], c);
+                v[1] = output_of<P>(v[1], c);
+            }
         }
         TINYRT_UNROLL
         for (int n = 0; n < P::PX; ++n) {
@@ -158,9 +164,7 @@ TINYRT_FN void finish(const Team &t, int first, int group,
                 if (column >= P::SAMPLES * PIXELS) continue;
                 i32 v[2 * P::CT];
                 TINYRT_UNROLL
-                for (int i = 0; i < 2 * P::CT; ++i) {
-                    v[i] = output_of<P>(acc[i / 2][n][slot].r[right + 2 * (i % 2)], channels[i]);
-                }
+                for (int i = 0; i < 2 * P::CT; ++i) v[i] = acc[i / 2][n][slot].r[right + 2 * (i % 2)];
                 store_channels<P>(P::y(t, column / PIXELS) + column % PIXELS * P::N, channel, v);
             }
         }

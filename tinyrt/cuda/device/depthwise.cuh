@@ -70,17 +70,16 @@ template <class P> TINYRT_FN void depthwise(const Team &t) {
                 }
             }
         }
-        Channel channels[4];
         TINYRT_UNROLL
-        for (int c = 0; c < 4; ++c) channels[c] = channel_at(P::channels(t) + (4 * quad + c) * 16);
+        for (int c = 0; c < 4; ++c) {
+            const Channel channel = channel_at(P::channels(t) + (4 * quad + c) * 16);
+            TINYRT_UNROLL
+            for (int r = 0; r < P::R; ++r) acc[r][c] = output_of<P>(acc[r][c], channel);
+        }
         TINYRT_UNROLL
         for (int r = 0; r < P::R; ++r) {
             const int oy = strip * P::R + r;
-            if (oy >= P::OH) break;
-            i32 v[4];
-            TINYRT_UNROLL
-            for (int c = 0; c < 4; ++c) v[c] = output_of<P>(acc[r][c], channels[c]);
-            store4(y + (oy * P::OW + ox) * P::C, pack4(v));
+            if (oy < P::OH) store4(y + (oy * P::OW + ox) * P::C, pack4(acc[r]));
         }
     }
 }

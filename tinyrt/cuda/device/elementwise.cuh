@@ -17,11 +17,11 @@ template <class P> TINYRT_FN i32 requant_raised(i32 x, i32 mult, int shift) {
 
 // Each element's sum (or difference, P::SIGN -1) of both inputs at a common scale.
 template <class P> struct Add {
-    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+    TINYRT_FN i32 of(typename P::X a, typename P::X b) {
         const i32 first = requant_raised<P>((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT);
         const i32 second = requant_raised<P>((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT);
         const i32 y = requant_raised<P>(first + P::SIGN * second, P::Y_MULT, P::Y_SHIFT);
-        return static_cast<typename P::Y>(clamp(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX));
+        return clamp(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
     }
 };
 
@@ -60,26 +60,50 @@ template <class P> struct Prelu {
     }
 };
 
+template <int WORDS> TINYRT_FN void load_words(const i8 *p, u32 *to) {
+    if (WORDS == 4) {
+        load16(p, to);
+    } else {
+        to[0] = load4(p);
+    }
+}
+
+template <int WORDS> TINYRT_FN void store_words(i8 *p, const u32 *v) {
+    if (WORDS == 4) {
+        store16(p, v);
+    } else {
+        store4(p, v[0]);
+    }
+}
+
 // Two elements to one, by F.
 template <class P, template <class> class F> TINYRT_FN void pairs(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
-        P::y(t, sample)[at] = F<P>::of(P::a(t, sample)[P::a_at(at)], P::b(t, sample)[P::b_at(at)]);
+        const auto a = P::a(t, sample)[P::a_at(at)], b = P::b(t, sample)[P::b_at(at)];
+        P::y(t, sample)[at] = static_cast<typename P::Y>(F<P>::of(a, b));
     }
 }
 
-// The same for int8 tensors of one shape, four elements at a time.
-template <class P, template <class> class F> TINYRT_FN void pairs4(const Team &t) {
-    constexpr int WORDS = P::SIZE / 4;
-    for (int i = t.thread; i < P::SAMPLES * WORDS; i += t.threads) {
-        const int sample = i / WORDS, at = i % WORDS * 4;
-        const u32 a = load4(P::a(t, sample) + at), b = load4(P::b(t, sample) + at);
-        i32 v[4];
+// The same for int8 tensors of one shape, WORDS * 4 elements at a time.
+template <class P, template <class> class F, int WORDS> TINYRT_FN void pairs_side_by_side(const Team &t) {
+    constexpr int UNITS = P::SIZE / 4 / WORDS;
+    for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
+        const int sample = i / UNITS, at = i % UNITS * 4 * WORDS;
+        u32 a[WORDS], b[WORDS];
+        load_words<WORDS>(P::a(t, sample) + at, a);
+        load_words<WORDS>(P::b(t, sample) + at, b);
         TINYRT_UNROLL
-        for (int j = 0; j < 4; ++j) {
-            v[j] = F<P>::of(static_cast<i8>(a >> (8 * j) & 0xff), static_cast<i8>(b >> (8 * j) & 0xff));
+        for (int k = 0; k < WORDS; ++k) {
+            i32 v[4];
+            TINYRT_UNROLL
+            for (int j = 0; j < 4; ++j) {
+                v[j] = F<P>::of(static_cast<i8>(a[k] >> (8 * j) & 0xff),
+                                static_cast<i8>(b[k] >> (8 * j) & 0xff));
+            }
+            a[k] = pack4(v);
         }
-        store4(P::y(t, sample) + at, pack4(v));
+        store_words<WORDS>(P::y(t, sample) + at, a);
     }
 }
 

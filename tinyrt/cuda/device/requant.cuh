@@ -26,7 +26,9 @@ TINYRT_FN i32 requant(i32 x, i32 mult, int shift) {
 
 // The same for |x| up to 2^29 and exponents from -31 to 0, where nothing overflows or wraps around.
 TINYRT_FN i32 requant_small(i32 x, i32 mult, int shift) {
-    const i32 high = static_cast<i32>((static_cast<i64>(x) * mult + (1ll << 30)) >> 31);
+    const bool halved = mult == 1 << 30;
+    const i32 high = halved ? (x + 1) >> 1
+                            : static_cast<i32>((static_cast<i64>(x) * mult + (1ll << 30)) >> 31);
     if (shift == 0) return high;
     return (high + (high >> 31) + (1 << (-shift - 1))) >> -shift;
 }
