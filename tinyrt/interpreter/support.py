@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.cuda import kernels as cuda
 from tinyrt.interpreter.numba_backend import KERNELS, KERNELS_S16, NUMPY
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Form, OpSpec, Quant
@@ -16,6 +17,7 @@ def support_rows() -> list[dict[str, str]]:
             "reference": _reference(spec),
             "numba": _numba(spec),
             "C": _c(spec),
+            "cuda": _cuda(spec),
             "gradient": "f32" if spec.vjp is not None else "-",
         }
         for spec in OPS.values()
@@ -52,6 +54,12 @@ def _c(spec: OpSpec) -> str:
     having = (form for form, record in spec.forms.items() if record.emit_c is not None)
     floats = ["f32"] if spec.emit_f32 is not None else []
     return " ".join(floats + [name for form in having for name in _names(spec, form)]) or "-"
+
+
+def _cuda(spec: OpSpec) -> str:
+    kernels = {Form.INT8: cuda.KERNELS, Form.INT16X8: cuda.KERNELS_S16}
+    having = (form for form in spec.forms if spec.name in kernels[form])
+    return " ".join(name for form in having for name in _names(spec, form)) or "-"
 
 
 def _names(spec: OpSpec, form: Form) -> list[str]:
