@@ -1,7 +1,7 @@
 """``python -m tests.onnx_torch``: architectures exported from PyTorch on the spot.
 
-Each is exported by both of PyTorch's exporters, converted, compared with onnxruntime, and
-quantised with random-normal calibration data: one line per model, as docs/convert.md shows them.
+Each is exported by both of PyTorch's exporters, converted, compared with onnxruntime (by tinyrt's own
+kernels, and by LiteRT from the written .tflite file), and quantised with random-normal calibration data: one line per model, as docs/convert.md shows them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import torch
 
 from tests.convert.onnx_build import channels_last, expected
 from tests.convert.torch_models import MODELS, build
+from tests.ops.peers import answers_of_litert
 from tinyrt.api import open_model
-from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.ir import Graph
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.evaluate import evaluate
@@ -41,6 +41,7 @@ class Outcome:
     ops: int
     transposes: int
     error: float
+    litert: float
     sqnr: float
 
 
@@ -70,17 +71,18 @@ def run(name: str, dynamo: bool, folder: Path, *, quantise: bool = True) -> Outc
     path = folder / f"{name}.onnx"
     x = export(name, path, dynamo)
     graph = open_model(path)
-    write_tflite(graph)
     (source,) = graph.inputs
     (found,) = evaluate(graph, {source: turned(graph, x)}).values()
+    (theirs,) = answers_of_litert(graph, {source: turned(graph, x)})
     original = next(iter(_input_names(path)))
     (want,) = expected(path, {original: x})
     want = want if want.shape == found.shape else channels_last(want)
-    error = float(np.abs(found - want).max() / max(1.0, np.abs(want).max()))
+    scale = max(1.0, float(np.abs(want).max()))
+    error, litert = (float(np.abs(y - want).max()) / scale for y in (found, theirs))
     transposes = Counter(node.op for node in graph.nodes)["transpose"]
     sqnr = quantised_sqnr(graph, x.shape) if quantise else float("nan")
     exporter = "dynamo" if dynamo else "script"
-    return Outcome(name, exporter, len(graph.nodes), transposes, error, sqnr)
+    return Outcome(name, exporter, len(graph.nodes), transposes, error, litert, sqnr)
 
 
 def _input_names(path: Path) -> list[str]:
@@ -110,13 +112,13 @@ def quantised_sqnr(graph: Graph, shape: tuple[int, ...]) -> float:
 
 def row(o: Outcome) -> str:
     """One line of the table."""
-    return f"| {o.name} | {o.exporter} | {o.ops} | {o.transposes} | {o.error:.0e} | {o.sqnr:.1f} |"
+    return f"| {o.name} | {o.exporter} | {o.ops} | {o.transposes} | {o.error:.0e} | {o.litert:.0e} | {o.sqnr:.1f} |"
 
 
 def main() -> int:
     """Print the table."""
-    print("| model | exporter | ops | transposes | error | int8 SQNR, dB |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| model | exporter | ops | transposes | error | LiteRT's error | int8 SQNR, dB |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for name in MODELS:
             for dynamo in (False, True):

@@ -98,6 +98,13 @@ class BudgetError(TinyrtError):
     """The model does not fit the memory that it was given."""
 
 
+class DefectError(TinyrtError):
+    """A step failed in a way that none of its checks foresaw: a fault of tinyrt, or a hostile file.
+
+    Tests count it as a failure wherever it comes up, damaged files included.
+    """
+
+
 class VerifyError(TinyrtError):
     """A graph breaks an invariant of its stage: a defect in a pass, or a hostile file."""
 

@@ -13,7 +13,9 @@ def test_mobilenet_converts_in_little_memory(tmp_path):
 
 
 def test_a_shipped_architecture(tmp_path):
-    assert onnx_light.run("squeezenet", tmp_path).error < 1e-5
+    outcome = onnx_light.run("squeezenet", tmp_path)
+    assert outcome.error < 1e-5
+    assert outcome.litert < 1e-5
 
 
 EXPORTS = (("mobilenet_v3_small", False), ("transformer", False), ("gru", False), ("tcn", True))
@@ -29,4 +31,5 @@ def test_exports_of_torch(name, dynamo, tmp_path):
 
     outcome = onnx_torch.run(name, dynamo, tmp_path, quantise=False)
     assert outcome.error < 1e-4
+    assert outcome.litert < 1e-4
     assert name not in CONVOLUTIONAL or outcome.transposes == 0

@@ -55,6 +55,19 @@ def run_tflm(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return interpreter.get_output(0)
 
 
+def answers_of_litert(graph: Graph, feeds: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """All outputs, in the graph's order, as LiteRT's default kernels compute them."""
+    litert = pytest.importorskip(
+        "ai_edge_litert.interpreter", reason="package ai-edge-litert is not installed"
+    )
+    interpreter = litert.Interpreter(model_content=write_tflite(graph))
+    interpreter.allocate_tensors()
+    for detail, name in zip(interpreter.get_input_details(), graph.inputs, strict=True):
+        interpreter.set_tensor(detail["index"], feeds[name])
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
 def run_litert(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The first output, as LiteRT's reference kernels compute it."""
     litert = pytest.importorskip(

@@ -142,6 +142,19 @@ class Call:
         """Input ``i`` as ``array`` gives it, or None where it is absent."""
         return self.array(i, what) if self.has(i) else None
 
+    def scalar(self, i: int, what: str) -> float | int:
+        """Input ``i``, which must be one number that is known on import.
+
+        Raises:
+            ModelFormatError: it has several elements, or none.
+
+        """
+        found = self.array(i, what)
+        if found.size != 1:
+            raise ModelFormatError(f"{what} has shape {list(found.shape)}", expected="one number")
+        number: float | int = found.reshape(-1)[0].item()
+        return number
+
     def ints(self, i: int, what: str = "") -> tuple[int, ...]:
         """Input ``i`` as a list of integers.
 

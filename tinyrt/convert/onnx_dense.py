@@ -187,10 +187,8 @@ def batch_normalization(call: Call) -> Value:
     rank, names = len(x.shape), ("scale", "B", "mean", "var")
     if rank < 2:
         raise ModelFormatError(f"the input is {x.type}", expected="(n, c, ...)")
-    parameters = [
-        call.constant(node.inputs[i], call.array(i, f"'{name}'"))
-        for i, name in enumerate(names, start=1)
-    ]
+    known = [call.array(i, f"'{name}'") for i, name in enumerate(names, start=1)]
+    parameters = [call.constant(node.inputs[i], array) for i, array in enumerate(known, start=1)]
     epsilon = node.get_float("epsilon", 1e-5)
     if np.any(call.array(4) + np.float32(epsilon) <= 0):
         raise ModelFormatError(

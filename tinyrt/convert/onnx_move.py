@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_resample import Kernel, resample
-from tinyrt.convert.onnx_static import normal_axes, split_sizes
+from tinyrt.convert.onnx_static import normal_axes, sized, split_sizes
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.resize import ResizeAttrs, nearest_indices
@@ -165,6 +165,8 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
     elif call.has(3):
         given = []
         wanted = call.ints(3, "the sizes")
+        if len(wanted) != len(axes):
+            raise ModelFormatError(f"{len(wanted)} sizes for {len(axes)} dimensions")
         policy = call.node.get_string("keep_aspect_ratio_policy", "stretch")
         ratios = [size / x.shape[axis] for axis, size in zip(axes, wanted, strict=True)]
         if policy != "stretch":
@@ -183,7 +185,7 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
     if min(sizes) < 1 or min(scales) <= 0:
         raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
-    return sizes, scales
+    return list(sized(tuple(sizes))), scales
 
 
 def _positions(

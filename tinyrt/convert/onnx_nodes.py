@@ -27,7 +27,13 @@ from tinyrt.convert.onnx_quantised import (
     dynamic_quantize_linear,
 )
 from tinyrt.convert.onnx_static import SHAPE_ONLY, STATIC, STATIC_SEVERAL, evaluate_static
-from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
+from tinyrt.errors import (
+    DefectError,
+    ModelFormatError,
+    TinyrtError,
+    UnsupportedError,
+    error_context,
+)
 from tinyrt.ir import Value
 
 DEEPEST = 32
@@ -36,8 +42,8 @@ DEEPEST = 32
 MOST_NODES = 50_000
 """A graph that would be larger, its loops unrolled, is refused."""
 
-NUMERIC = (ArithmeticError, ValueError, IndexError, MemoryError)
-"""What attributes and constants of a damaged file bring about in arithmetic."""
+FOREIGN = (ArithmeticError, ValueError, IndexError, KeyError, TypeError, MemoryError)
+"""What importers raise where a check is missing."""
 
 Opsets = Mapping[str, int]
 
@@ -219,10 +225,13 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
     builder.defined.update(outputs)
     try:
         results = _results(call, source)
-    except NUMERIC as error:
-        raise ModelFormatError(
-            f"the op's numbers do not fit together: {error}",
-            hint="the file is damaged: export the model again",
+    except TinyrtError:
+        raise
+    except FOREIGN as error:
+        raise DefectError(
+            f"the importer failed: {type(error).__name__}: {error}",
+            expected="numbers that fit together, or a message that says which do not",
+            hint="export the model again; if other tools take it, this is a defect of tinyrt",
         ) from error
     named = zip(node.outputs, results, strict=False)
     builder.tensors.update((name, result) for name, result in named if name)

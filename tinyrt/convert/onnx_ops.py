@@ -25,6 +25,7 @@ from tinyrt.convert.onnx_static import (
     permutation,
     reduced_axes,
     reshaped,
+    sized,
     squeezed,
     unsqueezed,
 )
@@ -261,6 +262,7 @@ def pad(call: Call) -> Value:
     paddings = [(0, 0)] * rank
     for i, axis in enumerate(normal_axes(axes, rank)):
         paddings[axis] = (widths[i], widths[i + len(axes)])
+    sized(tuple(d + sum(pair) for d, pair in zip(x.shape, paddings, strict=True)))
     if mode == "constant":
         return call.emit("pad", x, paddings=tuple(paddings), value=value)
     return _repeating_pad(call, x, paddings, mode)

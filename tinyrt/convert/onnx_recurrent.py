@@ -229,7 +229,13 @@ def _lstm(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Activa
         raise UnsupportedError("LSTM with input_forget", expected="independent gates")
     peepholes = None
     if call.has(7):
-        rows = call.array(7, "the peepholes")[number].reshape(3, w.hidden)
+        found = call.array(7, "the peepholes")
+        if found.ndim != 2 or found.shape[1] != 3 * w.hidden or len(found) <= number:
+            raise ModelFormatError(
+                f"peepholes of shape {list(found.shape)}",
+                expected=f"{3 * w.hidden} for each direction",
+            )
+        rows = found[number].reshape(3, w.hidden)
         i, o, g = (emit.constant(f"P{k}", row) for k, row in enumerate(rows))
         peepholes = (i, o, g)
     return LstmCell(emit.constant("R", w.r), w.hidden, peepholes, *f)
@@ -386,7 +392,13 @@ def _initial(call: Call, emit: Emitter, i: int, number: int, shape: Shape) -> Va
         known = call.array(i)
         if not np.any(known):
             return None
-        rows = known[:, number] if by_batch else known[number]
+        known = known.swapaxes(0, 1) if by_batch and known.ndim == 3 else known
+        if known.shape[1:] != shape or len(known) <= number:
+            raise ModelFormatError(
+                f"input {i}, a first state, has shape {list(call.shape(i))}",
+                expected=f"{list(shape)} for each direction",
+            )
+        rows = known[number]
         return emit.constant(f"initial{i}", rows.reshape(shape))
     x = call.value(i)
     x = call.transpose(x, (1, 0, 2), f"{emit.prefix}.initial{i}_turned") if by_batch else x

@@ -247,8 +247,10 @@ def trilu(call: Call) -> Value:
     x = call.value(0)
     if len(x.shape) < 2:
         raise ModelFormatError(f"the input is {x.type}", expected="matrices")
-    diagonal = int(call.array(1, "the diagonal").reshape(-1)[0]) if call.has(1) else 0
-    ones = np.ones(x.shape[-2:], np.float32)
+    diagonal = int(call.scalar(1, "the diagonal")) if call.has(1) else 0
+    rows, columns = x.shape[-2:]
+    diagonal = max(-rows, min(diagonal, columns))
+    ones = np.ones((rows, columns), np.float32)
     upper = call.node.get_int("upper", 1) != 0
     mask = np.triu(ones, diagonal) if upper else np.tril(ones, diagonal)
     return call.emit("mul", x, call.constant(f"{call.result}.mask", mask))

@@ -175,10 +175,16 @@ def _constant(call: Call) -> Array:
     return value
 
 
-def _sized(shape: Shape) -> Shape:
+def sized(shape: Shape) -> Shape:
+    """The shape.
+
+    Raises:
+        ModelFormatError: no tensor can have it, or none that makes sense has.
+
+    """
     if math.prod(shape) > MOST_ELEMENTS or any(d < 0 for d in shape):
         raise ModelFormatError(
-            f"a constant of shape {list(shape)}", expected=f"at most {MOST_ELEMENTS} elements"
+            f"a tensor of shape {list(shape)}", expected=f"at most {MOST_ELEMENTS} elements"
         )
     return shape
 
@@ -186,7 +192,7 @@ def _sized(shape: Shape) -> Shape:
 def _constant_of_shape(call: Call) -> Array:
     value = call.node.get_tensor("value")
     fill = np.zeros(1, np.float32) if value is None else value
-    return np.broadcast_to(fill.reshape(-1)[0], _sized(call.ints(0, "the shape")))
+    return np.broadcast_to(fill.reshape(-1)[0], sized(call.ints(0, "the shape")))
 
 
 def _cast(call: Call) -> Array:
@@ -231,18 +237,18 @@ def _concat(call: Call) -> Array:
 def _range(call: Call) -> Array:
     start, limit, delta = (call.array(i).reshape(-1)[0] for i in range(3))
     count = math.ceil((float(limit) - float(start)) / float(delta))
-    steps = np.arange(_sized((max(count, 0),))[0])
+    steps = np.arange(sized((max(count, 0),))[0])
     return np.asarray(start + steps * delta).astype(start.dtype)
 
 
 def _expand(call: Call) -> Array:
     shape = np.broadcast_shapes(call.shape(0), call.ints(1, "the shape"))
-    return np.asarray(np.broadcast_to(call.array(0), _sized(shape)))
+    return np.asarray(np.broadcast_to(call.array(0), sized(shape)))
 
 
 def _tile(call: Call) -> Array:
     repeats = call.ints(1, "repeats")
-    _sized(tuple(d * r for d, r in zip(call.shape(0), repeats, strict=True)))
+    sized(tuple(d * r for d, r in zip(call.shape(0), repeats, strict=True)))
     return np.tile(call.array(0), repeats)
 
 

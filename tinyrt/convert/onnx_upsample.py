@@ -25,6 +25,9 @@ from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import QParams, Value
 from tinyrt.ops.window import Pair
 
+MOST_EXPONENT = 64
+"""A norm of a higher exponent is a sign of a damaged file."""
+
 
 def conv_transpose(call: Call) -> Value:
     """Transposed convolution without padding, of which pads are cut off.
@@ -137,7 +140,7 @@ def _kept(
 
 def lp_pool(call: Call) -> Value:
     """``(sum |x|**p) ** (1/p)`` under a window."""
-    x, p, r = call.value(0), call.node.get_int("p", 2), call.result
+    x, p, r = call.value(0), _exponent(call), call.result
     kernel = kernel_shape(call, x)
     if p == 2:
         powered = call.emit("mul", x, x, name=f"{r}.square")
@@ -156,9 +159,16 @@ def lp_pool(call: Call) -> Value:
     return call.emit("sqrt", total) if p == 2 else call.emit("pow", total, scalar(call, "q", 1 / p))
 
 
+def _exponent(call: Call) -> int:
+    p = call.node.get_int("p", 2)
+    if not 1 <= p <= MOST_EXPONENT:
+        raise ModelFormatError(f"attribute 'p' is {p}", expected=f"1 to {MOST_EXPONENT}")
+    return p
+
+
 def global_lp_pool(call: Call) -> Value:
     """``(sum |x|**p) ** (1/p)`` over all spatial dimensions, which stay with size 1."""
-    x, p, r = call.value(0), call.node.get_int("p", 2), call.result
+    x, p, r = call.value(0), _exponent(call), call.result
     powered = call.emit("mul", x, x, name=f"{r}.square") if p == 2 else None
     if powered is None:
         powered = call.emit("abs", x, name=f"{r}.abs")
