@@ -1,8 +1,8 @@
 """``python -m tests.onnx_light``: the model architectures that the onnx package ships.
 
 Their weights are constants of one value: seeded random ones take their place, so that every layer
-counts. Results, tinyrt's and those that LiteRT gives for the written .tflite file, are compared with
-onnxruntime's, relative to the greatest output. VGG-19, of 575 MB, takes 4 GB of memory.
+counts. Results, by tinyrt and by LiteRT from the written .tflite file, are compared with
+onnxruntime's, relative to the greatest output.
 """
 
 from __future__ import annotations

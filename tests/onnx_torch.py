@@ -1,7 +1,8 @@
 """``python -m tests.onnx_torch``: architectures exported from PyTorch on the spot.
 
-Each is exported by both of PyTorch's exporters, converted, compared with onnxruntime (by tinyrt's own
-kernels, and by LiteRT from the written .tflite file), and quantised with random-normal calibration data: one line per model, as docs/convert.md shows them.
+Each is exported by both of its exporters, converted, compared with onnxruntime (by tinyrt, and
+by LiteRT from the written .tflite file), and quantised with random-normal data: one line
+per model, as docs/convert.md shows them.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def quantised_sqnr(graph: Graph, shape: tuple[int, ...]) -> float:
 
 def row(o: Outcome) -> str:
     """One line of the table."""
-    return f"| {o.name} | {o.exporter} | {o.ops} | {o.transposes} | {o.error:.0e} | {o.litert:.0e} | {o.sqnr:.1f} |"
+    counts = f"| {o.name} | {o.exporter} | {o.ops} | {o.transposes} |"
+    return f"{counts} {o.error:.0e} | {o.litert:.0e} | {o.sqnr:.1f} |"
 
 
 def main() -> int:
