@@ -7,6 +7,7 @@ from tinyrt.convert.passes import FLOAT_PIPELINE
 NETWORKS = [(rank, seed) for rank in (1, 2) for seed in range(100)]
 
 NEVER = {
+    "as_product",
     "cancel_signs",
     "clamp_before_quantiser",
     "divide_by_constant",

@@ -29,6 +29,7 @@ NOT_IN_TFLM = {
     "resize_nearest_neighbor",
     "select_v2",
     "sign",
+    "sqrt",
     "tile",
 }
 """Ops, or their int8 form, that only LiteRT has."""

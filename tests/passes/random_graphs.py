@@ -223,7 +223,9 @@ def rounded(net: RandomNet, x: str, rng: Rng) -> str:
 
 def power(net: RandomNet, x: str, rng: Rng) -> str:
     positive = net.add(net.op("abs", (x,)), 0.5)
-    return net.op("pow", (positive, net.number(float(rng.choice([-0.5, 0.5, 1, 2, 3, 1.5])))))
+    return net.op(
+        "pow", (positive, net.number(float(rng.choice([-1, -0.5, 0.5, 1, 1.25, 1.5, 2, 3]))))
+    )
 
 
 def signs(net: RandomNet, x: str, rng: Rng) -> str:

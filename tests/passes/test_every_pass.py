@@ -167,13 +167,14 @@ EXAMPLES_OF = {
         lambda net: net.div("x", net.constant(np.array([1, 0, 1, 1], np.float32))),
         "the divisor has zeros",
     ),
-    "write_out_power": Example(ROW, power(2), power(1.5), "the exponent 1.5 is none of"),
+    "write_out_power": Example(ROW, power(2), power(1.25), "the exponent 1.25 is none of"),
     "zero_product": Example(
         ROW,
         lambda net: net.add(net.mul("x", 0.0), "x"),
         lambda net: net.mul("x", 0.0),
         "the model's own, which an op must compute",
     ),
+    "as_product": Example(ROW, lambda net: net.op("neg", (net.op("square", ("x",)),))),
     "cancel_signs": Example(
         ROW,
         lambda net: net.op("abs", (net.op("neg", (net.op("neg", ("x",)),)),)),

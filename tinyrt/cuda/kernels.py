@@ -60,6 +60,7 @@ KERNELS: dict[str, Emit] = {
     "slice": moves.emit_move,
     "softmax": reduce.emit_softmax,
     "space_to_depth": moves.emit_move,
+    "sqrt": elementwise.emit_table,
     "squared_difference": elementwise.emit_squared_difference,
     "sub": elementwise.emit_sub,
     "sum": reduce.emit_sum,

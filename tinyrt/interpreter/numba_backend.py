@@ -72,6 +72,7 @@ KERNELS: dict[str, str] = {
     "slice": "movement.pack_move",
     "softmax": "softmax.pack",
     "space_to_depth": "movement.pack_move",
+    "sqrt": "lut.pack",
     "squared_difference": NUMPY,
     "sub": "elementwise.pack_sub",
     "sum": "mean.pack",

@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.fixedpoint import (
     INT8_MAX,
+    INT8_MIN,
     INT32_MAX,
     rounding_divide_by_pot,
     rounding_doubling_high_mul,
@@ -16,7 +17,14 @@ from tinyrt.fixedpoint import (
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
-from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.lut import (
+    LutS8,
+    infer_float,
+    infer_unary,
+    input_values,
+    lut_s8,
+    rescale,
+)
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
@@ -109,15 +117,28 @@ def prepare_rsqrt(node: BoundNode) -> LutS8:
     return LutS8.of(outputs)
 
 
+def prepare_sqrt(node: BoundNode) -> LutS8:
+    """The float root of every int8 value in whole steps, the rest cut off; 0 below 0."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    real = x_scale * np.maximum(input_values() - x_zp, 0).astype(np.float32)
+    steps = np.minimum(np.sqrt(real) / y_scale, np.float32(INT8_MAX - INT8_MIN))
+    return LutS8.of(np.floor(steps).astype(np.int64) + y_zp)
+
+
 SQRT = OpSpec(
     name="sqrt",
     attrs=NoAttrs,
     arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.FLOAT_ONLY,
+    infer=infer_unary,
+    quant=Quant.OWN_RANGE,
     sweep=elementwise,
     ref_f32=sqrt_ref,
     vjp=sqrt_vjp,
+    prepare_s8=prepare_sqrt,
+    ref_s8=lut_s8,
+    emit_c=emit_lut,
     emit_f32=map_of("sqrtf"),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tinyrt.convert.passes.algebra import (
+    AS_PRODUCT,
     CANCEL_SIGNS,
     MERGE_CONSTANTS,
     MERGE_SLICES,
@@ -76,6 +77,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Identities of arithmetic.
     ZERO_PRODUCT,
     CANCEL_SIGNS,
+    AS_PRODUCT,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
     TRANSPOSE_INTO_MEAN,

@@ -15,6 +15,7 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.convert.passes.patterns import number
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -52,6 +53,18 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(first, node), add=(merged,), values=(constant,))
 
 
+def as_product(graph: Graph, node: Node) -> Patch:
+    """-x = x * -1 and square(x) = x * x: products fold into weights, and have an integer form."""
+    x = node.inputs[0]
+    if node.op == "square":
+        square = replace(node, op="mul", inputs=(x, x), attrs=MulAttrs())
+        return Patch(remove=(node,), add=(square,))
+    name = Names(graph).new(f"{node.outputs[0]}.minus_one")
+    constant = Value.constant(name, np.full(1, -1, np.float32))
+    product = replace(node, op="mul", inputs=(x, name), attrs=MulAttrs())
+    return Patch(remove=(node,), add=(product,), values=(constant,))
+
+
 INVOLUTIONS = {"neg": "neg", "logical_not": "logical_not"}
 """Ops that undo themselves."""
 
@@ -72,7 +85,10 @@ def cancel_signs(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def write_out_power(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """X ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x), x ** -0.5 = rsqrt(x), x ** 1 = x."""
+    """X ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x), x ** -0.5 = 1 / sqrt(x), x ** 1 = x.
+
+    x ** 1.5 = x * sqrt(x), x ** -1 = 1 / x.
+    """
     exponent = number(graph, node.inputs[1])
     if exponent is None:
         return None
@@ -86,15 +102,22 @@ def write_out_power(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Patch(
             remove=(node,), add=(Node(root, node.name, (x.name,), node.outputs, NoAttrs()),)
         )
-    if exponent not in (2, 3):
-        return Refusal(node.name, f"the exponent {exponent:g} is none of -0.5, 0.5, 1, 2 and 3")
+    if exponent == -1:
+        one = Value.constant(Names(graph).new(f"{output.name}.one"), np.ones(1, np.float32))
+        quotient = Node("div", node.name, (one.name, x.name), node.outputs, DivAttrs())
+        return Patch(remove=(node,), add=(quotient,), values=(one,))
     if exponent == 2:
         square = Node("mul", node.name, (x.name, x.name), node.outputs, MulAttrs())
         return Patch(remove=(node,), add=(square,))
-    name = Names(graph).new(f"{output.name}.square")
+    if exponent not in (1.5, 3):
+        known = "-1, -0.5, 0.5, 1, 1.5, 2 and 3"
+        return Refusal(node.name, f"the exponent {exponent:g} is none of {known}")
+    name = Names(graph).new(f"{output.name}.part")
     square = Node("mul", name, (x.name, x.name), (name,), MulAttrs())
-    cube = Node("mul", node.name, (name, x.name), node.outputs, MulAttrs())
-    return Patch(remove=(node,), add=(square, cube), values=(replace(output, name=name),))
+    half = Node("sqrt", name, (x.name,), (name,), NoAttrs())
+    last = Node("mul", node.name, (name, x.name), node.outputs, MulAttrs())
+    first = square if exponent == 3 else half
+    return Patch(remove=(node,), add=(first, last), values=(replace(output, name=name),))
 
 
 def merge_slices(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -114,6 +137,7 @@ def merge_slices(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 ZERO_PRODUCT = Rule("zero_product", ("mul",), zero_product)
 MERGE_CONSTANTS = Rule("merge_constants", ("mul", "add"), merge_constants)
+AS_PRODUCT = Rule("as_product", ("neg", "square"), as_product)
 CANCEL_SIGNS = Rule("cancel_signs", (*INVOLUTIONS, *SIGN_BLIND), cancel_signs)
 WRITE_OUT_POWER = Rule("write_out_power", ("pow",), write_out_power)
 MERGE_SLICES = Rule("merge_slices", ("slice",), merge_slices)
