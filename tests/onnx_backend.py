@@ -22,12 +22,19 @@ from onnx import numpy_helper
 
 from tinyrt.convert.onnx_flow import FLOW
 from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx_quantised import EXPANSIONS, QUANTISED
 from tinyrt.convert.onnx_reader import read_onnx
 from tinyrt.convert.onnx_static import STATIC, STATIC_SEVERAL
 from tinyrt.errors import TinyrtError
 from tinyrt.ops.evaluate import evaluate
 
 RTOL, ATOL = 1e-3, 1e-5
+
+INTEGER = {op for domain, op in EXPANSIONS if not domain} | {*QUANTISED, "DynamicQuantizeLinear"}
+"""Ops from, to or on integers that stand for numbers."""
+
+DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | INTEGER
+"""Ops that have an importer."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def out_of_scope(case: Any) -> str:
     if len(nodes) != 1:
         return "a function expanded into other nodes"
     (node,) = nodes
-    if node.domain not in ("", "ai.onnx") or node.op_type not in IMPORTERS.keys() | SEVERAL.keys():
+    if node.domain not in ("", "ai.onnx") or node.op_type not in DYNAMIC:
         return f"op {node.op_type}"
     inputs, outputs = case.data_sets[0]
     arrays = [*inputs[:1], *outputs]
@@ -140,10 +147,12 @@ def page(results: list[Outcome], excluded: Counter[str]) -> str:
     failed = [r for r in results if r.problem]
     passed = len(results) - len(failed)
     known = STATIC.keys() | STATIC_SEVERAL.keys()
-    dynamic = sorted(IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys())
+    dynamic = sorted(DYNAMIC | FLOW.keys())
+    private = sorted(op for domain, op in EXPANSIONS if domain)
     parts = [
         INTRODUCTION,
         "## Ops\n\nOn activations:\n\n" + ", ".join(dynamic) + ".\n",
+        "Of onnxruntime's own domain, `com.microsoft`:\n\n" + ", ".join(private) + ".\n",
         "Only on what is known on import:\n\n" + ", ".join(sorted(known - set(dynamic))) + ".\n",
         f"## Node tests\n\n{passed} of {len(results)} cases in scope pass "
         f"({passed / len(results):.1%}). Those that do not:\n",
