@@ -20,7 +20,8 @@ GreaterOrEqual GroupNormalization HardSigmoid HardSwish Identity If InstanceNorm
 LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpPool MatMul MatMulInteger Max
 MaxPool Min Mish Mul Neg PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RNN Range Reciprocal
 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Resize Round Selu Shape
-Sigmoid Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where
+Sigmoid Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze
+Where
 """
 """What converters of edge models are expected to know."""
 
