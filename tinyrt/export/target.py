@@ -54,7 +54,7 @@ class Optimize(Enum):
     @property
     def flag(self) -> str:
         """The compiler's option."""
-        return {"speed": "-O3", "balanced": "-O2", "size": "-Os"}[self.value]
+        return {"speed": "-O2 -DTINYRT_FAST", "balanced": "-O2", "size": "-Os"}[self.value]
 
 
 def _cortex_m(suffix: str, isa: InstructionSet, *fpu: str) -> Core:

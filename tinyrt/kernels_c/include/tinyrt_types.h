@@ -32,6 +32,35 @@
 #define TINYRT_UNROLLED(loop) loop
 #endif
 
+/** Taps that an unrolled loop in assembly takes at a time: more where code is made for speed
+ *  (TINYRT_FAST). Where the taps are no multiple, the loop is entered in its middle: at 1, and as
+ *  many bytes behind it as skip has. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_LOOP_TAPS 4
+#define TINYRT_LOOP_OF(four) four
+#define TINYRT_ENTER(t) "1:\n"
+#define TINYRT_SKIP(bytes)
+#else
+#define TINYRT_ENTER(t)                                                                            \
+    "ldr " t ", %[skip]\n"                                                                         \
+    "add pc, " t "\n"                                                                              \
+    "nop\n"                                                                                        \
+    "1:\n"
+#define TINYRT_SKIP(bytes) , [skip] "m"(bytes)
+#ifdef TINYRT_FAST
+#define TINYRT_LOOP_TAPS 32
+#define TINYRT_LOOP_OF(four) four four four four four four four four
+#else
+#define TINYRT_LOOP_TAPS 16
+#define TINYRT_LOOP_OF(four) four four four four
+#endif
+#endif
+
+/** What of a loop is skipped when it is entered, for so many bytes of code to a tap. */
+static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {
+    return (-taps & (TINYRT_LOOP_TAPS - 1)) * tap_bytes;
+}
+
 /** Set where loops may be assembly of Thumb. Made for size, compilers for cores without Thumb-2
  * keep off the upper registers, and do not save them either; clang runs out of registers. */
 #if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__) &&                 \

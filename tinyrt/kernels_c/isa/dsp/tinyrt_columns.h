@@ -24,16 +24,27 @@ typedef int8_t tinyrt_single;
 /** Bytes of a single column for each tap. */
 #define TINYRT_SINGLE_BYTES 1
 
+/** Writes four bytes to one of two columns. */
+static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
+    const uint32_t word = tinyrt_load_word(x);
+    column[0] = tinyrt_even_bytes(word);
+    column[2] = tinyrt_odd_bytes(word);
+}
+
 /** Writes count bytes, a multiple of four, to one of two columns. Returns where it goes on. */
 static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
                                              tinyrt_taps_word *column) {
     const int8_t *const end = x + count;
-    while (x != end) {
-        const uint32_t word = tinyrt_load_word(x);
-        column[0] = tinyrt_even_bytes(word);
-        column[2] = tinyrt_odd_bytes(word);
-        column += 4;
-        x += 4;
+#ifdef TINYRT_FAST
+    for (const int8_t *const whole = x + (count & ~15); x != whole; x += 16, column += 16) {
+        tinyrt_widen_four(x, column);
+        tinyrt_widen_four(x + 4, column + 4);
+        tinyrt_widen_four(x + 8, column + 8);
+        tinyrt_widen_four(x + 12, column + 12);
+    }
+#endif
+    for (; x != end; x += 4, column += 4) {
+        tinyrt_widen_four(x, column);
     }
     return column;
 }
@@ -102,20 +113,15 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
 static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *x, int32_t taps,
                                             int32_t *acc) {
     const tinyrt_single *const end = x + taps;
-    const tinyrt_single *const long_end = x + (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 68 / 4);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     uint32_t x0, x1, w0, w1;
-    __asm(TINYRT_UNROLLED(
-              "b 2f\n"
-              "1:\n" TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES TINYRT_FOUR_BYTES "2:\n"
-              "cmp %[x], %[long_end]\n"
-              "bne 1b\n") "b 4f\n"
-                          "3:\n" TINYRT_FOUR_BYTES "4:\n"
-                          "cmp %[x], %[end]\n"
-                          "bne 3b\n"
+    (void)skip;
+    __asm(TINYRT_ENTER("%[w0]") TINYRT_LOOP_OF(TINYRT_FOUR_BYTES) "cmp %[x], %[end]\n"
+                                                                  "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "r"(end), [long_end] "r"(long_end)
+          : [end] "r"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     return w;
@@ -131,27 +137,19 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_singl
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + taps;
-    const tinyrt_taps_word *const long_end = columns + (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 48 / 2);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     uint32_t x0, x1, w0, w1;
-    __asm(TINYRT_UNROLLED("ldr %[w0], %[long_end]\n"
-                          "b 2f\n"
-                          "1:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
-                              TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS TINYRT_TWO_TAPS
-                          "ldr %[w0], %[long_end]\n"
-                          "2:\n"
-                          "cmp %[x], %[w0]\n"
-                          "bne 1b\n") "ldr %[w0], %[end]\n"
-                                      "b 4f\n"
-                                      "3:\n" TINYRT_TWO_TAPS TINYRT_TWO_TAPS "ldr %[w0], %[end]\n"
-                                      "4:\n"
-                                      "cmp %[x], %[w0]\n"
-                                      "bne 3b\n"
+    (void)skip;
+    __asm(TINYRT_ENTER("%[w0]")
+              TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS) "ldr %[w0], %[end]\n"
+                                                              "cmp %[x], %[w0]\n"
+                                                              "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "m"(end), [long_end] "m"(long_end)
+          : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;

@@ -52,8 +52,6 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     "and %[w0], %[w0], #0x000F000F\n"                                                              \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"
-#define TINYRT_EIGHT_TAPS_S4                                                                       \
-    TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4
 
 #define TINYRT_FOUR_CHANNELS_S4(x)                                                                 \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
@@ -75,21 +73,15 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_single *x,
                                                int32_t taps, int32_t *acc) {
     const tinyrt_single *const end = x + taps;
-    const tinyrt_single *const long_end = x + (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 76 / 4);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     uint32_t x0, x1, w0, w1;
-    __asm("b 2f\n"
-          "1:\n" TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4 TINYRT_FOUR_BYTES_S4
-          "2:\n"
-          "cmp %[x], %[long_end]\n"
-          "bne 1b\n"
-          "b 4f\n"
-          "3:\n" TINYRT_FOUR_BYTES_S4 "4:\n"
-          "cmp %[x], %[end]\n"
-          "bne 3b\n"
+    (void)skip;
+    __asm(TINYRT_ENTER("%[w0]") TINYRT_LOOP_OF(TINYRT_FOUR_BYTES_S4) "cmp %[x], %[end]\n"
+                                                                     "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "r"(end), [long_end] "r"(long_end)
+          : [end] "r"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     return w;
@@ -103,33 +95,25 @@ static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_si
 static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
                                                int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + taps;
-    const tinyrt_taps_word *const long_end = columns + (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 52 / 2);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     uint32_t x0, x1, w0, w1;
-    __asm("ldr %[w0], %[long_end]\n"
-          "b 2f\n"
-          "1:\n" TINYRT_EIGHT_TAPS_S4 TINYRT_EIGHT_TAPS_S4 "ldr %[w0], %[long_end]\n"
-          "2:\n"
-          "cmp %[x], %[w0]\n"
-          "bne 1b\n"
-          "ldr %[w0], %[end]\n"
-          "b 4f\n"
-          "3:\n" TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4 "ldr %[w0], %[end]\n"
-          "4:\n"
-          "cmp %[x], %[w0]\n"
-          "bne 3b\n"
+    (void)skip;
+    __asm(TINYRT_ENTER("%[w0]")
+              TINYRT_LOOP_OF(TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4) "ldr %[w0], %[end]\n"
+                                                                    "cmp %[x], %[w0]\n"
+                                                                    "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "m"(end), [long_end] "m"(long_end)
+          : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
     return w;
 }
 
-#undef TINYRT_EIGHT_TAPS_S4
 #undef TINYRT_TWO_TAPS_S4
 
 #else

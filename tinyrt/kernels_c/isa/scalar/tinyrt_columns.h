@@ -93,7 +93,7 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
     "ldrsh %[t], [%[w]], #2\n"                                                                     \
     "mla %[a" odd "], %[t], %[x0], %[a" odd "]\n"                                                  \
     "mla %[b" odd "], %[t], %[x1], %[b" odd "]\n"                                                  \
-    "sxtb %[t], %[t]\n"                                                                            \
+    "sxtb.w %[t], %[t]\n"                                                                          \
     "mla %[a" even "], %[t], %[x0], %[a" even "]\n"                                                \
     "mla %[b" even "], %[t], %[x1], %[b" even "]\n"
 #define TINYRT_TAP_TWO                                                                             \
@@ -169,18 +169,18 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_singl
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + 2 * taps;
-    const tinyrt_taps_word *const long_end = columns + 2 * (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 52);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     TINYRT_DECLARE_TEMPORARIES;
-    __asm(TINYRT_UNROLLED(TINYRT_LOOP(
-        "0", "long_end",
-        TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO TINYRT_FOUR_TAPS_TWO))
-              TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_TWO)
+    (void)skip;
+    __asm(TINYRT_ENTER("%[t]") TINYRT_LOOP_OF(TINYRT_FOUR_TAPS_TWO) "ldr %[t], %[end]\n"
+                                                                    "cmp %[x], %[t]\n"
+                                                                    "bne 1b\n"
           : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
             [b0] TINYRT_SUM(b0), [b1] TINYRT_SUM(b1), [b2] TINYRT_SUM(b2), [b3] TINYRT_SUM(b3),
             [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
-          : [end] "m"(end), [long_end] "m"(long_end)
+          : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;

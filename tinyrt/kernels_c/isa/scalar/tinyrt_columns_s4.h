@@ -70,7 +70,7 @@ static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_si
     "ldrsh %[t], [%[w]], #2\n"                                                                     \
     "mla %[a3], %[t], %[x0], %[a3]\n"                                                              \
     "mla %[b3], %[t], %[x1], %[b3]\n"                                                              \
-    "uxtb %[u], %[t]\n"                                                                            \
+    "uxtb.w %[u], %[t]\n"                                                                          \
     "mla %[a1], %[u], %[x0], %[a1]\n"                                                              \
     "mla %[b1], %[u], %[x1], %[b1]\n"                                                              \
     "and %[u], %[t], #0xF00\n"                                                                     \
@@ -97,18 +97,18 @@ static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_si
 static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
                                                int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + 2 * taps;
-    const tinyrt_taps_word *const long_end = columns + 2 * (taps & ~15);
+    const int32_t skip = tinyrt_skipped(taps, 52);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     int32_t t, u, x0, x1;
-    __asm(TINYRT_UNROLLED(TINYRT_LOOP(
-        "0", "long_end",
-        TINYRT_FOUR_TAPS_S4 TINYRT_FOUR_TAPS_S4 TINYRT_FOUR_TAPS_S4 TINYRT_FOUR_TAPS_S4))
-              TINYRT_LOOP("1", "end", TINYRT_FOUR_TAPS_S4)
+    (void)skip;
+    __asm(TINYRT_ENTER("%[t]") TINYRT_LOOP_OF(TINYRT_FOUR_TAPS_S4) "ldr %[t], %[end]\n"
+                                                                   "cmp %[x], %[t]\n"
+                                                                   "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
             [t] "=&r"(t), [u] "=&r"(u), [x0] "=&r"(x0), [x1] "=&r"(x1)
-          : [end] "m"(end), [long_end] "m"(long_end)
+          : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;

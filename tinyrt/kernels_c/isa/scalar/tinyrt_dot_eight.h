@@ -11,11 +11,18 @@
 #define TINYRT_CHANNELS(even, odd)                                                                 \
     "ldrsh %[t], [%[w]], #2\n"                                                                     \
     "mla %[a" odd "], %[t], %[v], %[a" odd "]\n"                                                   \
-    "sxtb %[t], %[t]\n"                                                                            \
+    "sxtb.w %[t], %[t]\n"                                                                          \
     "mla %[a" even "], %[t], %[v], %[a" even "]\n"
 #define TINYRT_TAP                                                                                 \
     "ldrsb %[v], [%[x]], #1\n" TINYRT_CHANNELS("0", "1") TINYRT_CHANNELS("2", "3")                 \
         TINYRT_CHANNELS("4", "5") TINYRT_CHANNELS("6", "7")
+
+/* Half as many taps as elsewhere, as each has twice the products; any number of them. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_ROW_LOOP TINYRT_TAP
+#else
+#define TINYRT_ROW_LOOP TINYRT_LOOP_OF(TINYRT_TAP TINYRT_TAP)
+#endif
 
 /** Adds the products of all taps to the sums of eight channels: of the even ones, and 256 times
  *  those of the odd ones plus their neighbour's.
@@ -24,30 +31,25 @@
 static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x, int32_t taps,
                                               int32_t *acc) {
     const int8_t *const end = x + taps;
-    const int8_t *const long_end = x + (taps & ~7);
+    const int32_t skip = (-taps & (TINYRT_LOOP_TAPS / 2 - 1)) * 68;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t a4 = acc[4], a5 = acc[5], a6 = acc[6], a7 = acc[7];
     int32_t t, v;
+    (void)skip;
     __asm(
-        ".syntax unified\n" TINYRT_UNROLLED("b 2f\n"
-                                            "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP
-                                                TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP "2:\n"
-                                            "ldr %[t], %[long_end]\n"
-                                            "cmp %[x], %[t]\n"
-                                            "bne 1b\n") "b 4f\n"
-                                                        "3:\n" TINYRT_TAP "4:\n"
-                                                        "ldr %[t], %[end]\n"
-                                                        "cmp %[x], %[t]\n"
-                                                        "bne 3b\n"
+        ".syntax unified\n" TINYRT_ENTER("%[t]") TINYRT_ROW_LOOP "ldr %[t], %[end]\n"
+                                                                 "cmp %[x], %[t]\n"
+                                                                 "bne 1b\n"
         : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [a4] "+r"(a4), [a5] "+r"(a5),
           [a6] "+r"(a6), [a7] "+r"(a7), [w] "+r"(w), [x] "+r"(x), [t] "=&r"(t), [v] "=&r"(v)
-        : [end] "m"(end), [long_end] "m"(long_end)
+        : [end] "m"(end)TINYRT_SKIP(skip)
         : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = a4, acc[5] = a5, acc[6] = a6, acc[7] = a7;
     return w;
 }
 
+#undef TINYRT_ROW_LOOP
 #undef TINYRT_TAP
 #undef TINYRT_CHANNELS
 
