@@ -43,8 +43,8 @@ class Core:
 class Optimize(Enum):
     """What an exported project's code is made for, as the ``--optimize`` option spells it.
 
-    The choice goes into the project's build files as a compiler option. Kernels see it there: made
-    for size, their inner loops are not unrolled (``TINYRT_UNROLLED``).
+    The choice goes into the project's build files as compiler options. Kernels see it there: made
+    for size, their inner loops are not unrolled, and made for speed, more (``TINYRT_LOOP_TAPS``).
     """
 
     SPEED = "speed"
@@ -53,7 +53,7 @@ class Optimize(Enum):
 
     @property
     def flag(self) -> str:
-        """The compiler's option."""
+        """The compiler's options."""
         return {"speed": "-O2 -DTINYRT_FAST", "balanced": "-O2", "size": "-Os"}[self.value]
 
 
