@@ -57,7 +57,7 @@ LAYERS = [
     ("dense_s8", ("cortex-m3",), dense(1, 16, 12)),
     ("group_block_long_s8", BOTH, dense(1, 1000, 12)),
     ("sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
-    ("add_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
+    ("sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
 ]
 
 

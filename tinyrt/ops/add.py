@@ -12,7 +12,7 @@ from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.blocks import emit_clamp
-from tinyrt.ops.emit import broadcast_fields
+from tinyrt.ops.emit import Fields, broadcast_fields
 from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
@@ -164,8 +164,8 @@ def sub_ref(p: AddS8, a: Array, b: Array) -> Array:
 
 
 def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_sum_s8``, or of the general ``tinyrt_add_s8`` and ``_sub_s8``."""
-    if c.isa is not InstructionSet.MVE and _is_plain_sum(node, p):
+    """Write the call of a sum, or of the general ``tinyrt_add_s8`` and ``_sub_s8``."""
+    if c.isa is not InstructionSet.MVE and _is_plain_sum(p):
         _emit_sum(kernel == "tinyrt_sub_s8", node, p, c)
         return
     _emit_general(kernel, node, p, c)
@@ -177,16 +177,15 @@ def _emit_general(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
     c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
 
 
-def _is_plain_sum(node: BoundNode, p: AddS8) -> bool:
-    """Whether nothing repeats and all exponents are in the range of ``tinyrt_sum_s8``."""
-    shapes = {node.input(0).shape, node.input(1).shape, node.output.shape}
+def _is_plain_sum(p: AddS8) -> bool:
+    """Whether all exponents are in the range of ``tinyrt_sum_s8``."""
     exponents = min(p.a_shift, p.b_shift) >= -30 and -MOST_SHIFT <= p.y_shift <= -1
     halved = HALF in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
-    return len(shapes) == 1 and exponents and halved
+    return exponents and halved
 
 
 def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_sum_s8``.
+    """Write the call of ``tinyrt_sum_s8``, or of ``tinyrt_sum_rows_s8`` where an input repeats.
 
     The input of the larger scale is halved exactly: its exponent is 0, its mantissa 2**30. If the
     other one is, too, a factor of 2 gives it the exponent -1 that the kernel takes.
@@ -195,7 +194,7 @@ def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
     b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if subtract else 1)
     plain, scaled = (a, b) if (p.a_mult, p.a_shift) == HALF else (b, a)
     left = p.left_shift + (2 if scaled[3] == 0 else 1)
-    fields = {
+    fields: Fields = {
         "size": node.output.size,
         "scaled_factor": 1 << left,
         "scaled_addend": -scaled[1] << left,
@@ -208,8 +207,14 @@ def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
         "y_shift": -p.y_shift,
         "y_zp": p.y_zp,
     }
-    params = c.params("tinyrt_sum_s8_params", fields)
-    c.call("tinyrt_sum_s8", params, *(c.pointer(v) for v in (plain[0], scaled[0], node.output)))
+    kernel = "tinyrt_sum_s8"
+    if plain[0].shape != scaled[0].shape:
+        shape = broadcast_fields(node)
+        if plain is not a:
+            shape |= {"a_strides": shape["b_strides"], "b_strides": shape["a_strides"]}
+        kernel, fields = "tinyrt_sum_rows_s8", {"shape": shape, "sum": fields}
+    params = c.params(f"{kernel}_params", fields)
+    c.call(kernel, params, *(c.pointer(v) for v in (plain[0], scaled[0], node.output)))
     emit_clamp(node, p.act_min, p.act_max, c)
 
 

@@ -43,6 +43,7 @@ from tinyrt.ops.table_s16 import interpolate, interpolation_table
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
 FIXED_OUTPUT = (1 / 256, -128)
+TABLE_ENTRIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,9 @@ def ref_s16(p: SoftmaxS16, x: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_softmax_s8``.
+    """Write the call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
+
+    A table of exponentials pays where every entry is read once or more, on average.
 
     Raises:
         UnsupportedError: a row is too long for the sum's integer bits.
@@ -186,9 +189,14 @@ def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
             tensor=x.describe(),
             expected=f"fewer than {1 << SUM_INTEGER_BITS}",
         )
-    fields = {"rows": x.size // length, "c": length, "x_mult": p.mult, "x_shift": p.shift}
-    params = c.params("tinyrt_softmax_s8_params", {**fields, "diff_min": p.diff_min})
-    c.call("tinyrt_softmax_s8", params, c.pointer(x), c.pointer(y))
+    fields: dict[str, object] = {"rows": x.size // length, "c": length}
+    kernel = "tinyrt_softmax_s8"
+    if x.size >= TABLE_ENTRIES:
+        kernel = "tinyrt_softmax_table_s8"
+        fields["exponentials"] = c.array("int32_t", "exponentials", p.exponentials())
+    else:
+        fields |= {"x_mult": p.mult, "x_shift": p.shift, "diff_min": p.diff_min}
+    c.call(kernel, c.params(f"{kernel}_params", fields), c.pointer(x), c.pointer(y))
 
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:

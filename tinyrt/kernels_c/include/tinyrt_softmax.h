@@ -21,6 +21,16 @@ typedef struct {
 /** y = exp(x - max) / sum(exp(x - max)) at scale 1/256 and zero point -128. y may be x. */
 void tinyrt_softmax_s8(const tinyrt_softmax_s8_params *p, const int8_t *x, int8_t *y);
 
+/** exponentials: exp of minus i steps of x in Q0.31, for i in 0 to 255. Requires: c < 2^12. */
+typedef struct {
+    int32_t rows;
+    int32_t c;
+    const int32_t *exponentials;
+} tinyrt_softmax_table_s8_params;
+
+/** As tinyrt_softmax_s8, with exponentials from a table. */
+void tinyrt_softmax_table_s8(const tinyrt_softmax_table_s8_params *p, const int8_t *x, int8_t *y);
+
 /** y = exp(beta * x) / sum(exp(beta * x)) of each of the rows of c elements. y may be x. */
 void tinyrt_softmax_f32(int32_t rows, int32_t c, float beta, const float *x, float *y);
 

@@ -2,6 +2,7 @@
 #ifndef TINYRT_SUM_H
 #define TINYRT_SUM_H
 
+#include "tinyrt_broadcast.h"
 #include "tinyrt_requant4.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,16 @@ typedef struct {
 /** y = requant(plain +- rescaled) + y_zp; y may be an input. */
 void tinyrt_sum_s8(const tinyrt_sum_s8_params *p, const int8_t *plain, const int8_t *scaled,
                    int8_t *y);
+
+/** The first input of shape is the plain one. */
+typedef struct {
+    tinyrt_broadcast shape;
+    tinyrt_sum_s8_params sum;
+} tinyrt_sum_rows_s8_params;
+
+/** As tinyrt_sum_s8 where an input repeats. y may be one that does not. */
+void tinyrt_sum_rows_s8(const tinyrt_sum_rows_s8_params *p, const int8_t *plain,
+                        const int8_t *scaled, int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -4,8 +4,7 @@
 #include "tinyrt_softmax.h"
 
 #include "tinyrt_fixedpoint.h"
-
-#define SUM_INTEGER_BITS 12
+#include "tinyrt_reciprocal.h"
 
 /** exp(a) for a in [-1/4, 0), Q0.31: the Taylor polynomial around -1/8. */
 static int32_t exp_of_rest(int32_t a) {
@@ -42,29 +41,6 @@ static int32_t exp_of_negative(int32_t a) {
     return result;
 }
 
-/** 1 / (1 + a) for a in [0, 1], Q0.31: Newton-Raphson on the halved denominator. */
-static int32_t one_over_one_plus(int32_t a) {
-    const int32_t constant_48_over_17 = 1515870810;
-    const int32_t constant_neg_32_over_17 = -1010580540;
-    const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
-    int32_t x =
-        constant_48_over_17 + tinyrt_rounding_doubling_high_mul(half, constant_neg_32_over_17);
-    for (int32_t step = 0; step < 3; ++step) {
-        const int32_t error = (INT32_C(1) << 29) - tinyrt_rounding_doubling_high_mul(half, x);
-        x += tinyrt_saturating_shift_left(tinyrt_rounding_doubling_high_mul(x, error), 2);
-    }
-    return tinyrt_saturating_shift_left(x, 1);
-}
-
-static int32_t leading_zeros(uint32_t value) {
-    int32_t zeros = 0;
-    while (value < UINT32_C(0x80000000)) {
-        value <<= 1;
-        ++zeros;
-    }
-    return zeros;
-}
-
 static int32_t largest(const int8_t *x, int32_t length) {
     int32_t most = INT8_MIN;
     for (int32_t i = 0; i < length; ++i) {
@@ -83,22 +59,17 @@ static void softmax_row(const tinyrt_softmax_s8_params *p, const int8_t *x, int8
     for (int32_t i = 0; i < p->c; ++i) {
         if (x[i] - most >= p->diff_min) {
             sum +=
-                tinyrt_rounding_divide_by_pot(exp_of_difference(p, x[i] - most), SUM_INTEGER_BITS);
+                tinyrt_rounding_divide_by_pot(exp_of_difference(p, x[i] - most), TINYRT_SUM_BITS);
         }
     }
-    const int32_t zeros = leading_zeros((uint32_t)sum);
-    const uint32_t fraction = ((uint32_t)sum << zeros) - UINT32_C(0x80000000);
-    const int32_t scale = one_over_one_plus((int32_t)fraction);
-    /* The sum is (1 + fraction) * 2^(12 - zeros); the output has 8 fractional bits. */
-    const int32_t exponent = SUM_INTEGER_BITS - zeros + 31 - 8;
+    const tinyrt_reciprocal reciprocal = tinyrt_reciprocal_of((uint32_t)sum);
     for (int32_t i = 0; i < p->c; ++i) {
-        int32_t value = INT8_MIN;
+        int32_t share = 0;
         if (x[i] - most >= p->diff_min) {
-            const int32_t quotient =
-                tinyrt_rounding_doubling_high_mul(scale, exp_of_difference(p, x[i] - most));
-            value += tinyrt_rounding_divide_by_pot(quotient, exponent);
+            share = tinyrt_rounding_doubling_high_mul(reciprocal.scale,
+                                                      exp_of_difference(p, x[i] - most));
         }
-        y[i] = (int8_t)tinyrt_clamp(value, INT8_MIN, INT8_MAX);
+        y[i] = tinyrt_softmax_output(share, reciprocal.exponent);
     }
 }
 

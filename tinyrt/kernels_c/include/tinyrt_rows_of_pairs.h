@@ -1,0 +1,27 @@
+/** Element-wise ops with two inputs, row by row: for kernels that take several elements at once. */
+#ifndef TINYRT_ROWS_OF_PAIRS_H
+#define TINYRT_ROWS_OF_PAIRS_H
+
+#include "tinyrt_broadcast.h"
+
+/** One row: count outputs from elements that lie a_step and b_step apart, each 0 or 1 or, where an
+ *  input repeats in the midst, more. */
+typedef void (*tinyrt_row_of_pairs)(const void *params, const int8_t *a, int32_t a_step,
+                                    const int8_t *b, int32_t b_step, int32_t count, int8_t *y);
+
+/** All rows; row is a constant where this is called. */
+static inline void tinyrt_for_each_row(const tinyrt_broadcast *shape, tinyrt_row_of_pairs row,
+                                       const void *params, const int8_t *a, const int8_t *b,
+                                       int8_t *y) {
+    const int32_t outer = shape->rank - 1;
+    const int32_t count = shape->dims[outer];
+    int32_t index[TINYRT_MAX_RANK] = {0};
+    do {
+        row(params, a + tinyrt_flat_index(outer, shape->a_strides, index), shape->a_strides[outer],
+            b + tinyrt_flat_index(outer, shape->b_strides, index), shape->b_strides[outer], count,
+            y);
+        y += count;
+    } while (tinyrt_next_index(outer, shape->dims, index));
+}
+
+#endif
