@@ -21,6 +21,7 @@ from tinyrt.quantize import (
 from tinyrt.quantize.histogram import BINS, Histogram
 from tinyrt.quantize.observers import make_observer
 from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.samples import read_batches
 
 SINGLE = [c for c in Calibrator if c is not Calibrator.AUTO]
 VALUES = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -141,6 +142,34 @@ def test_memory_does_not_grow_with_the_samples(calibrator):
 
     peak(1)
     assert peak(12) < 1.3 * peak(4)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_archives_are_read_piece_by_piece(save, tmp_path):
+    x = np.random.default_rng(0).normal(size=(2000, 500)).astype(np.float32)
+    save(tmp_path / "x.npz", a=x, b=x[:, :3], y=np.arange(2000))
+    tracemalloc.start()
+    rows = 0
+    for batch in read_batches(tmp_path / "x.npz"):
+        count = len(batch["a"])
+        np.testing.assert_array_equal(batch["a"], x[rows : rows + count])
+        np.testing.assert_array_equal(batch["b"], x[rows : rows + count, :3])
+        assert set(batch) == {"a", "b"}
+        rows += count
+    _, top = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert rows == 2000
+    assert top < x.nbytes / 3
+
+
+def test_archives_of_another_order_come_whole(tmp_path):
+    x = np.asfortranarray(np.arange(600, dtype=np.float32).reshape(200, 3))
+    np.savez(tmp_path / "x.npz", x=x)
+    (batch,) = read_batches(tmp_path / "x.npz")
+    np.testing.assert_array_equal(batch["x"], x)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "x.npz").read_bytes()[:500])
+    with pytest.raises(DataError, match=r"not a readable \.npz"):
+        list(read_batches(tmp_path / "cut.npz"))
 
 
 def test_few_samples_and_constant_tensors_are_named():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.data import load_inputs
+from tinyrt.data import read_inputs
 from tinyrt.errors import DataError
 
 Array = NDArray[Any]
@@ -20,15 +20,15 @@ Samples = str | Path | Array | Batch | Iterable[Array | Batch]
 
 ONLY_INPUT = "x"
 SLICE = 64
-"""Samples of an .npy file that are read at once."""
+"""Samples of a file that are read at once."""
 
 
 def read_batches(samples: Samples) -> Iterator[dict[str, Array]]:
     """The samples as arrays by input name (``x`` for the only input), samples first.
 
     Args:
-        samples: an .npz file with ``x`` or arrays named as the inputs; an .npy file, read slice by
-            slice; a folder of .npy files, in the order of their names, each a batch; arrays; or
+        samples: an .npz file with ``x`` or arrays named as the inputs, or an .npy file, read slice
+            by slice; a folder of .npy files, in the order of their names, each a batch; arrays; or
             an iterable that yields arrays or dicts of them. Files and iterables are read as they
             are asked for: memory holds one batch.
 
@@ -53,7 +53,7 @@ def _batches(samples: Samples) -> Iterable[Array | Batch]:
         path = Path(samples)
         if path.is_dir():
             return (batch for file in sorted(path.glob("*.npy")) for batch in _npy(file))
-        return _npy(path) if path.suffix == ".npy" else (load_inputs(path),)
+        return _npy(path) if path.suffix == ".npy" else read_inputs(path, SLICE)
     if isinstance(samples, Mapping | np.ndarray):
         return (samples,)
     return samples
