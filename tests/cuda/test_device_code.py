@@ -8,15 +8,18 @@ import pytest
 from tests.c.conformance import INT4_OPS, graph_of
 from tests.cuda.devices import DEVICES
 from tests.cuda.requirements import needs_cxx
+from tests.interpreter.test_conformance import weighted
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.cuda.host import SANITIZE, HostDevice
 from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
 from tinyrt.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.cuda.widen import widen_inputs
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 
 pytestmark = needs_cxx
@@ -84,3 +87,28 @@ def test_blocks_share_samples_in_any_number(zoo):
     for blocks in (1, 2, 5):
         found = HostDevice(program).run({program.inputs[0].name: x}, 37, blocks)
         np.testing.assert_array_equal(found[program.outputs[0].name].view(np.int8), expected)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride", "dilation"),
+    [
+        (1, (10, 4), (2, 2), (1, 1)),
+        (1, (3, 4), (1, 1), (2, 2)),
+        (1, (2, 8), (1, 3), (1, 1)),
+        (2, (3, 3), (2, 1), (1, 1)),
+        (3, (3, 3), (1, 1), (1, 1)),
+        (7, (1, 2), (1, 1), (1, 2)),
+    ],
+)
+def test_images_are_widened_on_their_way_in(channels, kernel, stride, dilation, padding):
+    rng = np.random.default_rng(channels)
+    attrs = Conv2dAttrs(stride, padding, dilation)
+    shapes = ((1, 23, 21, channels), (18, *kernel, channels))
+    graph, feeds = weighted("conv2d", attrs, shapes, rng)
+    (given,) = graph.input_values
+    assert widen_inputs(graph)[0].input_values[0].shape[3] % 4 == 0
+    found = HostDevice(generate(graph), flags=SANITIZE).run({given.name: feeds[given.name]}, 1)
+    (name,) = graph.outputs
+    expected = evaluate(graph, feeds)[name]
+    np.testing.assert_array_equal(found[name].view(np.int8).reshape(expected.shape), expected)

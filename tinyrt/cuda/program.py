@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.cuda.kernels import KERNELS, emitter_of
+from tinyrt.cuda.widen import Widening, widen_inputs
 from tinyrt.cuda.writer import ALIGNMENT, DeviceWriter, Phase
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
@@ -154,6 +155,7 @@ def generate(
 
     """
     refuse_missing(missing(graph))
+    given, (graph, wider) = graph, widen_inputs(graph)
     plan = plan_memory(graph, overlap=False, options=MemoryOptions(alignment=ALIGNMENT))
     zero_points = _zero_points(graph)
     fits = arena_bytes(plan, zero_points) <= shared_limit
@@ -168,6 +170,11 @@ def generate(
     paddings = {zp: arena_bytes(plan, ()) + ALIGNMENT * i for i, zp in enumerate(zero_points)}
     stride = _stride(arena_bytes(plan, zero_points), samples)
     writer = DeviceWriter(plan, shape.threads, samples, stride, paddings)
+    first, here = (
+        ("first", f"least({samples}, samples - first)") if fused else ("block_sample", "1")
+    )
+    for i, name in enumerate(graph.inputs):
+        _emit_input(writer, given.value(name), graph.value(name), wider.get(name), i, first, here)
     for node in graph.bound():
         emit = emitter_of(node)
         if node.index in plan.idle or emit is None:
@@ -175,7 +182,7 @@ def generate(
         with error_context(op=node.describe()):
             writer.begin(node)
             emit(node, OPS[node.op].form(node).prepare(node), writer)
-    return _assemble(graph, writer, shape, fused, stride)
+    return _assemble(given, writer, shape, fused, stride, first, here)
 
 
 def _zero_points(graph: Graph) -> tuple[int, ...]:
@@ -213,18 +220,19 @@ def _port(value: Value) -> Port:
 
 
 def _assemble(
-    graph: Graph, writer: DeviceWriter, shape: Shape, fused: bool, stride: int
+    graph: Graph,
+    writer: DeviceWriter,
+    shape: Shape,
+    fused: bool,
+    stride: int,
+    first: str,
+    here: str,
 ) -> DeviceProgram:
     inputs = [graph.value(name) for name in graph.inputs]
     outputs = [graph.value(name) for name in graph.outputs]
-    first = "first" if fused else "block_sample"
-    here = f"least({writer.samples}, samples - first)" if fused else "1"
-    phases = [_transfer(writer, v, i, stride, first, here) for i, v in enumerate(inputs)]
-    phases += writer.phases
-    phases += [
-        _transfer(writer, v, len(inputs) + i, stride, first, here, out=True)
-        for i, v in enumerate(outputs)
-    ]
+    phases = list(writer.phases)
+    for i, value in enumerate(outputs):
+        phases.append(_transfer(writer, value, len(inputs) + i, first, here, out=True))
     parameters = ", ".join(f"i8 *port_{i}" for i in range(len(inputs) + len(outputs)))
     fill = [f"fill_padding(t, {at}, {zp})" for zp, at in writer.paddings.items()]
     padding = [Phase("padding", ", ".join(fill), 1)] if fill else []
@@ -264,18 +272,37 @@ def _assemble(
     )
 
 
-def _transfer(
+def _emit_input(
     writer: DeviceWriter,
-    value: Value,
+    given: Value,
+    held: Value,
+    wider: Widening | None,
     port: int,
-    stride: int,
     first: str,
     here: str,
-    out: bool = False,
+) -> None:
+    """From a port in device memory into the arena, where it may be held in another shape."""
+    if wider is None:
+        writer.phases.append(_transfer(writer, given, port, first, here))
+        return
+    writer.begin_input(port)
+    writer.op(
+        "widen",
+        "elementwise",
+        wider.size // 4,
+        ints={"SIZE": wider.size, "BYTES": given.nbytes, "FILL": wider.fill},
+        tensors={"y": held},
+        functions={"int at(int i)": wider.at},
+        arguments=f"t, port_{port}, {first}, {here}",
+    )
+
+
+def _transfer(
+    writer: DeviceWriter, value: Value, port: int, first: str, here: str, out: bool = False
 ) -> Phase:
     """Between a port in device memory and the arena."""
     kind = f"{writer.samples}, {value.nbytes}, {'false' if out else 'true'}"
-    arguments = f"t, port_{port}, {writer.offset(value)}, {stride}, {first}, {here}"
+    arguments = f"t, port_{port}, {writer.offset(value)}, {writer.stride}, {first}, {here}"
     direction = "output" if out else "input"
     return Phase(f"{direction} {port}", f"transfer<{kind}>({arguments})", -(-value.nbytes // 16))
 

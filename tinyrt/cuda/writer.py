@@ -87,6 +87,7 @@ class DeviceWriter:
     Attributes:
         threads: threads of a block.
         samples: samples whose arenas a block holds at once.
+        stride: bytes from one to the next.
         structs: the text of every struct.
         phases: one per op that has something to do.
         headers: device headers that the phases need.
@@ -111,12 +112,16 @@ class DeviceWriter:
         self.blob = Blob()
         self.paddings = paddings or {}
         self._plan = plan
-        self._stride = stride
+        self.stride = stride
         self._title = ""
 
     def begin(self, node: BoundNode) -> None:
         """Start a node."""
         self._title = f"{node.index}: {node.op}"
+
+    def begin_input(self, port: int) -> None:
+        """Start a model input."""
+        self._title = f"input {port}"
 
     def offset(self, value: Value) -> int:
         """Where a tensor lies in its sample's arena."""
@@ -134,6 +139,7 @@ class DeviceWriter:
         types: Mapping[str, str] | None = None,
         blobs: Mapping[str, Array] | None = None,
         functions: Mapping[str, str] | None = None,
+        arguments: str = "t",
     ) -> None:
         """Write a struct of an op's constants, and its phase.
 
@@ -146,6 +152,7 @@ class DeviceWriter:
             types: type names.
             blobs: function name -> constants that it points to.
             functions: signature -> expression that it returns.
+            arguments: what the kernel is called with.
 
         """
         name = f"Op{len(self.structs)}"
@@ -166,7 +173,7 @@ class DeviceWriter:
         body = "\n".join(lines)
         self.structs.append(f"// {self._title}\nstruct {name} {{\n{body}\n}};\n")
         call = kernel.replace("@", name) if "@" in kernel else f"{kernel}<{name}>"
-        self.phases.append(Phase(self._title, f"{call}(t)", work * self.samples))
+        self.phases.append(Phase(self._title, f"{call}({arguments})", work * self.samples))
         if header not in self.headers:
             self.headers.append(header)
 
@@ -175,7 +182,7 @@ class DeviceWriter:
         if value.data is not None:
             place, const = f"t.weights + {self.blob.add(value.data)}", "const "
         else:
-            place, const = f"t.arena + s * {self._stride} + {self.offset(value)}", ""
+            place, const = f"t.arena + s * {self.stride} + {self.offset(value)}", ""
         signature = f"{const}{ctype} *{function}(const Team &t, int s)"
         used = "(void)s; " if value.data is not None else ""
         cast = f"reinterpret_cast<{const}{ctype} *>({place})" if ctype != "i8" else place

@@ -214,4 +214,22 @@ TINYRT_FN void transfer(const Team &t, i8 *outside, int offset, int stride, long
     }
 }
 
+// An input on its way into the arena, four elements at a time: P::at says where each comes from.
+template <class P>
+TINYRT_FN void widen(const Team &t, const i8 *outside, long long first, int samples) {
+    constexpr int UNITS = P::SIZE / 4;
+    for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
+        const int sample = i / UNITS, word = i % UNITS * 4;
+        if (sample >= samples) break;
+        const i8 *from = outside + (first + sample) * P::BYTES;
+        i32 v[4];
+        TINYRT_UNROLL
+        for (int j = 0; j < 4; ++j) {
+            const int at = P::at(word + j);
+            v[j] = at < 0 ? P::FILL : from[at];
+        }
+        store4(P::y(t, sample) + word, pack4(v));
+    }
+}
+
 } // namespace tinyrt
