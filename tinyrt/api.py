@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyrt.api_inputs import Array, Data, as_inputs, file_of, layout_as, require_float
+from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import LABELS, load_npz
@@ -47,6 +48,7 @@ def convert_model(
     stream: Stream | None = None,
     passes: Collection[str] | None = None,
     skip_passes: Collection[str] = (),
+    target: str | None = None,
     log: RewriteLog | None = None,
 ) -> Graph:
     """Convert a model to an optimised .tflite file of the same precision.
@@ -59,6 +61,7 @@ def convert_model(
         stream: have the model take its window's newest rows only, and keep the rest as state.
         passes: names of the passes to run; all by default.
         skip_passes: names of passes to leave out.
+        target: write a float model in ops that this runtime has: ``tflm``.
         log: what the passes did and refused is added to it.
 
     Returns:
@@ -79,6 +82,8 @@ def convert_model(
     with error_context(file=str(model)):
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
+        if target is not None and not is_quantised(graph):
+            graph = lower_for(graph, target, log)
         graph = schedule(graph)
         save_tflite(graph, output)
     return graph

@@ -86,6 +86,10 @@ def convert(
     skip_pass: Annotated[
         list[str] | None, typer.Option("--skip-pass", help="Name of a pass to leave out.")
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Write a float model in ops that this runtime has: tflm."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="List what each pass did and refused, and why.")
     ] = False,
@@ -105,6 +109,7 @@ def convert(
                 passes=[name.strip() for name in passes.split(",")] if passes else None,
                 skip_passes=skip_pass or (),
                 stream=None if stream is None else parse_stream(stream, hop),
+                target=target,
                 log=log,
             )
         data = {

@@ -1,0 +1,55 @@
+"""What a runtime lacks is written in ops that it has, and runs there."""
+
+import numpy as np
+import pytest
+
+from tests.ops.build import build_f32
+from tests.ops.cases import CASES, rng_of
+from tests.ops.peers import run_tflm
+from tests.passes.random_graphs import RandomNet as Net
+from tests.passes.test_every_pass import assert_same
+from tinyrt.convert.passes.targets import LACKING, LOWERINGS, lower_for
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import RewriteLog
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.repeat import TileAttrs
+
+LOWERED = sorted({op for rule in LOWERINGS["tflm"] for op in rule.ops})
+
+
+@pytest.mark.parametrize("op", LOWERED)
+@pytest.mark.parametrize("seed", range(4))
+def test_it_fires_keeps_the_results_and_runs_on_the_target(op, seed):
+    rng = rng_of(op, seed)
+    built = build_f32(CASES[op](rng), rng)
+    log = RewriteLog()
+    lowered = lower_for(built.graph, "tflm", log)
+    assert log.applied
+    assert LACKING["tflm"].isdisjoint(node.op for node in lowered.nodes)
+    assert_same(built.graph, lowered)
+    (feed,) = built.feeds.values()
+    found = run_tflm(lowered, [feed])
+    (rule,) = (r for r in LOWERINGS["tflm"] if op in r.ops)
+    assert rule.name in {name for name, _ in log.applied}
+    assert np.isfinite(found).all()
+
+
+REFUSED = {
+    "it repeats its input": lambda net: net.op("tile", ("x",), TileAttrs((1, 100))),
+    "it multiplies 100 elements": lambda net: net.op("reduce_prod", ("x",), ReduceAttrs((1,))),
+    "tflm has no pow": lambda net: net.op("pow", ("x", net.number(1.25))),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_it_refuses_with_its_reason(reason):
+    net = Net((2, 100))
+    graph = net.graph(REFUSED[reason](net))
+    with pytest.raises(TinyrtError, match=reason):
+        lower_for(graph, "tflm")
+
+
+def test_targets_are_known_by_name():
+    with pytest.raises(TinyrtError, match="no target 'abacus'"):
+        lower_for(Net((2, 3)).graph("x"), "abacus")
+    assert {op for rule in LOWERINGS["tflm"] for op in rule.ops} | {"pow"} == LACKING["tflm"]

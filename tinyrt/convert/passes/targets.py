@@ -1,0 +1,138 @@
+"""Ops that a runtime lacks become ops that it has."""
+
+from __future__ import annotations
+
+import math
+
+from tinyrt.convert.passes.formula import Formula
+from tinyrt.convert.passes.prune import REMOVE_DEAD
+from tinyrt.convert.passes.write_out import erf_of_size
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.ir import Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
+from tinyrt.ops import verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
+
+MOST_FACTORS = 64
+"""A product of more elements is not written out."""
+
+
+def lower_gelu(graph: Graph, node: Node) -> Patch:
+    """gelu(x) = (x + |x| erf(|x| / sqrt(2))) / 2, or by tanh where that is what it stands for."""
+    f, x = Formula(graph, node), node.inputs[0]
+    if node.attrs.approximate:
+        cube = f.emit("mul", "cube", f.emit("mul", "square", x, x), x)
+        inner = f.emit("add", "inner", x, f.emit("mul", "part", cube, 0.044715))
+        tanh = f.emit("tanh", "tanh", f.emit("mul", "scaled", inner, math.sqrt(2 / math.pi)))
+        gate = f.emit("mul", "gate", f.emit("add", "raised", tanh, 1.0), 0.5)
+        f.emit("mul", "gelu", x, gate)
+        return f.patch()
+    size = f.emit("abs", "abs", x)
+    erf = erf_of_size(f, f.emit("mul", "scaled_size", size, math.sqrt(0.5)))
+    f.emit("mul", "gelu", f.emit("add", "both", x, f.emit("mul", "product", size, erf)), 0.5)
+    return f.patch()
+
+
+def lower_clamp(graph: Graph, node: Node) -> Patch:
+    """relu_0_to_1(x) = min(relu(x), 1), relu_n1_to_1(x) = max(min(x, 1), -1)."""
+    f, x = Formula(graph, node), node.inputs[0]
+    if node.op == "relu_0_to_1":
+        f.emit("minimum", "upper", f.emit("relu", "lower", x), 1.0)
+    else:
+        f.emit("maximum", "lower", f.emit("minimum", "upper", x, 1.0), -1.0)
+    return f.patch()
+
+
+def lower_sign(graph: Graph, node: Node) -> Patch:
+    """sign(x) = 1 where x > 0, -1 where x < 0, else 0."""
+    f, x = Formula(graph, node), node.inputs[0]
+    below = f.emit("select_v2", "lower", f.emit("less", "below", x, 0.0), -1.0, 0.0)
+    f.emit("select_v2", "sign", f.emit("greater", "above", x, 0.0), 1.0, below)
+    return f.patch()
+
+
+def lower_tile(graph: Graph, node: Node) -> Patch | Refusal:
+    """tile(x) = concatenations of x with itself."""
+    f, x = Formula(graph, node), node.inputs[0]
+    repeated = [(axis, n) for axis, n in enumerate(node.attrs.multiples) if n > 1]
+    if max(node.attrs.multiples, default=1) > MOST_FACTORS:
+        return Refusal(node.name, f"it repeats its input {node.attrs.multiples} times")
+    if not repeated:
+        f.emit("reshape", "same", x, attrs=ReshapeAttrs(graph.value(x).shape))
+    for axis, count in repeated:
+        x = f.emit("concatenation", f"axis{axis}", *[x] * count, attrs=ConcatenationAttrs(axis))
+    return f.patch()
+
+
+def lower_product(graph: Graph, node: Node) -> Patch | Refusal:
+    """reduce_prod(x) = the product of its slices."""
+    f, x = Formula(graph, node), node.inputs[0]
+    for axis in sorted((a % len(graph.value(x).shape) for a in node.attrs.axes), reverse=True):
+        shape = f.type_of(x).shape
+        if shape[axis] > MOST_FACTORS:
+            return Refusal(node.name, f"it multiplies {shape[axis]} elements")
+        size = tuple(1 if i == axis else d for i, d in enumerate(shape))
+        parts = []
+        for i in range(shape[axis]):
+            begin = tuple(i if a == axis else 0 for a in range(len(shape)))
+            attrs = SliceAttrs(begin, size, (1,) * len(shape))
+            parts.append(f.emit("slice", f"part{axis}_{i}", x, attrs=attrs))
+        x = parts[0]
+        for i, part in enumerate(parts[1:]):
+            x = f.emit("mul", f"product{axis}_{i}", x, part)
+    f.emit("reshape", "shaped", x, attrs=ReshapeAttrs(graph.value(node.outputs[0]).shape))
+    return f.patch()
+
+
+LOWERINGS: dict[str, tuple[Rule, ...]] = {
+    "tflm": (
+        Rule("lower_gelu", ("gelu",), lower_gelu),
+        Rule("lower_clamp", ("relu_0_to_1", "relu_n1_to_1"), lower_clamp),
+        Rule("lower_sign", ("sign",), lower_sign),
+        Rule("lower_tile", ("tile",), lower_tile),
+        Rule("lower_product", ("reduce_prod",), lower_product),
+    )
+}
+"""Runtime -> rules for the ops that it lacks."""
+
+LACKING = {
+    "tflm": frozenset({"gelu", "pow", "reduce_prod", "relu_0_to_1", "relu_n1_to_1", "sign", "tile"})
+}
+"""Runtime -> ops whose float form it lacks."""
+
+
+def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph:
+    """The graph in ops that the runtime has; results stay within float rounding.
+
+    Args:
+        graph: an optimised float graph.
+        target: a key of ``LOWERINGS``.
+        log: what was applied and refused is added to it.
+
+    Raises:
+        DataError: there is no such target.
+        UnsupportedError: an op has no form in the runtime's ops.
+
+    """
+    if target not in LOWERINGS:
+        raise DataError(
+            f"there is no target '{target}'", expected=", ".join(LOWERINGS), hint="choose one"
+        )
+    log = log if log is not None else RewriteLog()
+    rules = (*LOWERINGS[target], REMOVE_DEAD)
+    lowered = rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT), log)
+    for node in lowered.bound():
+        if node.op in LACKING[target]:
+            why = next((r for (_, name), r in log.refused.items() if name == node.name), "")
+            raise UnsupportedError(
+                f"{target} has no {node.op}" + (f": {why}" if why else ""),
+                op=node.describe(),
+                tensor=node.output.describe(),
+                expected="an op that can be written in others",
+                hint="replace the op in the model, or leave --target out",
+            )
+    return lowered
+
+
+__all__ = ["LACKING", "LOWERINGS", "lower_for"]
