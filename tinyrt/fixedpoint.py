@@ -130,6 +130,34 @@ def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31
     return math.floor(largest / 2.0**left_shift)
 
 
+def inverse_root(n: int) -> tuple[int, int]:
+    """Mantissa and exponent of ``1 / sqrt(n)`` for an integer; the largest mantissa below 2.
+
+    TFLite's fixed-point Newton-Raphson iteration ``x <- (3 x - n x**3) / 2`` from 1, in Q3, on n
+    brought to [1/4, 1) by an even shift.
+    """
+    if n <= 1:
+        return INT32_MAX, 0
+    shift = 11
+    while n >= 1 << 29:
+        n, shift = n // 4, shift + 1
+    pairs = (32 - n.bit_length() - 1) // 2 - 1
+    shift -= pairs
+    value = (n << (2 * pairs)) >> 1
+    half_value, half_three = int(rounding_divide_by_pot(value, 1)), (1 << 28) + (1 << 27)
+    x = 1 << 28
+    for _ in range(5):
+        square = rounding_doubling_high_mul(x, x)
+        cube = saturating_left_shift(rounding_doubling_high_mul(square, x), 6)
+        step = rounding_doubling_high_mul(half_three, x) - rounding_doubling_high_mul(
+            half_value, cube
+        )
+        x = int(saturating_left_shift(step, 3))
+    half_root_of_two = 1518500250
+    mult = int(rounding_doubling_high_mul(x, half_root_of_two))
+    return (mult << -shift, 0) if shift < 0 else (mult, -shift)
+
+
 def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Int64s:
     """``exp(a)`` for ``a <= 0`` in Q(integer_bits); the result is Q0, raw int32.
 

@@ -98,6 +98,7 @@ REFUSED = [
     ("dequantize", NoAttrs(), [f32(2)], "input is"),
     ("fully_connected", FullyConnectedAttrs(), [f32(2, 5), f32(3, 4)], "input f32"),
     ("fully_connected", FullyConnectedAttrs(True), [f32(4, 2), f32(3, 4)], "input f32"),
+    ("l2_normalization", NoAttrs(), [TensorType(DType.INT16, (2, 3))], "input is s16"),
     ("logistic", NoAttrs(), [TensorType(DType.INT32, (2,))], "input is s32"),
     ("max_pool2d", Pool2dAttrs(kernel=(2, 2)), [f32(8, 8, 4)], "input is"),
     ("maximum", NoAttrs(), [f32(2)], "missing"),

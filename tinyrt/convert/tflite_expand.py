@@ -16,7 +16,6 @@ from tinyrt.ir import DType, Shape, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
@@ -28,9 +27,6 @@ Expand = Callable[[Parts, Any, Operands, Sequence[Value]], None]
 
 CLAMPS = {"RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
 """Fused activation -> the op that it is on its own."""
-
-LEAST_NORM = 1e-6
-"""What L2_NORMALIZATION divides by, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +169,6 @@ def _l2_pool(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
     _activate(parts, options, target, y)
 
 
-def _l2_normalization(
-    parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
-) -> None:
-    """``x / max(sqrt(sum(x**2)), 1e-6)`` along the last dimension."""
-    x, (y,) = _operand(inputs, 0), outputs
-    _require_float(x, "L2_NORMALIZATION")
-    target = _before_activation(parts, options, y)
-    axis = len(x.shape) - 1
-    squares = parts.add("square", [x], parts.new(f"{y.name}/squares", x))
-    one = parts.new(f"{y.name}/sum_of_squares", x, (*x.shape[:-1], 1))
-    parts.add("sum", [squares], one, ReduceAttrs((axis,), keep_dims=True))
-    norm = parts.add("sqrt", [one], parts.new(f"{y.name}/norm", one))
-    least = parts.constant(f"{y.name}/least_norm", np.array([LEAST_NORM], np.float32))
-    kept = parts.add("maximum", [norm, least], parts.new(f"{y.name}/divisor", one))
-    parts.add("div", [x, kept], target, DivAttrs())
-    _activate(parts, options, target, y)
-
-
 def _select(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """A condition of one dimension chooses rows; otherwise all shapes are equal."""
     del options
@@ -294,7 +272,6 @@ EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "GATHER_ND": Expansion(None, _gather_nd),
-    "L2_NORMALIZATION": Expansion("L2NormOptions", _l2_normalization),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "PACK": Expansion("PackOptions", _pack),
     "REDUCE_ALL": Expansion("ReducerOptions", _reduce_logic("reduce_min")),

@@ -19,7 +19,7 @@ from tinyrt.convert.tflite_codec import (
     plain,
     since_s8,
 )
-from tinyrt.errors import ModelFormatError
+from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -27,6 +27,7 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.spec import NoAttrs
 
 
 def _encode_reduce(node: BoundNode) -> Encoded:
@@ -89,6 +90,19 @@ def _decode_cumsum(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(CumsumAttrs(axis[0], bool(options.Exclusive()), bool(options.Reverse())), 1)
 
 
+def _encode_l2(node: BoundNode) -> Encoded:
+    del node
+    return Encoded({"FusedActivationFunction": schema.ACTIVATION["NONE"]})
+
+
+def _decode_l2(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    activation = activation_of(options)
+    if activation != "NONE":
+        raise UnsupportedError(f"L2_NORMALIZATION with {activation}", expected="NONE")
+    return Decoded(NoAttrs(), len(inputs))
+
+
 def _first(node: BoundNode) -> int:
     del node
     return 1
@@ -120,6 +134,14 @@ REDUCTIONS: tuple[Codec, ...] = (
     plain("squared_difference", "SQUARED_DIFFERENCE", since_s8(2)),
     plain("select_v2", "SELECT_V2", _first),
     plain("log_softmax", "LOG_SOFTMAX", _first),
+    Codec(
+        "l2_normalization",
+        "L2_NORMALIZATION",
+        "L2NormOptions",
+        _encode_l2,
+        _decode_l2,
+        since_s8(2),
+    ),
     *(
         plain(op, op.upper(), _first)
         for op in (

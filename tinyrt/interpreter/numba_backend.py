@@ -47,6 +47,7 @@ KERNELS: dict[str, str] = {
     "gather": "movement.pack_move",
     "gelu": "lut.pack",
     "hard_swish": "lut.pack",
+    "l2_normalization": NUMPY,
     "leaky_relu": "lut.pack",
     "log": "lut.pack",
     "logistic": "lut.pack",

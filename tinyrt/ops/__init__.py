@@ -38,6 +38,7 @@ from tinyrt.ops.fully_connected import FULLY_CONNECTED
 from tinyrt.ops.gather import GATHER
 from tinyrt.ops.gelu import GELU
 from tinyrt.ops.hard_swish import HARD_SWISH
+from tinyrt.ops.l2_normalization import L2_NORMALIZATION
 from tinyrt.ops.leaky_relu import LEAKY_RELU
 from tinyrt.ops.log_softmax import LOG_SOFTMAX
 from tinyrt.ops.logistic import LOGISTIC
@@ -102,6 +103,7 @@ OPS: dict[str, OpSpec] = {
         GREATER,
         GREATER_EQUAL,
         HARD_SWISH,
+        L2_NORMALIZATION,
         LEAKY_RELU,
         LESS,
         LESS_EQUAL,

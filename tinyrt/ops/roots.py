@@ -6,14 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyrt.fixedpoint import (
-    INT8_MAX,
-    INT8_MIN,
-    INT32_MAX,
-    rounding_divide_by_pot,
-    rounding_doubling_high_mul,
-    saturating_left_shift,
-)
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
@@ -77,31 +70,6 @@ def square_vjp(
     return (grad * inputs[0] * 2.0,)
 
 
-def _inverse_root(n: int) -> tuple[int, int]:
-    """Mantissa and exponent of ``1 / sqrt(n)`` for a positive integer below 2**29.
-
-    TFLite's fixed-point Newton-Raphson iteration ``x <- (3 x - n x**3) / 2`` from 1, in Q3, on n
-    brought to [1/4, 1) by an even shift.
-    """
-    if n <= 1:
-        return INT32_MAX, 0
-    pairs = (32 - n.bit_length() - 1) // 2 - 1
-    shift = 11 - pairs
-    value = (n << (2 * pairs)) >> 1
-    half_value, half_three = int(rounding_divide_by_pot(value, 1)), (1 << 28) + (1 << 27)
-    x = 1 << 28
-    for _ in range(5):
-        square = rounding_doubling_high_mul(x, x)
-        cube = saturating_left_shift(rounding_doubling_high_mul(square, x), 6)
-        step = rounding_doubling_high_mul(half_three, x) - rounding_doubling_high_mul(
-            half_value, cube
-        )
-        x = int(saturating_left_shift(step, 3))
-    half_root_of_two = 1518500250
-    mult = int(rounding_doubling_high_mul(x, half_root_of_two))
-    return (mult << -shift, 0) if shift < 0 else (mult, -shift)
-
-
 def prepare_rsqrt(node: BoundNode) -> LutS8:
     """TFLite's fixed-point root of every int8 value; the greatest output at 0 and below."""
     x, y = node.input(0), node.output
@@ -111,7 +79,7 @@ def prepare_rsqrt(node: BoundNode) -> LutS8:
     outputs = [INT8_MAX] * 256
     for i, centred in enumerate(input_values() - x_zp):
         if centred > 0:
-            root, exponent = _inverse_root(int(centred))
+            root, exponent = inverse_root(int(centred))
             raised = rescale(np.asarray(1), root, exponent + SPARE_BITS)
             outputs[i] = int(rescale(raised, mult, shift - SPARE_BITS)) + y_zp
     return LutS8.of(outputs)

@@ -41,6 +41,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "greater": pairs.greater,
     "greater_equal": pairs.greater_equal,
     "hard_swish": unary.hard_swish,
+    "l2_normalization": reducing.l2_normalization,
     "leaky_relu": unary.leaky_relu,
     "less": pairs.less,
     "less_equal": pairs.less_equal,

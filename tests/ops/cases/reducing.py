@@ -51,6 +51,11 @@ def log_softmax(rng: Rng) -> Case:
     return Case("log_softmax", NoAttrs(), (shape_of(rng),))
 
 
+def l2_normalization(rng: Rng) -> Case:
+    """Rows of any length."""
+    return Case("l2_normalization", NoAttrs(), (shape_of(rng),))
+
+
 def batch_matmul(rng: Rng) -> Case:
     """Either operand transposed; batches that broadcast."""
     m, k, n = ints(rng, 1, 6, 3)

@@ -1,0 +1,113 @@
+"""l2_normalization: rows of length 1, along the last dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError, VerifyError
+from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT8_MIN,
+    inverse_root,
+    multiply_by_quantized_multiplier,
+)
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.shapes import operand
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_fixed,
+    require_s8,
+)
+
+FIXED_OUTPUT = (1 / 128, 0)
+OUTPUT_BITS = 7
+LEAST_NORM = 1e-6
+"""What rows are divided by, at least."""
+MOST_LENGTH = 33_000
+"""Elements of a row whose squares an int32 sum holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class L2NormalizationS8:
+    """What the integer kernel knows beforehand: the input's zero point."""
+
+    x_zp: int
+
+
+def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(..., n), float32 or int8 -> the same."""
+    del attrs
+    x = operand(inputs, 0, "input")
+    if x.dtype not in (DType.FLOAT32, DType.INT8) or not x.shape:
+        raise ShapeError(f"input is {x}", expected="float32 or int8, of at least one dimension")
+    return (x,)
+
+
+def ref_f32(attrs: NoAttrs, x: Array) -> Array:
+    """``x / max(sqrt(sum(x**2)), 1e-6)``."""
+    del attrs
+    norm = np.sqrt((x * x).sum(axis=-1, keepdims=True))
+    return np.asarray(x / np.maximum(norm, x.dtype.type(LEAST_NORM)))
+
+
+def prepare_s8(node: BoundNode) -> L2NormalizationS8:
+    """The input's zero point; its scale does not matter."""
+    x, y = node.input(0), node.output
+    require_s8(x, y)
+    require_fixed(y, FIXED_OUTPUT)
+    if x.shape[-1] > MOST_LENGTH:
+        raise VerifyError(
+            f"rows of {x.shape[-1]} elements",
+            tensor=x.describe(),
+            expected=f"at most {MOST_LENGTH}: their squares are summed in 32 bits",
+        )
+    return L2NormalizationS8(qparams(x)[1])
+
+
+def ref_s8(p: L2NormalizationS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """``(x - x_zp)`` times the fixed-point inverse root of their squares' sum."""
+    rows = x.reshape(-1, x.shape[-1]).astype(np.int64) - p.x_zp
+    roots = [inverse_root(int(n)) for n in (rows * rows).sum(axis=1)]
+    mult, shift = np.array(roots, np.int64).T[:, :, None]
+    y = multiply_by_quantized_multiplier(rows, mult, shift + OUTPUT_BITS)
+    return np.clip(y, INT8_MIN, INT8_MAX).astype(np.int8).reshape(x.shape)
+
+
+def _emit(kernel: str, node: BoundNode, c: CWriter, *zero_point: str) -> None:
+    x, length = node.input(0), node.input(0).shape[-1]
+    sizes = (str(x.size // length), str(length))
+    c.call(kernel, *sizes, *zero_point, c.pointer(x), c.pointer(node.output))
+
+
+def emit_c(node: BoundNode, p: L2NormalizationS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_l2_normalization_s8``."""
+    _emit("tinyrt_l2_normalization_s8", node, c, str(p.x_zp))
+
+
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_l2_normalization_f32``."""
+    _emit("tinyrt_l2_normalization_f32", node, c)
+
+
+L2_NORMALIZATION = OpSpec(
+    name="l2_normalization",
+    attrs=NoAttrs,
+    arity=(1, 1),
+    infer=infer,
+    quant=Quant.FIXED,
+    fixed_output=FIXED_OUTPUT,
+    ref_f32=ref_f32,
+    prepare_s8=prepare_s8,
+    ref_s8=ref_s8,
+    emit_c=emit_c,
+    emit_f32=emit_f32,
+)
