@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tests.ops.build import Case, Rng, build_s8
+import numpy as np
+
+from tests.ops.build import Built, Case, Rng, build_s8
 from tests.ops.cases.windowed import activation, ints, pair
 from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
@@ -135,3 +137,39 @@ INT4_CASES = {
 
 int4_weights = partial(build_s8, weights=DType.INT4)
 """Builds a case with weights of four bits."""
+
+
+def sparse_dense(rng: Rng) -> Case:
+    """Dense layers that every sparse kernel takes: of one row, or of a few."""
+    k, c_out = int(rng.choice([16, 48, 64, 112])), int(rng.choice([*range(4, 20), 24, 40]))
+    shapes = ((int(rng.choice([1, 1, 2, 5])), k), (c_out, k), (c_out,))
+    return Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+
+
+def sparse_window(rng: Rng) -> Case:
+    """Convolutions with many taps, among them pointwise ones."""
+    c_in, c_out = int(rng.choice([16, 20, 32])), int(rng.choice([6, 8, 16]))
+    kernel = (1, 1) if rng.random() < 0.5 else (3, 3)
+    shapes = ((1, *pair(rng, 3, 5), c_in), (c_out, *kernel, c_in), (c_out,))
+    return Case("conv2d", _attrs(rng, Conv2dAttrs, (1, 1)), shapes, frozenset({1, 2}))
+
+
+SPARSE_CASES = {case.__name__: case for case in (sparse_dense, sparse_window)}
+"""Those that are worth being stored without their zeros, with ``sparse_weights``."""
+
+
+def sparse_weights(case: Case, rng: Rng) -> Built:
+    """The case with weights in blocks that are mostly zero, or with one or two of every four."""
+    built = build_s8(case, rng)
+    w = built.graph.value("in1")
+    flat = np.asarray(w.data).reshape(w.shape[0], -1)
+    pattern = int(rng.integers(0, 3))
+    if pattern == 0:
+        blocks = rng.random((-(-flat.shape[0] // 8), flat.shape[1] // 4)) < rng.choice([0.1, 0.4])
+        kept = np.kron(blocks, np.ones((8, 4), bool))[: flat.shape[0]]
+    else:
+        order = rng.permuted(np.tile(np.arange(4), (flat.size // 4, 1)), axis=1)
+        kept = (order < pattern).reshape(flat.shape)
+    values = dict(built.graph.values)
+    values["in1"] = replace(w, data=(flat * kept).astype(np.int8).reshape(w.shape))
+    return replace(built, graph=replace(built.graph, values=values))

@@ -8,7 +8,13 @@ import pytest
 
 from tests.c.conformance import C_OPS, graph_of, other_data
 from tests.c.host import build_program, run_program, run_samples
-from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
+from tests.c.packed_cases import (
+    INT4_CASES,
+    PACKED_CASES,
+    SPARSE_CASES,
+    int4_weights,
+    sparse_weights,
+)
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph
 from tinyrt.ops.evaluate import evaluate
@@ -36,6 +42,14 @@ PACKED_INT4 = {
     "tinyrt_depthwise_block_s4",
     "tinyrt_depthwise3x3_s4",
 }
+
+SPARSE_BLOCKS = {
+    "tinyrt_dense_sparse_s8",
+    "tinyrt_dense_row_sparse_s8",
+    "tinyrt_window_block_sparse_s8",
+}
+SPARSE = {"balanced": SPARSE_BLOCKS, "size": {"tinyrt_dense_n_of_4_s8"}}
+"""What the code is made for -> kernels that some of the sparse layers take then."""
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +79,17 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
     project = export_graph(graph, tmp_path / "project", core=core)
     assert set(project.kernels) >= PACKED_INT4
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize(("optimize", "kernels"), SPARSE.items())
+def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
+    graph, feeds = graph_of(SPARSE_CASES, range(30), sparse_weights)
+    project = export_graph(graph, tmp_path / "project", core=core, optimize=optimize)
+    assert set(project.kernels) >= kernels
     outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)

@@ -30,6 +30,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_dense_row_s8.c",
         "out/tinyrt/tinyrt_dense_row.h",
         "out/tinyrt/tinyrt_block.h",
+        "out/tinyrt/tinyrt_block_loop.h",
         "out/tinyrt/tinyrt_block_runs.h",
         "out/tinyrt/tinyrt_block_s8.c",
         "out/tinyrt/tinyrt_block_s8.h",

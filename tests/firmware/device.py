@@ -47,10 +47,15 @@ def check_image(image: Image, core: Core) -> None:
 
 
 def check_on_device(
-    graph: Graph, feeds: dict[str, np.ndarray], folder: Path, core: str, cflags: str = ""
+    graph: Graph,
+    feeds: dict[str, np.ndarray],
+    folder: Path,
+    core: str,
+    cflags: str = "",
+    optimize: str = "balanced",
 ) -> None:
     """Every output: integers bit for bit, floats to 1e-5 of the reference's."""
-    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags)
+    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags, optimize)
     check_image(image, find_core(core))
     if image.stack_bound is not None:
         ports = len(graph.inputs) + len(graph.outputs)
@@ -65,11 +70,16 @@ def check_on_device(
 
 
 def run_on_device(
-    graph: Graph, feeds: dict[str, np.ndarray], folder: Path, core: str, cflags: str = ""
+    graph: Graph,
+    feeds: dict[str, np.ndarray],
+    folder: Path,
+    core: str,
+    cflags: str = "",
+    optimize: str = "balanced",
 ) -> tuple[Image, Run, dict[str, np.ndarray]]:
     """Build for a core and run once; the outputs by name."""
     require_core(core)
-    project = export_graph(graph, folder / "project", core=core)
+    project = export_graph(graph, folder / "project", core=core, optimize=optimize)
     if cflags:
         makefile = project.directory / "Makefile"
         text = makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}")

@@ -13,23 +13,27 @@ from tinyrt.memory import plan_memory
 LIMITS = {
     ("cortex-m4", "resnet8"): (13_539_000, 6_384, 304),
     ("cortex-m4", "dscnn_kws"): (3_644_000, 7_552, 296),
-    ("cortex-m4", "mobilenet_vww"): (11_784_000, 11_088, 304),
+    ("cortex-m4", "mobilenet_vww"): (10_492_000, 13_760, 312),
     ("cortex-m4", "streaming_wakeword"): (1_010_000, 6_208, 256),
     ("cortex-m4", "autoencoder_ad"): (321_000, 1_456, 136),
     ("cortex-m3", "resnet8"): (24_925_000, 7_856, 304),
     ("cortex-m3", "dscnn_kws"): (6_048_000, 8_608, 296),
-    ("cortex-m3", "mobilenet_vww"): (18_585_000, 12_176, 312),
+    ("cortex-m3", "mobilenet_vww"): (15_193_000, 15_936, 312),
     ("cortex-m3", "streaming_wakeword"): (1_758_000, 7_984, 264),
     ("cortex-m3", "autoencoder_ad"): (614_000, 1_664, 184),
     ("cortex-m0", "resnet8"): (55_634_000, 9_072, 360),
     ("cortex-m0", "dscnn_kws"): (14_180_000, 10_064, 352),
-    ("cortex-m0", "mobilenet_vww"): (42_784_000, 13_632, 352),
+    ("cortex-m0", "mobilenet_vww"): (35_034_000, 16_864, 352),
     ("cortex-m0", "streaming_wakeword"): (3_998_000, 9_056, 296),
     ("cortex-m0", "autoencoder_ad"): (1_137_000, 1_904, 216),
 }
-"""(core, model) -> most instructions per inference, bytes of code, and bytes of stack."""
+"""(core, model) -> most instructions per inference, bytes of code, and bytes of stack.
 
-SMALL_CODE = {"dscnn_kws": 5_840, "mobilenet_vww": 9_392, "autoencoder_ad": 1_136}
+Half of mobilenet_vww's channels are dead: sparse kernels add 1.5 to 3.7 KB of code, and take
+117 KB of weights away (``WEIGHTS_OVER_MODEL``).
+"""
+
+SMALL_CODE = {"dscnn_kws": 5_840, "mobilenet_vww": 10_944, "autoencoder_ad": 1_136}
 """model -> most bytes of code on a Cortex-M4 when it is made for size."""
 
 FAST = {
@@ -42,8 +46,8 @@ FAST = {
 """model -> most instructions on a Cortex-M4 when it is made for speed, to those that balanced code
 takes, and bytes of code."""
 
-WEIGHTS_OVER_MODEL = 1.1
-"""Weights in flash over the model's own weights, biases included."""
+WEIGHTS_OVER_MODEL = {"mobilenet_vww": 0.54}
+"""model -> weights in flash over the model's own weights, biases included; 1.1 for others."""
 
 
 @pytest.mark.parametrize(("core", "name"), LIMITS)
@@ -57,7 +61,7 @@ def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     assert report.ram.static == 0
     assert report.ram.arena == plan_memory(graph, find_core(core).isa).arena_bytes
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
-    assert report.flash.weights <= WEIGHTS_OVER_MODEL * constants
+    assert report.flash.weights <= WEIGHTS_OVER_MODEL.get(name, 1.1) * constants
 
 
 @pytest.mark.parametrize("name", SMALL_CODE)

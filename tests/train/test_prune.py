@@ -6,6 +6,8 @@ import pytest
 from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.errors import DataError
+from tinyrt.export import export_graph
+from tinyrt.memory import schedule as scheduled
 from tinyrt.train import Adam, trace
 from tinyrt.train.cluster import Clusterer, assign, compressed_bytes
 from tinyrt.train.fit import FitConfig, fit
@@ -19,6 +21,7 @@ from tinyrt.train.nn import (
     Sequential,
 )
 from tinyrt.train.prune import (
+    BlockPruner,
     Pruner,
     Schedule,
     Scope,
@@ -129,3 +132,29 @@ def test_clusters_are_the_nearest_centres():
     assert members[2] == 0
     assert members[0] == members[1] != members[3] == members[4] != members[5]
     assert assign(np.zeros(3), 4).tolist() == [0, 0, 0]
+
+
+def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
+    rng = np.random.default_rng(1)
+    _, x, y = problem()
+    net = Sequential(
+        stem=Conv2d(2, 16, 3, rng=rng),
+        relu=ReLU(),
+        pointwise=Conv2d(16, 32, 1, rng=rng),
+        relu2=ReLU(),
+        pool=GlobalAvgPool2d(),
+        classifier=Linear(32, 3, rng=rng),
+    )
+    train(net, x, y, BlockPruner(net, Schedule(0.75)))
+    kept = net.layers["pointwise"].weight.data.reshape(4, 8, 4, 4) != 0
+    shares = kept.mean(axis=(1, 3))
+    assert set(np.unique(shares)) == {0.0, 1.0}
+    assert shares.mean() == pytest.approx(0.25, abs=0.05)
+    model = QatModel(optimise(trace(net, (6, 6, 2), name="pruned")), x)
+    project = export_graph(scheduled(model.deployed()), tmp_path / "project", core="cortex-m4")
+    (layer,) = project.sparse
+    assert layer.zeros == pytest.approx(0.75, abs=0.05)
+    assert str(layer.form) == "blocks"
+    assert "tinyrt_dense_sparse_s8" in project.kernels
+    with pytest.raises(DataError, match="blocks of 8 output and 3 input"):
+        BlockPruner(net, Schedule(0.5), shape=(8, 3))

@@ -94,8 +94,11 @@ def export(
             data["regions"] = {r.name: r.nbytes for r in project.regions}
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
+        data["sparse"] = [layer.as_dict() for layer in project.sparse]
         shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
-        report(data, tables.facts({**data, **shown}))
+        sparse = {f"  {layer.index} {layer.name}": str(layer) for layer in project.sparse}
+        shown |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
+        report(data, tables.facts({**data, **shown} | sparse))
 
 
 def _export_several(

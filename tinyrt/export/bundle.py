@@ -20,6 +20,7 @@ from tinyrt.export.c_model import (
 )
 from tinyrt.export.c_writer import PushedRows
 from tinyrt.export.memories import Memories
+from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
 from tinyrt.ir import Graph
@@ -57,6 +58,7 @@ class ExportedProject:
         regions: name and size of each memory region; the arena alone by default.
         state_bytes: memory that the model keeps between inferences.
         filter_bytes: flash for the weights of convolutions and dense layers, as packed.
+        sparse: layers with many zeros, and how their weights are stored.
 
     """
 
@@ -74,6 +76,7 @@ class ExportedProject:
     regions: tuple[Region, ...] = (Region(ARENA),)
     state_bytes: int = 0
     filter_bytes: int = 0
+    sparse: tuple[SparseLayer, ...] = ()
 
 
 def export_c(
@@ -96,7 +99,7 @@ def export_c(
         model_path: a .tflite file.
         out_dir: the folder to write.
         core: a name in ``tinyrt.export.target.CORES``.
-        optimize: ``speed``, ``balanced`` or ``size``, of the code.
+        optimize: ``speed``, ``balanced`` or ``size``: of the code, and of weights with zeros.
         max_arena: bytes that the arena may take; None for any number.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row: the project has the functions
@@ -166,7 +169,7 @@ def render_project(
     plan = _plan(graph, target.isa, options, max_arena or 0, rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    writer = write_ops(prefix, graph, plan, target.isa, states)
+    writer = write_ops(prefix, graph, plan, target.isa, states, made_for is Optimize.SIZE)
     files = dict(model_files(prefix, graph, plan, target.isa, writer, states, memories))
     files |= library_files(prefix, [prefix], writer.kernels, target, made_for)
     project = ExportedProject(
@@ -184,6 +187,7 @@ def render_project(
         regions=plan.regions,
         state_bytes=states.nbytes,
         filter_bytes=writer.filter_bytes,
+        sparse=sparse_layers(graph, target.isa, made_for is Optimize.SIZE),
     )
     return project, files
 

@@ -92,16 +92,21 @@ def port_of(value: Value, plan: ArenaPlan) -> Port:
 
 
 def write_ops(
-    prefix: str, graph: Graph, plan: ArenaPlan, isa: InstructionSet, states: StateLayout
+    prefix: str,
+    graph: Graph,
+    plan: ArenaPlan,
+    isa: InstructionSet,
+    states: StateLayout,
+    small: bool = False,
 ) -> ModelWriter:
-    """Have every op write its call.
+    """Have every op write its call; small says whether bytes count more than instructions.
 
     Raises:
         UnsupportedError: an op has no C kernel, or could overflow.
 
     """
     _check_ports(graph)
-    writer = ModelWriter(prefix, graph, plan, isa, states)
+    writer = ModelWriter(prefix, graph, plan, isa, states, small)
     numbers = {s.first: i for i, s in enumerate(plan.segments)}
     inside = {i for s in plan.segments for i in range(s.first, s.stop)}
     for node in graph.bound():

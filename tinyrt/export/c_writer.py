@@ -53,6 +53,7 @@ class ModelWriter:
 
     Attributes:
         isa: the instruction set that the code is written for.
+        small: whether bytes of flash count, where there is a choice, and not instructions.
         definitions: parameter structs and tables of the model's source file.
         statements: comments and calls of its invoke function.
         weights: C name -> tensor, in the order of first use.
@@ -69,9 +70,11 @@ class ModelWriter:
         plan: ArenaPlan,
         isa: InstructionSet,
         states: StateLayout | None = None,
+        small: bool = False,
     ) -> None:
         self.prefix = prefix
         self.isa = isa
+        self.small = small
         self.definitions: list[str] = []
         self.statements: list[str] = []
         self.weights: dict[str, Value] = {}

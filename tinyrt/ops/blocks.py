@@ -24,6 +24,7 @@ from tinyrt.ops.packing import (
 )
 from tinyrt.ops.packing_s4 import pack_block_s4
 from tinyrt.ops.requant import Requant
+from tinyrt.ops.sparse import Cost, Weights, cheapest, costs, first_sums, in_blocks, n_of_4
 from tinyrt.ops.spec import CWriter, InstructionSet
 from tinyrt.ops.sweep import Sweep
 from tinyrt.ops.sweep import columns as columns_sweep
@@ -125,23 +126,98 @@ def _pixels(node: BoundNode) -> int:
     return node.output.size // node.output.shape[3]
 
 
+def sparse_costs(
+    node: BoundNode, block: PackedBlock, window: Window | None, isa: InstructionSet
+) -> dict[Weights, Cost]:
+    """What a layer takes with its weights stored in every form that they can have.
+
+    Args:
+        node: the layer.
+        block: its packed weights.
+        window: of a convolution.
+        isa: the instruction set.
+
+    """
+    if window is not None and not is_pointwise(window):
+        return costs(block, BLOCK, _pixels(node), matrix=False, isa=isa)
+    rows = matrix_of(node)[1]
+    return costs(*_row_or_block(node, block, isa), rows, matrix=True, isa=isa)
+
+
+def _row_or_block(
+    node: BoundNode, block: PackedBlock, isa: InstructionSet
+) -> tuple[PackedBlock, int]:
+    """The layer as a dense kernel reads it, and how many channels one of its blocks has."""
+    row = row_block(node, block, isa)
+    if row is None:
+        return block, BLOCK
+    return row, 2 * BLOCK if isa is InstructionSet.SCALAR else BLOCK
+
+
 def emit_dense(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dense_s8``, or of ``tinyrt_dense_row_s8`` for one row."""
+    """Write the call of ``tinyrt_dense_s8``, or of ``tinyrt_dense_row_s8`` for one row.
+
+    Where zeros make it worth it, those of ``tinyrt_dense_sparse_s8``,
+    ``tinyrt_dense_row_sparse_s8`` or ``tinyrt_dense_n_of_4_s8``.
+    """
     c_in, rows = matrix_of(node)
-    row = row_block(node, block, c.isa)
-    fields: Fields = {"rows": rows, "c_in": c_in}
-    if row is not None:
-        del fields["rows"]
-    fields["block"] = block_fields(block if row is None else row, node.output.shape[-1], requant, c)
-    kernel = "tinyrt_dense" if row is None else "tinyrt_dense_row"
+    form = cheapest(sparse_costs(node, block, None, c.isa), c.small)
+    if form in (Weights.ONE_OF_4, Weights.TWO_OF_4):
+        _emit_n_of_4(node, block, requant, c)
+        return
+    is_row = row_block(node, block, c.isa) is not None
+    layer, channels = _row_or_block(node, block, c.isa)
+    fields: Fields = {"c_in": c_in} if is_row else {"rows": rows, "c_in": c_in}
+    fields["block"] = _stored(layer, channels, form, requant, c)
+    kernel = "tinyrt_dense_row" if is_row else "tinyrt_dense"
     params = c.params(f"{kernel}_s8_params", fields)
     c.call(
-        f"{kernel}_s{block.bits}",
+        f"{kernel}_{_suffix(block, form)}",
         params,
         c.pointer(node.input(0)),
         columns(c),
         c.pointer(node.output),
     )
+    emit_clamp(node, requant.act_min, requant.act_max, c)
+
+
+def _suffix(block: PackedBlock, form: Weights) -> str:
+    """What the names of kernels for weights of that form end in."""
+    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
+
+
+def _stored(
+    layer: PackedBlock, channels: int, form: Weights, requant: Requant, c: CWriter
+) -> Fields:
+    """``tinyrt_block_s8_params`` of weights in that form."""
+    if form is Weights.BLOCKS:
+        layer = in_blocks(layer, channels, len(requant.mult))
+    return block_fields(layer, len(requant.mult), requant, c)
+
+
+def _emit_n_of_4(node: BoundNode, block: PackedBlock, requant: Requant, c: CWriter) -> None:
+    """Write the call of ``tinyrt_dense_n_of_4_s8``; ``costs`` has found that the layer is so."""
+    c_in, rows = matrix_of(node)
+    kept = n_of_4(block)
+    assert kept is not None
+    c_out, step = len(requant.mult), block.requant.step // BLOCK
+    fields: Fields = {
+        "rows": rows,
+        "c_in": c_in,
+        "c_out": c_out,
+        "n": kept.n,
+        "w": c.packed("w", kept.w),
+        "places": c.packed("places", kept.places),
+        "init": c.packed("init", first_sums(block)[:c_out]),
+        "mult": c.packed("mult", block.requant.mult[: c_out if step else 1]),
+        "shift": c.array("int8_t", "shift", block.requant.shift[: c_out if step else 1]),
+        "requant_step": step,
+        "y_zp": requant.y_zp,
+    }
+    params = c.params("tinyrt_dense_n_of_4_s8_params", fields)
+    row = "NULL" if rows == 1 else c.scratch()
+    pointers = (c.pointer(node.input(0)), row, c.pointer(node.output))
+    c.call("tinyrt_dense_n_of_4_s8", params, *pointers)
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 
@@ -153,22 +229,23 @@ def emit_convolution(
     requant: Requant,
     c: CWriter,
 ) -> None:
-    """Write the call of ``tinyrt_dense_s8`` or ``tinyrt_window_block_s8``."""
+    """Write the call of a dense kernel, or of ``tinyrt_window_block_s8`` or its sparse twin."""
     if is_pointwise(window):
         emit_dense(node, block, requant, c)
         return
     x, y = node.input(0), node.output
+    form = cheapest(sparse_costs(node, block, window, c.isa), c.small)
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
         "window": window_fields(window),
         "x_zp": x_zp,
-        "block": block_fields(block, y.shape[3], requant, c),
+        "block": _stored(block, BLOCK, form, requant, c),
     }
     params = c.params("tinyrt_window_block_s8_params", fields)
     patch = f"{c.scratch()} + {columns_scratch(block, _pixels(node), c.isa)}"
     pointers = (c.pointer(x), columns(c), patch, c.pointer(y))
-    c.call(f"tinyrt_window_block_s{block.bits}", params, *pointers)
+    c.call(f"tinyrt_window_block_{_suffix(block, form)}", params, *pointers)
     emit_clamp(node, requant.act_min, requant.act_max, c)
 
 

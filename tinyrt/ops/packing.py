@@ -23,7 +23,7 @@ columns of activations. A layer is packed for them when it is exported:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ class PackedBlock:
         requant: mantissas and shifts.
         bits: of a weight; the kernels' names end in them.
         raised: left shift of accumulators of weights of four bits: 1 doubles them.
+        plain: the layer as it was before it was packed, where it has weights of eight bits.
 
     """
 
@@ -84,6 +85,7 @@ class PackedBlock:
     requant: PackedRequant
     bits: int = 8
     raised: int = 1
+    plain: Layer | None = None
 
 
 def padded(size: int) -> int:
@@ -229,7 +231,8 @@ def pack_block(
     init = np.pad(layer.bias - x_zp * layer.w.sum(axis=1), (0, rows - c_out)).reshape(-1, 2)
     init[:, 1] = init[:, 1] * 256 + init[:, 0]
     # The doubled words wrap as a register does.
-    return PackedBlock(columns, words, int32_words(init.ravel()), pack_requant(layer))
+    first = int32_words(init.ravel())
+    return PackedBlock(columns, words, first, pack_requant(layer), plain=layer)
 
 
 def pack_long(
@@ -275,7 +278,7 @@ def eight_at_a_time(block: PackedBlock, taps: int) -> PackedBlock | None:
     if len(block.init) % (2 * BLOCK):
         return None
     words = block.w.reshape(-1, 2, block.taps)[:, :, :taps].transpose(0, 2, 1)
-    return PackedBlock(taps, words.ravel(), block.init, block.requant)
+    return replace(block, taps=taps, w=words.ravel())
 
 
 def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:

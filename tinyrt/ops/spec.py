@@ -64,6 +64,11 @@ class CWriter(Protocol):
         """The instruction set that the code is written for."""
         ...
 
+    @property
+    def small(self) -> bool:
+        """Whether bytes of flash count, where there is a choice, and not instructions."""
+        ...
+
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
         ...

@@ -5,8 +5,9 @@ state: which weights go follows from their magnitudes then, so a weight that was
 back if the gradient insists, and a resumed training prunes as an uninterrupted one. Zeros stay
 zeros in int8, so the same pruner serves training for int8.
 
-Zeros alone make a model smaller only where what stores or computes it knows of them; see
-``docs/train.md`` for what that is worth. ``channels`` removes whole channels instead.
+Zeros alone make a model smaller only where what stores or computes it knows of them: the exported C
+code does where they lie in blocks or are N of four, see ``tinyrt.ops.sparse``. ``channels`` removes
+whole channels instead.
 """
 
 from __future__ import annotations
@@ -98,6 +99,60 @@ class Pruner:
         else:
             masks = [_global_masks([w], sparsity)[0] for w in weights]
         _apply(self.weights, masks)
+
+
+class BlockPruner:
+    """Sets those blocks of weights to 0 that matter least, each as a whole.
+
+    A block is some neighbouring output channels by some neighbouring input channels at one tap.
+    The default is what every kernel for sparse weights skips at once. A block counts as much as
+    its mean square, relative to its layer's.
+
+    Args:
+        module: whose weights are pruned. Layers whose channels are no multiple of a block's are
+            left alone.
+        schedule: what share of the blocks, and when.
+        shape: output and input channels of a block.
+
+    Raises:
+        DataError: no layer has such blocks.
+
+    """
+
+    def __init__(
+        self, module: Module, schedule: Schedule, *, shape: tuple[int, int] = (8, 4)
+    ) -> None:
+        out, inner = shape
+        self.weights = {
+            name: w
+            for name, w in prunable(module).items()
+            if w.shape[0] % out == 0 and w.shape[-1] % inner == 0
+        }
+        if not self.weights:
+            raise DataError(
+                f"no layer has blocks of {out} output and {inner} input channels",
+                hint="choose a smaller shape, or prune by magnitude instead",
+            )
+        self.schedule, self.shape = schedule, shape
+
+    def __call__(self, step: int, steps: int) -> None:
+        """Prune after ``step`` of ``steps``."""
+        sizes = [self._sizes(w.data) for w in self.weights.values()]
+        masks = _global_masks(sizes, self.schedule.sparsity(step, steps))
+        _apply(
+            self.weights,
+            [self._spread(m, w) for m, w in zip(masks, self.weights.values(), strict=True)],
+        )
+
+    def _sizes(self, weights: Array) -> Array:
+        """(output blocks, input blocks) of a layer, whose taps count as input channels."""
+        out, inner = self.shape
+        flat = weights.reshape(weights.shape[0] // out, out, -1, inner)
+        squares = np.square(flat).mean(axis=(1, 3))
+        return np.asarray(squares / max(float(squares.mean()), 1e-30))
+
+    def _spread(self, kept: Mask, weight: Parameter) -> Mask:
+        return np.kron(kept, np.ones(self.shape, bool)).reshape(weight.shape)
 
 
 class StructuredPruner:

@@ -25,6 +25,10 @@ void tinyrt_dense_s8(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_ta
 void tinyrt_dense_s4(const tinyrt_dense_s8_params *p, const int8_t *x, tinyrt_taps_word *columns,
                      int8_t *y);
 
+/** As tinyrt_dense_s8, over weights packed for tinyrt_block_sparse_s8. */
+void tinyrt_dense_sparse_s8(const tinyrt_dense_s8_params *p, const int8_t *x,
+                            tinyrt_taps_word *columns, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -26,6 +26,11 @@ void tinyrt_dense_row_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
 void tinyrt_dense_row_s4(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                          tinyrt_taps_word *column, int8_t *y);
 
+/** As tinyrt_dense_row_s8, over weights packed for tinyrt_block_sparse_s8: on scalar cores with
+ * runs of any number of taps, and for eight channels together. */
+void tinyrt_dense_row_sparse_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
+                                tinyrt_taps_word *column, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,6 +27,10 @@ void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t
 void tinyrt_window_block_s4(const tinyrt_window_block_s8_params *p, const int8_t *x,
                             tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
+/** As tinyrt_window_block_s8, over weights packed for tinyrt_block_sparse_s8. */
+void tinyrt_window_block_sparse_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
+                                   tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

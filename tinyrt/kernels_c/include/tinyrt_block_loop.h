@@ -1,0 +1,64 @@
+/** Blocks of four output channels over one or two columns, for weights in any order: a source
+ * defines DOT_ONE and DOT_TWO, functions like tinyrt_dot_one and tinyrt_dot_two, and RUN_OF, which
+ * sets a run out, and includes this. As arguments, these would cost code. */
+#ifndef TINYRT_BLOCK_LOOP_H
+#define TINYRT_BLOCK_LOOP_H
+
+#include "tinyrt_block_runs.h"
+
+/** Twice the sum of an odd channel: without the even one's, what is left is a multiple of 256. */
+static inline int32_t doubled_odd(int32_t odd, int32_t even) {
+    return (int32_t)((uint32_t)odd - (uint32_t)even) >> 7;
+}
+
+static inline int32_t doubled_even(int32_t even) {
+    return (int32_t)((uint32_t)even << 1);
+}
+
+static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, const tinyrt_single *column,
+                                       int last, int8_t *y) {
+    tinyrt_run run = RUN_OF(p, last, y);
+    const int32_t zp = 2 * p->y_zp + 1;
+    for (; run.blocks != 0; --run.blocks) {
+        int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
+        run.w = DOT_ONE(run.w, column, p->taps, acc);
+        y[0] = tinyrt_requant_doubled(doubled_even(acc[0]), run.mult[0], run.shift[0], zp);
+        y[1] = tinyrt_requant_doubled(doubled_odd(acc[1], acc[0]), run.mult[1], run.shift[1], zp);
+        y[2] = tinyrt_requant_doubled(doubled_even(acc[2]), run.mult[2], run.shift[2], zp);
+        y[3] = tinyrt_requant_doubled(doubled_odd(acc[3], acc[2]), run.mult[3], run.shift[3], zp);
+        run.init += 4;
+        run.mult += p->requant_step;
+        run.shift += p->requant_step;
+        y += 4;
+    }
+}
+
+/** One channel of two columns. */
+static inline void finish(const tinyrt_run *run, int32_t channel, int32_t first, int32_t second,
+                          int32_t zp, int8_t *y) {
+    const int32_t mult = run->mult[channel];
+    const int32_t shift = run->shift[channel];
+    y[channel] = tinyrt_requant_doubled(first, mult, shift, zp);
+    y[run->y_step + channel] = tinyrt_requant_doubled(second, mult, shift, zp);
+}
+
+static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p,
+                                        const tinyrt_taps_word *columns, int last, int8_t *y) {
+    tinyrt_run run = RUN_OF(p, last, y);
+    const int32_t zp = 2 * p->y_zp + 1;
+    for (; run.blocks != 0; --run.blocks) {
+        const int32_t *const init = run.init;
+        int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
+        run.w = DOT_TWO(run.w, columns, p->taps, acc);
+        finish(&run, 1, doubled_odd(acc[1], acc[0]), doubled_odd(acc[5], acc[4]), zp, y);
+        finish(&run, 0, doubled_even(acc[0]), doubled_even(acc[4]), zp, y);
+        finish(&run, 3, doubled_odd(acc[3], acc[2]), doubled_odd(acc[7], acc[6]), zp, y);
+        finish(&run, 2, doubled_even(acc[2]), doubled_even(acc[6]), zp, y);
+        run.init += 4;
+        run.mult += p->requant_step;
+        run.shift += p->requant_step;
+        y += 4;
+    }
+}
+
+#endif
