@@ -15,8 +15,8 @@ LIMITS = {
     ("resnet8", "by_rows"): (14_784, 13_852_000, 7_104, 432),
     ("resnet8", "input_rows"): (13_220, 13_856_000, 7_200, 432),
     ("dscnn_kws", "by_rows"): (4_612, 4_458_000, 7_680, 432),
-    ("mobilenet_vww", "by_rows"): (28_172, 12_236_000, 12_608, 432),
-    ("mobilenet_vww", "input_rows"): (12_776, 12_485_000, 12_864, 432),
+    ("mobilenet_vww", "by_rows"): (28_172, 10_752_000, 15_008, 432),
+    ("mobilenet_vww", "input_rows"): (12_776, 11_022_000, 15_264, 432),
 }
 """(model, how it runs) -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 
