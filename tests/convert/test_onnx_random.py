@@ -16,6 +16,8 @@ NEVER = {
     "fold_before",
     "hoist_over_slice",
     "hoist_quantiser",
+    "merge_around_join",
+    "merge_around_split",
     "merge_duplicates",
     "merge_siblings",
     "merge_slices",

@@ -306,6 +306,17 @@ def turned_rows(net: RandomNet, x: str, rng: Rng) -> str | None:
     return net.dense(flat)
 
 
+def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Channels in another order, as exporters of channels-first models write it."""
+    shape = net.shape(x)
+    if len(shape) != 4 or shape[3] % 2:
+        return None
+    x = net.transpose(x, TO_NCHW)
+    x = net.reshape(x, shape[0], 2, shape[3] // 2, *shape[1:3])
+    x = net.transpose(x, (0, 2, 1, 3, 4))
+    return net.transpose(net.reshape(x, shape[0], shape[3], *shape[1:3]), TO_NHWC)
+
+
 def two_reshaped(net: RandomNet, x: str, rng: Rng) -> str:
     del rng
     flat = (net.shape(x)[0], math.prod(net.shape(x)[1:]))
@@ -341,7 +352,7 @@ STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
         *(averaged, by_root, channels_first, constant_operand, cut, cut_layer, gated, gelu),
-        *(inserted, layer, repeated, rounded_twice, turned_rows, two_reshaped),
+        *(inserted, layer, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
         *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
         *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),
         *(uniform_operand, weighted),

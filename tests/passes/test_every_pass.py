@@ -184,6 +184,22 @@ EXAMPLES_OF = {
     "merge_transposes": Example(
         IMAGE, lambda net: net.transpose(net.transpose("x", TO_NCHW), (1, 0, 2, 3))
     ),
+    "merge_around_split": Example(
+        IMAGE,
+        lambda net: net.transpose(
+            net.reshape(net.transpose("x", TO_NCHW), 1, 3, 2, 3, 5), (0, 2, 1, 4, 3)
+        ),
+        lambda net: net.transpose(
+            net.reshape(net.transpose("x", TO_NCHW), 1, 2, 9, 1, 5), (0, 2, 1, 4, 3)
+        ),
+        "more than split dimensions",
+    ),
+    "merge_around_join": Example(
+        IMAGE,
+        lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 1, 18, 5), (0, 2, 1)),
+        lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 1, 9, 10), (0, 2, 1)),
+        "more than join dimensions",
+    ),
     "transpose_into_mean": Example(
         IMAGE, lambda net: net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((2, 3)))
     ),

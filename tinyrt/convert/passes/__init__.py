@@ -28,6 +28,7 @@ from tinyrt.convert.passes.merge_moves import (
     TRANSPOSE_TO_RESHAPE,
 )
 from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
+from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
 from tinyrt.convert.passes.quantisers import (
     CLAMP_BEFORE,
@@ -80,6 +81,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     AS_PRODUCT,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
+    MERGE_AROUND_SPLIT,
+    MERGE_AROUND_JOIN,
     TRANSPOSE_INTO_MEAN,
     TRANSPOSE_INTO_DENSE,
     TURN_INPUT,
