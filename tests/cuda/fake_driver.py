@@ -26,13 +26,20 @@ class FakeDriver:
     def __init__(self, shared_limit=227 * 1024, resident=2):
         self.shared_limit = shared_limit
         self.resident = resident
-        self.memory, self.registered = {}, []
-        self.queues, self.recording = {}, None
-        self.launches, self.captures, self.replays = [], 0, 0
+        self.memory, self.pages, self.modules = {}, {}, 0
+        self.queues, self.recording, self.streams = {}, None, 0
+        self.launches, self.captures, self.replays, self.from_locked = [], 0, 0, 0
 
-    def function(self, image, name, shared_bytes):
+    def use(self):
+        pass
+
+    def load(self, image):
+        self.modules += 1
+        return ctypes.CDLL(image.decode())
+
+    def function(self, module, name, shared_bytes):
         assert shared_bytes <= self.shared_limit
-        return SimpleNamespace(run=getattr(ctypes.CDLL(image.decode()), name), name=name)
+        return SimpleNamespace(run=getattr(module, name), name=name)
 
     def resident_blocks(self, function, threads, shared_bytes):
         assert 0 < threads <= 1024
@@ -47,18 +54,33 @@ class FakeDriver:
     def free(self, address):
         del self.memory[address]
 
-    def register(self, array):
-        self.registered.append(array.ctypes.data)
+    def locked(self, nbytes):
+        array = np.full(nbytes, 0xA5, np.uint8)
+        self.pages[array.ctypes.data] = nbytes
+        return array
 
-    def unregister(self, array):
-        self.registered.remove(array.ctypes.data)
+    def free_locked(self, array):
+        del self.pages[array.ctypes.data]
+
+    def lock(self, array):
+        self.pages[array.ctypes.data] = array.nbytes
+
+    def unlock(self, array):
+        del self.pages[array.ctypes.data]
+
+    def close(self, module, streams, graphs):
+        self.modules -= 1
+        for stream in streams:
+            assert not self.queues.pop(stream)
 
     def stream(self):
-        self.queues[len(self.queues)] = []
-        return len(self.queues) - 1
+        self.streams += 1
+        self.queues[self.streams] = []
+        return self.streams
 
     def copy_in(self, address, array, stream):
         self._owner(address, array.nbytes)
+        self.from_locked += self._is_locked(array)
         self._start(stream, lambda: ctypes.memmove(address, array.ctypes.data, array.nbytes))
 
     def copy_out(self, array, address, stream):
@@ -108,6 +130,10 @@ class FakeDriver:
             self.recording[1].append(work)
         else:
             self.queues[stream].append(work)
+
+    def _is_locked(self, array):
+        at = array.ctypes.data
+        return any(page <= at < page + size for page, size in self.pages.items())
 
     def _owner(self, address, nbytes):
         """Copies stay within what was allocated."""

@@ -1,13 +1,18 @@
 """Batches over streams, recorded graphs and segments, on a stand-in for the driver."""
 
 import gc
+import json
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
+from tinyrt.cli.app import app
 from tinyrt.cuda import driver as driver_module
 from tinyrt.cuda import nvrtc, runtime
 from tinyrt.cuda.driver import CudaDriver
@@ -94,15 +99,48 @@ def test_arenas_beyond_shared_memory_lie_in_device_memory():
         generate(small_graph(), Shape(fused=True), 32)
 
 
-def test_memory_and_locked_pages_are_given_back():
+def test_memory_code_and_streams_are_given_back():
     driver = FakeDriver()
     model, *_ = bound(small_graph(), 2, driver)
-    assert len(driver.memory) == 3
-    assert len(driver.registered) == 2
+    model.run()
+    assert (len(driver.memory), len(driver.pages), driver.modules) == (3, 2, 1)
     del model
     gc.collect()
-    assert not driver.memory
-    assert not driver.registered
+    assert (len(driver.memory), len(driver.pages), driver.modules) == (0, 0, 0)
+    assert not driver.queues
+
+
+def test_large_inputs_are_sent_from_where_they_lie(monkeypatch):
+    for least in (1, 1 << 20):
+        monkeypatch.setattr(runtime, "LEAST_LOCKED", least)
+        driver = FakeDriver()
+        model, x, y, expected = bound(small_graph(), 600, driver)
+        assert (x.ctypes.data in driver.pages) == (least == 1)
+        model.run()
+        np.testing.assert_array_equal(y, expected)
+        assert driver.from_locked == 2  # pieces
+        del model
+        gc.collect()
+        assert not driver.pages
+
+
+def test_the_command_says_which_ops_run_where(gpu, zoo, tmp_path):
+    path, data = str(zoo / "models" / "autoencoder_ad_int8.tflite"), tmp_path / "x.npz"
+    np.savez(data, x=np.zeros((3, 640), np.int8))
+    options = ["run", path, "-i", str(data), "-o", str(tmp_path / "y.npz"), "--allow-fallback"]
+    done = CliRunner().invoke(app, [*options, "--backend", "cuda", "--json"])
+    assert done.exit_code == 0, done.output
+    (segment,) = json.loads(done.stdout)["segments"]
+    assert segment == {"device": "gpu", "nodes": [*range(10)], "ops": ["fully_connected"] * 10}
+    done = CliRunner().invoke(app, [*options, "--backend", "numba"])
+    assert done.exit_code == 1
+
+
+def test_nothing_of_cuda_is_imported_unless_asked_for():
+    code = "import sys, tinyrt.interpreter, tinyrt.cli.app; print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'cuda" not in done.stdout
+    assert "tinyrt.cuda" not in done.stdout
 
 
 def test_few_samples_get_many_threads():
@@ -230,7 +268,7 @@ def test_a_missing_driver_is_said():
 
 
 def test_missing_packages_are_said(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(ToolError, match="needs the package cuda-bindings") as caught:
         driver_module._bindings()
     assert "tinyrt[cuda]" in caught.value.hint

@@ -158,12 +158,13 @@ def run(
             )
         save_npz(output, ran.outputs)
         shapes = {name: list(array.shape) for name, array in ran.outputs.items()}
-        data = {"output": str(output), "outputs": shapes, "backend": ran.backend}
+        facts = {"output": str(output), "outputs": shapes, "backend": ran.backend}
+        data = facts | segments.data
         if not profile:
-            report(data, tables.facts(data | segments.shown))
+            report(data, tables.facts(facts | segments.shown))
             return
         times = api.profile_model(model, backend=backend)
-        shown = Group(tables.facts(data | segments.shown), tables.profile(times))
+        shown = Group(tables.facts(facts | segments.shown), tables.profile(times))
         report({**data, "profile": [asdict(time) for time in times]}, shown)
 
 

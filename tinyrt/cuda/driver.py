@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Protocol
@@ -37,8 +38,16 @@ class Driver(Protocol):
     shared_limit: int
     clock_hz: int
 
-    def function(self, image: bytes, name: str, shared_bytes: int) -> Handle:
-        """A kernel of a cubin, allowed that much shared memory."""
+    def use(self) -> None:
+        """Make the GPU the calling thread's."""
+        ...
+
+    def load(self, image: bytes) -> Handle:
+        """A cubin's kernels."""
+        ...
+
+    def function(self, module: Handle, name: str, shared_bytes: int) -> Handle:
+        """A kernel of a module, allowed that much shared memory."""
         ...
 
     def resident_blocks(self, function: Handle, threads: int, shared_bytes: int) -> int:
@@ -53,12 +62,20 @@ class Driver(Protocol):
         """Give device memory back."""
         ...
 
-    def register(self, array: NDArray[np.uint8]) -> None:
-        """Lock the pages of host memory, so that copies need no staging."""
+    def locked(self, nbytes: int) -> NDArray[np.uint8]:
+        """Host memory whose pages stay, so that copies go on beside kernels."""
         ...
 
-    def unregister(self, array: NDArray[np.uint8]) -> None:
-        """Unlock them."""
+    def free_locked(self, array: NDArray[np.uint8]) -> None:
+        """Give it back."""
+        ...
+
+    def lock(self, array: NDArray[np.uint8]) -> None:
+        """Lock the pages of an array, which must have them to itself."""
+        ...
+
+    def unlock(self, array: NDArray[np.uint8]) -> None:
+        """Let them go."""
         ...
 
     def stream(self) -> Handle:
@@ -99,6 +116,10 @@ class Driver(Protocol):
 
     def replay(self, graph: Handle, stream: Handle) -> None:
         """Start what was recorded."""
+        ...
+
+    def close(self, module: Handle, streams: Sequence[Handle], graphs: Sequence[Handle]) -> None:
+        """Give kernels, streams and recorded graphs back."""
         ...
 
 
@@ -167,8 +188,7 @@ class CudaDriver:
                 hint="choose backend 'numba'",
             )
         self._context = self._call("cuDevicePrimaryCtxRetain", found)
-        self._call("cuCtxSetCurrent", self._context)
-        self._modules: dict[bytes, Any] = {}
+        self.use()
 
     def _started(self) -> None:
         try:
@@ -196,11 +216,17 @@ class CudaDriver:
             )
         return values[0] if values else None
 
-    def function(self, image: bytes, name: str, shared_bytes: int) -> Handle:
+    def use(self) -> None:
         """As ``Driver``."""
-        if image not in self._modules:
-            self._modules[image] = self._call("cuModuleLoadData", image)
-        function = self._call("cuModuleGetFunction", self._modules[image], name.encode())
+        self._call("cuCtxSetCurrent", self._context)
+
+    def load(self, image: bytes) -> Handle:
+        """As ``Driver``."""
+        return self._call("cuModuleLoadData", image)
+
+    def function(self, module: Handle, name: str, shared_bytes: int) -> Handle:
+        """As ``Driver``."""
+        function = self._call("cuModuleGetFunction", module, name.encode())
         if shared_bytes:
             attribute = self._cuda.CUfunction_attribute
             limit = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -220,11 +246,20 @@ class CudaDriver:
         """As ``Driver``."""
         self._call("cuMemFree", address)
 
-    def register(self, array: NDArray[np.uint8]) -> None:
+    def locked(self, nbytes: int) -> NDArray[np.uint8]:
+        """As ``Driver``."""
+        address = int(self._call("cuMemHostAlloc", max(nbytes, 1), 0))
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+
+    def free_locked(self, array: NDArray[np.uint8]) -> None:
+        """As ``Driver``."""
+        self._call("cuMemFreeHost", array.ctypes.data)
+
+    def lock(self, array: NDArray[np.uint8]) -> None:
         """As ``Driver``."""
         self._call("cuMemHostRegister", array.ctypes.data, array.nbytes, 0)
 
-    def unregister(self, array: NDArray[np.uint8]) -> None:
+    def unlock(self, array: NDArray[np.uint8]) -> None:
         """As ``Driver``."""
         self._call("cuMemHostUnregister", array.ctypes.data)
 
@@ -270,8 +305,18 @@ class CudaDriver:
     def end_capture(self, stream: Handle) -> Handle:
         """As ``Driver``."""
         recorded = self._call("cuStreamEndCapture", stream)
-        return self._call("cuGraphInstantiate", recorded, 0)
+        graph = self._call("cuGraphInstantiate", recorded, 0)
+        self._call("cuGraphDestroy", recorded)
+        return graph
 
     def replay(self, graph: Handle, stream: Handle) -> None:
         """As ``Driver``."""
         self._call("cuGraphLaunch", graph, stream)
+
+    def close(self, module: Handle, streams: Sequence[Handle], graphs: Sequence[Handle]) -> None:
+        """As ``Driver``."""
+        for graph in graphs:
+            self._call("cuGraphExecDestroy", graph)
+        for stream in streams:
+            self._call("cuStreamDestroy", stream)
+        self._call("cuModuleUnload", module)

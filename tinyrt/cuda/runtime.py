@@ -29,6 +29,9 @@ PIECES = 8
 LEAST_PIECE = 512
 """Samples of a piece, at least: fewer leave multiprocessors without work."""
 
+LEAST_LOCKED = 1 << 20
+"""Bytes of an array from which on allocators give it pages of its own."""
+
 ARENA_BUDGET = 1 << 30
 """Bytes of device memory for arenas that do not fit shared memory."""
 
@@ -40,17 +43,69 @@ def shape_for(samples: int, multiprocessors: int) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """A port: the host's array as rows of bytes, and where it lies on the device."""
+    """A port, as rows of bytes.
+
+    Attributes:
+        port: which.
+        rows: the caller's array.
+        locked: page-locked memory that copies go from and to; may be the same.
+        address: the same on the device.
+
+    """
 
     port: Port
     rows: NDArray[np.uint8]
+    locked: NDArray[np.uint8]
     address: int
+
+
+class _Held:
+    """What a model holds of the GPU's and of the host's, to be given back with it."""
+
+    def __init__(self, driver: Driver, module: Handle) -> None:
+        self.module = module
+        self.streams: list[Handle] = []
+        self.graphs: list[Handle] = []
+        self._driver = driver
+        self._addresses: list[int] = []
+        self._locked: list[NDArray[np.uint8]] = []
+        self._in_place: list[NDArray[np.uint8]] = []
+
+    def allocate(self, nbytes: int) -> int:
+        """Device memory."""
+        address = self._driver.allocate(nbytes)
+        self._addresses.append(address)
+        return address
+
+    def locked_memory(self, nbytes: int) -> NDArray[np.uint8]:
+        """Page-locked memory of the host."""
+        array = self._driver.locked(nbytes)
+        self._locked.append(array)
+        return array
+
+    def lock(self, array: NDArray[np.uint8]) -> None:
+        """Lock the pages of the caller's array, and keep it."""
+        self._driver.lock(array)
+        self._in_place.append(array)
+
+    def release(self) -> None:
+        """Give everything back."""
+        self._driver.use()
+        self._driver.close(self.module, self.streams, self.graphs)
+        for address in self._addresses:
+            self._driver.free(address)
+        for array in self._locked:
+            self._driver.free_locked(array)
+        for array in self._in_place:
+            self._driver.unlock(array)
 
 
 class CudaModel:
     """A graph on a GPU, bound to the arrays that hold its inputs and outputs.
 
-    The arrays' pages are locked while the model lives, so that copies run beside kernels.
+    Copies beside kernels need page-locked memory. Large inputs have their pages locked while the
+    model lives; other ports, which may share pages with each other, have locked memory of their own
+    beside the caller's.
 
     Args:
         graph: integer graph without states whose ports hold one sample.
@@ -75,26 +130,25 @@ class CudaModel:
         shape: Shape | None = None,
         compile_: Compile = compile_source,
     ) -> None:
+        driver.use()
         layout = shape or shape_for(samples, driver.multiprocessors)
         self.program = generate(graph, layout, driver.shared_limit)
         self.samples = samples
         self._driver = driver
-        self._kept = list(ports)
         image = compile_(self.program.source, driver.arch).image
+        held = _Held(driver, driver.load(image))
+        weakref.finalize(self, held.release)
+        self._held = held
         shared = self.program.shared_bytes
         self._functions = [
-            driver.function(image, kernel.name, shared) for kernel in self.program.kernels
+            driver.function(held.module, kernel.name, shared) for kernel in self.program.kernels
         ]
         self._piece = self._piece_size()
-        self._streams = [driver.stream() for _ in range(STREAMS if self._piece < samples else 1)]
-        self._addresses: list[int] = []
-        self._registered: list[NDArray[np.uint8]] = []
+        held.streams += [driver.stream() for _ in range(STREAMS if self._piece < samples else 1)]
         self._weights = self._upload(self.program.weights)
         self._memories = self._bind(ports)
         arena = 0 if self.program.fused else self.program.stride * self._piece
-        self._arenas = [self._allocate(arena) if arena else 0 for _ in self._streams]
-        self._graph: Handle | None = None
-        weakref.finalize(self, _release, driver, self._addresses, self._registered)
+        self._arenas = [held.allocate(arena) if arena else 0 for _ in held.streams]
 
     @property
     def packed_bytes(self) -> int:
@@ -103,26 +157,45 @@ class CudaModel:
 
     def run(self) -> None:
         """Inputs from the arrays, outputs into them."""
-        if self.samples <= RECORDED and self._piece == self.samples:
-            stream = self._streams[0]
-            if self._graph is None:
-                self._driver.begin_capture(stream)
-                self._start(0, self.samples, 0)
-                self._graph = self._driver.end_capture(stream)
-            self._driver.replay(self._graph, stream)
+        self._driver.use()
+        pieces = [
+            (first, min(first + self._piece, self.samples))
+            for first in range(0, self.samples, self._piece)
+        ]
+        if self.samples <= RECORDED and len(pieces) == 1:
+            self._replay()
         else:
-            for i, first in enumerate(range(0, self.samples, self._piece)):
-                last = min(first + self._piece, self.samples)
-                self._start(first, last, i % len(self._streams))
-        for stream in self._streams:
+            for i, (first, last) in enumerate(pieces):
+                self._fill(first, last)
+                self._start(first, last, i % len(self._held.streams))
+        for stream in self._held.streams:
             self._driver.wait(stream)
+        for memory in self._memories[len(self.program.inputs) :]:
+            np.copyto(memory.rows, memory.locked)
+
+    def _replay(self) -> None:
+        """The whole batch as one recorded graph, recorded when it is first asked for."""
+        stream, graphs = self._held.streams[0], self._held.graphs
+        if not graphs:
+            self._driver.begin_capture(stream)
+            self._start(0, self.samples, 0)
+            graphs.append(self._driver.end_capture(stream))
+        self._fill(0, self.samples)
+        self._driver.replay(graphs[0], stream)
+
+    def _fill(self, first: int, last: int) -> None:
+        """Rows of the inputs into page-locked memory."""
+        for memory in self._memories[: len(self.program.inputs)]:
+            if memory.locked is not memory.rows:
+                np.copyto(memory.locked[first:last], memory.rows[first:last])
 
     def compute(self, repeats: int = 1) -> None:
         """Kernels alone, on what the device holds: for measuring them."""
+        self._driver.use()
         for _ in range(repeats):
             for first in range(0, self.samples, self._piece):
                 self._launch(first, min(first + self._piece, self.samples), 0)
-        self._driver.wait(self._streams[0])
+        self._driver.wait(self._held.streams[0])
 
     def _piece_size(self) -> int:
         """Samples of a piece."""
@@ -131,36 +204,33 @@ class CudaModel:
             piece = min(piece, max(1, ARENA_BUDGET // STREAMS // self.program.stride))
         return min(piece, self.samples)
 
-    def _allocate(self, nbytes: int) -> int:
-        address = self._driver.allocate(nbytes)
-        self._addresses.append(address)
-        return address
-
     def _upload(self, data: NDArray[np.uint8]) -> int:
-        address = self._allocate(data.nbytes)
-        self._driver.copy_in(address, data, self._streams[0])
-        self._driver.wait(self._streams[0])
+        address = self._held.allocate(data.nbytes)
+        self._driver.copy_in(address, data, self._held.streams[0])
+        self._driver.wait(self._held.streams[0])
         return address
 
     def _bind(self, ports: Sequence[NDArray[Any]]) -> list[_Memory]:
-        memories = []
+        memories: list[_Memory] = []
         for port, array in zip((*self.program.inputs, *self.program.outputs), ports, strict=True):
             rows = array.reshape(-1).view(np.uint8).reshape(self.samples, port.nbytes)
-            self._driver.register(rows)
-            self._registered.append(rows)
-            memories.append(_Memory(port, rows, self._allocate(rows.nbytes)))
+            large = len(memories) < len(self.program.inputs) and rows.nbytes >= LEAST_LOCKED
+            locked = rows if large else self._held.locked_memory(rows.nbytes).reshape(rows.shape)
+            if large:
+                self._held.lock(rows)
+            memories.append(_Memory(port, rows, locked, self._held.allocate(rows.nbytes)))
         return memories
 
     def _start(self, first: int, last: int, lane: int) -> None:
         """Copy in, compute and copy out samples ``first`` to ``last``, on one stream."""
-        stream, count = self._streams[lane], len(self.program.inputs)
+        stream, count = self._held.streams[lane], len(self.program.inputs)
         for memory in self._memories[:count]:
             at = memory.address + first * memory.port.nbytes
-            self._driver.copy_in(at, memory.rows[first:last], stream)
+            self._driver.copy_in(at, memory.locked[first:last], stream)
         self._launch(first, last, lane)
         for memory in self._memories[count:]:
             at = memory.address + first * memory.port.nbytes
-            self._driver.copy_out(memory.rows[first:last], at, stream)
+            self._driver.copy_out(memory.locked[first:last], at, stream)
 
     def _launch(self, first: int, last: int, lane: int) -> None:
         program, samples = self.program, last - first
@@ -170,7 +240,7 @@ class CudaModel:
         for kernel, function in zip(program.kernels, self._functions, strict=True):
             blocks = kernel.parts * samples or self._resident(function, samples)
             shared = program.shared_bytes
-            stream = self._streams[lane]
+            stream = self._held.streams[lane]
             self._driver.launch(function, blocks, program.threads, shared, stream, arguments)
 
     def _resident(self, function: Handle, samples: int) -> int:
@@ -179,10 +249,3 @@ class CudaModel:
         each = self._driver.resident_blocks(function, program.threads, program.shared_bytes)
         wanted = -(-samples // program.samples)
         return min(wanted, max(1, each) * self._driver.multiprocessors)
-
-
-def _release(driver: Driver, addresses: list[int], registered: list[NDArray[np.uint8]]) -> None:
-    for address in addresses:
-        driver.free(address)
-    for array in registered:
-        driver.unregister(array)
