@@ -36,9 +36,13 @@ DISCRETE = {
 }
 
 
+ONLY_READ = {"l2_normalization", "svdf", "unidirectional_sequence_lstm"}
+"""Ops of files from elsewhere: networks that are trained here have none of them."""
+
+
 def test_every_float_op_has_a_gradient_unless_it_speaks_of_truth_or_places():
     floats = {name for name, spec in OPS.items() if spec.ref_f32 is not None}
-    assert floats - set(DIFFERENTIABLE) == DISCRETE
+    assert floats - set(DIFFERENTIABLE) == DISCRETE | ONLY_READ
 
 
 @pytest.mark.parametrize("seed", range(CASES_PER_OP))
