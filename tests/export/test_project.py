@@ -43,7 +43,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("optimize", "flag"), [("speed", "-O3"), ("balanced", "-O2"), ("size", "-Os")]
+    ("optimize", "flag"), [("speed", "-O2 -DTINYRT_FAST"), ("balanced", "-O2"), ("size", "-Os")]
 )
 def test_what_the_code_is_made_for_is_an_option_of_the_compiler(tmp_path, optimize, flag):
     project = export_graph(dense(), tmp_path / "out", optimize=optimize)

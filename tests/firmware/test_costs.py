@@ -1,0 +1,162 @@
+"""The formulas of ``tinyrt.ops.cost``, and the choice of kernels, against the emulator's counts.
+
+Layers differ from those that the formulas' constants were read off. All layers of a core are one
+image and one boot.
+"""
+
+import pytest
+
+from benchmarks.kernels import Layer, measure
+from tests.firmware.device import require_core
+from tinyrt.export import find_core
+from tinyrt.ops import blocks, depthwise_blocks, group_blocks
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cost import (
+    COSTS,
+    LOOK_UP,
+    dense_cost,
+    dense_row_cost,
+    depthwise_list_cost,
+    max_pool_cost,
+    single_row_cost,
+    slide_cost,
+    window_cost,
+)
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.spec import NoAttrs
+
+CORES = ("cortex-m4", "cortex-m3")
+TOLERANCE = 0.06
+"""Part of the count by which a formula may be off."""
+
+
+def conv(x, w, stride=1):
+    return Layer("conv2d", Conv2dAttrs(stride=(stride, stride)), (x, w), 0.5)
+
+
+def depthwise(x, w, stride=1, padding="SAME"):
+    attrs = DepthwiseConv2dAttrs(stride=(stride, stride), padding=padding)
+    return Layer("depthwise_conv2d", attrs, (x, w), 0.5)
+
+
+def dense(rows, taps, c_out):
+    shapes = ((rows, taps), (c_out, taps))
+    return Layer("fully_connected", FullyConnectedAttrs(), shapes, 1.0)
+
+
+# Each shape class: a layer, and what its formula says.
+LAYERS = {
+    "1x1": (conv((1, 10, 10, 32), (24, 1, 1, 32)), lambda i: dense_cost(i, 100, 32, 24)),
+    "3x3 of 1": (conv((1, 20, 16, 1), (8, 3, 3, 1)), lambda i: window_cost(i, 320, (3, 3), 1, 8)),
+    "3x3 of 3": (conv((1, 20, 16, 3), (12, 3, 3, 3)), lambda i: window_cost(i, 320, (3, 3), 3, 12)),
+    "3x3 of 8": (
+        conv((1, 16, 16, 8), (16, 3, 3, 8), 2),
+        lambda i: window_cost(i, 64, (3, 3), 8, 16),
+    ),
+    "nx1": (conv((1, 40, 1, 8), (24, 7, 1, 8)), lambda i: window_cost(i, 40, (7, 1), 8, 24)),
+    "depthwise 3x3": (
+        depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
+        lambda i: slide_cost(i, (16, 18), 16, 1),
+    ),
+    "depthwise 3x3, stride 2": (
+        depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
+        lambda i: slide_cost(i, (16, 16), 8, 2),
+    ),
+    "depthwise 3x3, one row": (
+        depthwise((1, 3, 33, 8), (1, 3, 3, 8), padding="VALID"),
+        lambda i: single_row_cost(i, 31, 8, 1),
+    ),
+    "depthwise 5x5": (
+        depthwise((1, 16, 18, 16), (1, 5, 5, 16)),
+        lambda i: depthwise_list_cost(i, (16, 18), (5, 5), 16, 1, border=True),
+    ),
+    "depthwise 5x5, stride 2": (
+        depthwise((1, 32, 32, 8), (1, 5, 5, 8), 2),
+        lambda i: depthwise_list_cost(i, (16, 16), (5, 5), 8, 2, border=True),
+    ),
+    "depthwise nx1": (
+        depthwise((1, 48, 1, 16), (1, 8, 1, 16), padding="VALID"),
+        lambda i: depthwise_list_cost(i, (41, 1), (8, 1), 16, 1, border=False),
+    ),
+    "large dense": (dense(1, 512, 64), lambda i: dense_row_cost(i, 512, 64)),
+    "tiny dense": (dense(1, 24, 16), lambda i: dense_row_cost(i, 24, 16)),
+    "dense rows": (dense(6, 96, 20), lambda i: dense_cost(i, 6, 96, 20)),
+}
+
+
+ELEMENTWISE = {
+    "add": Layer("add", AddAttrs(), ((1, 9, 9, 16), (1, 9, 9, 16))),
+    "logistic": Layer("logistic", NoAttrs(), ((1, 9, 9, 16),)),
+    "plain": conv((1, 12, 12, 8), (16, 1, 1, 8)),
+    "limited": Layer(
+        "conv2d", Conv2dAttrs(activation="RELU6"), ((1, 12, 12, 8), (16, 1, 1, 8)), 0.2
+    ),
+}
+
+
+def counts(core, names):
+    rows = measure(core, {name: LAYERS[name][0] for name in names})
+    return {row["layer"]: row["instructions"] for row in rows}
+
+
+@pytest.fixture(scope="module", params=CORES)
+def core(request):
+    require_core(request.param)
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def chosen(core):
+    return counts(core, LAYERS)
+
+
+def test_formulas_say_what_kernels_cost(core, chosen):
+    isa = find_core(core).isa
+    said = {name: formula(isa) for name, (_, formula) in LAYERS.items()}
+    off = {name: round(said[name] / chosen[name] - 1, 3) for name in LAYERS}
+    assert not {name: part for name, part in off.items() if abs(part) > TOLERANCE}
+
+
+def test_elements_cost_what_their_formulas_say(core):
+    found = {r["layer"]: r["instructions"] for r in measure(core, ELEMENTWISE)}
+    k = COSTS[find_core(core).isa]
+    n = 9 * 9 * 16
+    assert found["add"] == pytest.approx(n * k.add, rel=TOLERANCE)
+    assert found["logistic"] == pytest.approx(n * LOOK_UP, rel=TOLERANCE)
+    limits = 12 * 12 * 16 * k.clamp
+    assert found["limited"] - found["plain"] == pytest.approx(limits, rel=TOLERANCE)
+
+
+def test_pools_cost_what_their_formula_says():
+    require_core("cortex-m4")
+    layer = Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), ((1, 16, 16, 16),))
+    (row,) = measure("cortex-m4", {"pool": layer})
+    assert row["instructions"] == pytest.approx(max_pool_cost(8 * 8 * 16, 4), rel=0.1)
+
+
+def test_every_packed_kernel_beats_the_general_one(core, chosen, monkeypatch):
+    for module in (blocks, depthwise_blocks, group_blocks):
+        monkeypatch.setattr(module, "BLOCK_SETS", frozenset())
+    general = counts(core, LAYERS)
+    assert not {n for n in LAYERS if chosen[n] >= general[n]}
+
+
+def test_sliding_beats_a_list_of_taps(core, chosen, monkeypatch):
+    names = [name for name in LAYERS if name.startswith("depthwise 3x3")]
+    monkeypatch.setattr(depthwise_blocks, "slides", lambda window: False)
+    listed = counts(core, names)
+    assert not {n for n in names if chosen[n] >= listed[n]}
+    isa = find_core(core).isa
+    assert slide_cost(isa, (16, 18), 16, 1) < depthwise_list_cost(
+        isa, (16, 18), (3, 3), 16, 1, border=True
+    )
+
+
+def test_a_row_in_place_beats_a_column(core, chosen, monkeypatch):
+    names = ["large dense", "tiny dense"]
+    monkeypatch.setattr(blocks, "row_block", lambda node, block, isa: None)
+    copied = counts(core, names)
+    assert not {n for n in names if chosen[n] >= copied[n]}
