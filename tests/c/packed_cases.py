@@ -118,11 +118,19 @@ def max_pool2d(rng: Rng) -> Case:
     return Case("max_pool2d", attrs, (shape,))
 
 
+def average_pool2d(rng: Rng) -> Case:
+    """Enough taps for four channels at a time, some of them over; windows up to the whole input."""
+    shape = (1, *pair(rng, 17, 20), int(rng.integers(4, 12)))
+    kernel = (17, 17) if rng.random() < 0.2 else (int(rng.integers(3, 5)), int(rng.integers(3, 5)))
+    attrs = Pool2dAttrs(kernel, (1, 1), "SAME", activation(rng))
+    return Case("average_pool2d", attrs, (shape,))
+
+
 PACKED_CASES = {
     case.__name__: case
     for case in (
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
-        *(depthwise_dilated, depthwise_filters, add, sub, max_pool2d),
+        *(depthwise_dilated, depthwise_filters, add, sub, max_pool2d, average_pool2d),
     )
 }
 

@@ -8,10 +8,16 @@ import pytest
 from tests.ops.build import Case, build_s8
 from tinyrt.export import export_graph
 from tinyrt.ir import QParams
+from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.spec import Quant
 
 BOTH = ("cortex-m3", "cortex-m4")
 
@@ -36,6 +42,10 @@ def dense(rows, c_in, c_out):
     return Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
 
 
+def pool(shape):
+    return Case("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (shape,))
+
+
 LAYERS = [
     ("dense_s8", BOTH, conv((1, 5, 5, 8), (8, 1, 1, 8))),
     ("dense_row_s8", BOTH, conv((1, 1, 1, 8), (8, 1, 1, 8))),
@@ -56,6 +66,13 @@ LAYERS = [
     ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
     ("dense_s8", ("cortex-m3",), dense(1, 16, 12)),
     ("group_block_long_s8", BOTH, dense(1, 1000, 12)),
+    ("average_columns_s8", BOTH, pool((1, 32, 32, 16))),
+    ("average_pool2d_s8", BOTH, pool((1, 8, 8, 16))),
+    ("mean_columns_s8", BOTH, Case("mean", MeanAttrs((1, 2)), ((1, 4, 4, 8),))),
+    ("mean_s8", BOTH, Case("mean", MeanAttrs((3,)), ((1, 4, 4, 8),))),
+    ("times_s8", BOTH, Case("mul", MulAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("softmax_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((1, 10),))),
+    ("softmax_table_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((16, 16),))),
     ("sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
 ]
@@ -74,6 +91,7 @@ def _plain(graph):
 )
 def test_layers_take_the_kernel_of_their_shape(tmp_path, kernel, core, case):
     built = build_s8(case, np.random.default_rng(0))
-    graph = built.graph if case.op == "add" else _plain(built.graph)
+    weighted = OPS[case.op].quant is Quant.WEIGHTED
+    graph = _plain(built.graph) if weighted else built.graph
     project = export_graph(graph, tmp_path / "project", core=core)
     assert project.kernels[0] == f"tinyrt_{kernel}"

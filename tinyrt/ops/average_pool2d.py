@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.activation import activate, activation_grad
+from tinyrt.ops.blocks import BLOCK_SETS
 from tinyrt.ops.function import linear_pair
 from tinyrt.ops.pool import (
     Pool2dAttrs,
@@ -23,6 +24,9 @@ from tinyrt.ops.pool import (
 from tinyrt.ops.rows import Fold, RowOp, folded_rows, windowed_rows
 from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant
 from tinyrt.ops.window import Window
+
+MANY_TAPS = 1 << 14
+"""Taps of a layer from which on four channels at a time are worth 400 bytes of code."""
 
 
 def _sums(window: Window, x: Array) -> Array:
@@ -101,6 +105,13 @@ def rows(node: BoundNode) -> RowOp | None:
     return folded_rows(node, Fold(x[3], lambda sums: _mean(p, sums, np.asarray(count)), emit))
 
 
+def emit_s8(node: BoundNode, p: Pool2dS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_average_columns_s8``, or of the smaller one for small layers."""
+    taps = node.output.size * p.window.kernel[0] * p.window.kernel[1]
+    columns = c.isa in BLOCK_SETS and taps >= MANY_TAPS
+    emit_c("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node, p, c)
+
+
 AVERAGE_POOL2D = OpSpec(
     name="average_pool2d",
     attrs=Pool2dAttrs,
@@ -119,6 +130,6 @@ AVERAGE_POOL2D = OpSpec(
     ),
     sweep=windows_sweep,
     rows=rows,
-    emit_c=partial(emit_c, "tinyrt_average_pool2d_s8"),
+    emit_c=emit_s8,
     emit_f32=emit_average_f32,
 )

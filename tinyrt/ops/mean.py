@@ -123,6 +123,37 @@ def _mean(p: MeanS8, total: Array, dtype: DType) -> Array:
     return np.asarray(np.clip(scaled + p.y_zp, *limits_of(dtype)), dtype.numpy)
 
 
+def columns_of(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """The shape as (outer, pixels, channels), of which the pixels go; None where that cannot be."""
+    kept = [i for i in range(len(shape)) if i not in axes and shape[i] > 1]
+    gone = [i for i in axes if shape[i] > 1]
+    if not gone or not kept or kept[-1] < gone[-1]:
+        return None
+    outer = [i for i in kept if i < gone[0]]
+    if any(gone[0] < i < gone[-1] for i in kept):
+        return None
+    sizes = (outer, gone, [i for i in kept if i > gone[-1]])
+    first, second, third = (size_of(tuple(shape[i] for i in part)) for part in sizes)
+    return first, second, third
+
+
+def emit_s8(node: BoundNode, p: MeanS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_mean_columns_s8``, or of ``tinyrt_mean_s8``."""
+    columns = columns_of(node.input(0).shape, p.axes)
+    if columns is None:
+        emit_c(node, p, c)
+        return
+    fields = {
+        **dict(zip(("outer", "pixels", "channels"), columns, strict=True)),
+        "first": -p.count * p.x_zp,
+        "y_mult": p.mult,
+        "y_shift": p.shift,
+        "y_zp": p.y_zp,
+    }
+    params = c.params("tinyrt_mean_columns_s8_params", fields)
+    c.call("tinyrt_mean_columns_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
+
+
 def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_mean_s8`` or ``tinyrt_mean_s16``."""
     fields = {
@@ -179,6 +210,6 @@ MEAN = OpSpec(
     ref_s8=ref_integer,
     int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
     rows=rows,
-    emit_c=emit_c,
+    emit_c=emit_s8,
     emit_f32=emit_f32,
 )

@@ -15,6 +15,7 @@ from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
 from tinyrt.ops.mean import emit_c as emit_mean
+from tinyrt.ops.mean import emit_s8 as emit_mean_s8
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.mean import ref_integer as mean_integer
 from tinyrt.ops.requant import multiplier
@@ -129,7 +130,7 @@ SUM = OpSpec(
     prepare_s8=prepare_sum,
     # A mean that is not divided.
     ref_s8=mean_integer,
-    emit_c=emit_mean,
+    emit_c=emit_mean_s8,
     int16x8=IntegerForm(prepare_sum, mean_integer, emit_c=emit_mean),
     emit_f32=partial(_emit_f32, "tinyrt_addf", 0.0),
 )

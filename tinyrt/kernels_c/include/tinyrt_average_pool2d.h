@@ -13,6 +13,9 @@ extern "C" {
  * the rows still read. */
 void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
+/** As tinyrt_average_pool2d_s8, four channels at a time and without division. */
+void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
+
 /** As tinyrt_average_pool2d_s8, for int16. */
 void tinyrt_average_pool2d_s16(const tinyrt_pool2d_s8_params *p, const int16_t *x, int16_t *y);
 

@@ -46,6 +46,20 @@ static inline uint32_t tinyrt_odd_bytes(uint32_t word) {
     return pair;
 }
 
+/** Adds bytes 0 and 2, sign-extended, to a pair. */
+static inline uint32_t tinyrt_add_even_bytes(uint32_t pair, uint32_t word) {
+    uint32_t sum;
+    __asm("sxtab16 %0, %1, %2" : "=r"(sum) : "r"(pair), "r"(word));
+    return sum;
+}
+
+/** Adds bytes 1 and 3, sign-extended, to a pair. */
+static inline uint32_t tinyrt_add_odd_bytes(uint32_t pair, uint32_t word) {
+    uint32_t sum;
+    __asm("sxtab16 %0, %1, %2, ror #8" : "=r"(sum) : "r"(pair), "r"(word));
+    return sum;
+}
+
 /** The low halves of both words. */
 static inline uint32_t tinyrt_low_halves(uint32_t first, uint32_t second) {
     uint32_t pair;
@@ -123,6 +137,16 @@ static inline uint32_t tinyrt_even_bytes(uint32_t word) {
 
 static inline uint32_t tinyrt_odd_bytes(uint32_t word) {
     return tinyrt_even_bytes(word >> 8);
+}
+
+static inline uint32_t tinyrt_add_even_bytes(uint32_t pair, uint32_t word) {
+    const uint32_t bytes = tinyrt_even_bytes(word);
+    return tinyrt_pair(tinyrt_low(pair) + tinyrt_low(bytes),
+                       tinyrt_high(pair) + tinyrt_high(bytes));
+}
+
+static inline uint32_t tinyrt_add_odd_bytes(uint32_t pair, uint32_t word) {
+    return tinyrt_add_even_bytes(pair, word >> 8);
 }
 
 static inline uint32_t tinyrt_low_halves(uint32_t first, uint32_t second) {

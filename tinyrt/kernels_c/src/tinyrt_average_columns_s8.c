@@ -1,0 +1,69 @@
+#include "tinyrt_average_pool2d.h"
+
+#include "tinyrt_four_columns.h"
+
+/** Elements up to which a reciprocal of 32 bits gives exact quotients: 128.5 * count^2 < 2^32. */
+#define MOST_RECIPROCAL 5780
+
+/** The number of elements under a window, and its reciprocal. */
+typedef struct {
+    int32_t count;
+    uint32_t reciprocal;
+} tinyrt_divisor;
+
+/** sum / count, halves away from zero. */
+static int32_t divide(const tinyrt_divisor *divisor, int32_t sum) {
+    const uint32_t doubled = (uint32_t)(sum < 0 ? -sum : sum) + (uint32_t)(divisor->count / 2);
+    uint32_t mean = doubled;
+    if (divisor->count >= MOST_RECIPROCAL) {
+        mean = doubled / (uint32_t)divisor->count;
+    } else if (divisor->count > 1) {
+        mean = (uint32_t)(((uint64_t)doubled * divisor->reciprocal) >> 32);
+    }
+    return sum < 0 ? -(int32_t)mean : (int32_t)mean;
+}
+
+static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
+                         const tinyrt_divisor *divisor, const int8_t *x, int8_t *y) {
+    int32_t c = 0;
+    for (; c + 4 <= p->y.c; c += 4) {
+        int32_t sums[4] = {0};
+        tinyrt_add_four_columns(area, x + c, sums);
+        for (int32_t i = 0; i < 4; ++i) {
+            *y++ = (int8_t)tinyrt_clamp(divide(divisor, sums[i]), p->act_min, p->act_max);
+        }
+    }
+    for (; c < p->y.c; ++c) {
+        const int32_t mean = divide(divisor, tinyrt_sum_of_area(area, x + c));
+        *y++ = (int8_t)tinyrt_clamp(mean, p->act_min, p->act_max);
+    }
+}
+
+/** Neighbouring windows have as many elements mostly, and then the same reciprocal. */
+static void set_divisor(int32_t count, tinyrt_divisor *divisor) {
+    TINYRT_ASSERT(count > 0);
+    if (count != divisor->count) {
+        divisor->count = count;
+        divisor->reciprocal = UINT32_MAX / (uint32_t)count + 1;
+    }
+}
+
+void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
+    const tinyrt_window *window = &p->window;
+    const int32_t row_step = p->x.w * p->x.c;
+    tinyrt_divisor divisor = {0, 0};
+    for (int32_t n = 0; n < p->y.n; ++n, x += p->x.h * row_step) {
+        for (int32_t oy = 0; oy < p->y.h; ++oy) {
+            const int32_t y0 = oy * window->stride_h - window->pad_top;
+            const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
+            for (int32_t ox = 0; ox < p->y.w; ++ox, y += p->y.c) {
+                const int32_t x0 = ox * window->stride_w - window->pad_left;
+                const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
+                const tinyrt_area area = {ky.end - ky.begin, kx.end - kx.begin, row_step, p->x.c};
+                set_divisor(area.rows * area.columns, &divisor);
+                all_channels(p, area, &divisor,
+                             x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c, y);
+            }
+        }
+    }
+}
