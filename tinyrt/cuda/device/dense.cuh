@@ -11,8 +11,8 @@
 
 namespace tinyrt {
 
-// A column of the matrix: an output pixel, by its first tap. Where P::MASKED, bit `tap` of `inside` says
-// whether that tap lies inside the image.
+// A column of the matrix: an output pixel, by its first tap. Where P::MASKED, bit `tap` of `inside`
+// says whether that tap lies inside the image.
 struct Pixel {
     const i8 *x;
     int iy;
@@ -28,8 +28,10 @@ template <class P> TINYRT_FN u32 taps_inside(int iy, int ix) {
     constexpr u32 ALL = TAPS >= 32 ? ~0u : (1u << TAPS % 32) - 1, ROW = (1u << P::KW % 32) - 1;
     u32 every = 0;
     TINYRT_UNROLL
-    for (int ky = 0; ky < P::KH; ++ky) every |= 1u << ky * P::KW % 32;
-    const u32 rows = ALL << P::KW * greatest(-iy, 0) & ALL >> P::KW * greatest(iy + P::KH - P::IH, 0);
+    for (int ky = 0; ky < P::KH; ++ky)
+        every |= 1u << ky * P::KW % 32;
+    const u32 rows =
+        ALL << P::KW * greatest(-iy, 0) & ALL >> P::KW * greatest(iy + P::KH - P::IH, 0);
     const u32 columns = ROW << greatest(-ix, 0) & ROW >> greatest(ix + P::KW - P::IW, 0) & ROW;
     return rows & columns * every;
 }
@@ -47,7 +49,8 @@ template <class P> TINYRT_FN Pixel pixel_at(const Team &t, int column) {
     return found;
 }
 
-// Where byte k of a pixel's taps lies; for padding, and beyond the end of K, bytes that are the zero point.
+// Where byte k of a pixel's taps lies; for padding, and beyond the end of K, bytes that are the
+// zero point.
 template <class P> TINYRT_FN const i8 *place(const Team &t, const Pixel &pixel, int k) {
     constexpr bool one_tap = P::KH * P::KW == 1;
     const int tap = one_tap ? 0 : k / P::C, c = k - tap * P::C;
@@ -70,10 +73,12 @@ TINYRT_FN void fetch(const Team &t, const Pixel &pixel, int k, u32 *to) {
         load16(place<P>(t, pixel, k), to);
     } else if (P::UNIT >= 8) {
         TINYRT_UNROLL
-        for (int i = 0; i < WORDS; i += 2) load8(place<P>(t, pixel, k + 4 * i), to + i);
+        for (int i = 0; i < WORDS; i += 2)
+            load8(place<P>(t, pixel, k + 4 * i), to + i);
     } else if (P::UNIT == 4) {
         TINYRT_UNROLL
-        for (int i = 0; i < WORDS; ++i) to[i] = load4(place<P>(t, pixel, k + 4 * i));
+        for (int i = 0; i < WORDS; ++i)
+            to[i] = load4(place<P>(t, pixel, k + 4 * i));
     } else {
         TINYRT_UNROLL
         for (int i = 0; i < WORDS; ++i) {
@@ -114,7 +119,8 @@ TINYRT_FN void piece(const Team &t, const Pixel (&pixels)[P::PX][TINYRT_LANES], 
                 constant16(weights + ((m * HALVES + half) * 32 + lane_of(t, slot)) * 16, a[slot].r);
             }
             TINYRT_UNROLL
-            for (int n = 0; n < P::PX; ++n) mma(acc[m][n], a, b[n][half]);
+            for (int n = 0; n < P::PX; ++n)
+                mma(acc[m][n], a, b[n][half]);
         }
     }
 }
@@ -133,7 +139,8 @@ template <class P> TINYRT_FN void store_channels(i8 *y, int channel, const i32 *
     } else {
         TINYRT_UNROLL
         for (int i = 0; i < 2 * P::CT; ++i) {
-            if (channel + i < P::N) y[channel + i] = static_cast<i8>(clamp(v[i], -128, 127));
+            if (channel + i < P::N)
+                y[channel + i] = static_cast<i8>(clamp(v[i], -128, 127));
         }
     }
 }
@@ -161,10 +168,12 @@ TINYRT_FN void finish(const Team &t, int first, int group,
             TINYRT_UNROLL
             for (int right = 0; right < 2; ++right) {
                 const int column = first + 8 * n + lane % 4 * 2 + right;
-                if (column >= P::SAMPLES * PIXELS) continue;
+                if (column >= P::SAMPLES * PIXELS)
+                    continue;
                 i32 v[2 * P::CT];
                 TINYRT_UNROLL
-                for (int i = 0; i < 2 * P::CT; ++i) v[i] = acc[i / 2][n][slot].r[right + 2 * (i % 2)];
+                for (int i = 0; i < 2 * P::CT; ++i)
+                    v[i] = acc[i / 2][n][slot].r[right + 2 * (i % 2)];
                 store_channels<P>(P::y(t, column / PIXELS) + column % PIXELS * P::N, channel, v);
             }
         }
@@ -172,7 +181,8 @@ TINYRT_FN void finish(const Team &t, int first, int group,
 }
 
 template <class P> TINYRT_FN void dense(const Team &t) {
-    if (!leads_warp(t)) return;
+    if (!leads_warp(t))
+        return;
     constexpr int COLUMNS = P::SAMPLES * P::IMAGES * P::OH * P::OW;
     constexpr int TILES = (COLUMNS + 8 * P::PX - 1) / (8 * P::PX);
     constexpr int GROUPS = (P::N + 16 * P::CT - 1) / (16 * P::CT);
@@ -190,7 +200,8 @@ template <class P> TINYRT_FN void dense(const Team &t) {
             }
             TINYRT_UNROLL
             for (int m = 0; m < P::CT; ++m) {
-                for (int slot = 0; slot < TINYRT_LANES; ++slot) acc[m][n][slot] = FragmentC{};
+                for (int slot = 0; slot < TINYRT_LANES; ++slot)
+                    acc[m][n][slot] = FragmentC{};
             }
         }
         const i8 *weights = P::weights(t) + group * (2 * PIECES + SHORT) * HALF_BYTES;
@@ -198,7 +209,8 @@ template <class P> TINYRT_FN void dense(const Team &t) {
         for (int i = 0; i < PIECES; ++i) {
             piece<P, 2>(t, pixels, 64 * i, weights + 2 * i * HALF_BYTES, acc);
         }
-        if (SHORT) piece<P, 1>(t, pixels, 64 * PIECES, weights + 2 * PIECES * HALF_BYTES, acc);
+        if (SHORT)
+            piece<P, 1>(t, pixels, 64 * PIECES, weights + 2 * PIECES * HALF_BYTES, acc);
         finish<P>(t, first, group, acc);
     }
 }

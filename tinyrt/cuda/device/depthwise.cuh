@@ -27,7 +27,8 @@ TINYRT_FN void taps_of(const i8 *x, bool row_inside, int ix, int first, u32 (&y)
     for (int i = 0; i < 4; ++i) {
         const int at = ix + (first + i) * P::DX;
         bool inside = row_inside && first + i < P::KW;
-        if (P::PADDED) inside = inside && static_cast<u32>(at) < static_cast<u32>(P::IW);
+        if (P::PADDED)
+            inside = inside && static_cast<u32>(at) < static_cast<u32>(P::IW);
         words[i] = first + i >= P::KW ? 0u : inside ? load4(x + at * P::C) : four(P::X_ZP);
     }
     if (P::KW == 1) {
@@ -62,11 +63,13 @@ template <class P> TINYRT_FN void depthwise(const Team &t) {
                 TINYRT_UNROLL
                 for (int r = 0; r < P::R; ++r) {
                     const int below = row - r * P::SY;
-                    if (below < 0 || below % P::DY != 0 || below / P::DY >= P::KH) continue;
+                    if (below < 0 || below % P::DY != 0 || below / P::DY >= P::KH)
+                        continue;
                     u32 w[4];
                     constant16(weights + (below / P::DY * GROUPS + group) * 16, w);
                     TINYRT_UNROLL
-                    for (int c = 0; c < 4; ++c) acc[r][c] = dot4(taps[c], w[c], acc[r][c]);
+                    for (int c = 0; c < 4; ++c)
+                        acc[r][c] = dot4(taps[c], w[c], acc[r][c]);
                 }
             }
         }
@@ -74,12 +77,14 @@ template <class P> TINYRT_FN void depthwise(const Team &t) {
         for (int c = 0; c < 4; ++c) {
             const Channel channel = channel_at(P::channels(t) + (4 * quad + c) * 16);
             TINYRT_UNROLL
-            for (int r = 0; r < P::R; ++r) acc[r][c] = output_of<P>(acc[r][c], channel);
+            for (int r = 0; r < P::R; ++r)
+                acc[r][c] = output_of<P>(acc[r][c], channel);
         }
         TINYRT_UNROLL
         for (int r = 0; r < P::R; ++r) {
             const int oy = strip * P::R + r;
-            if (oy < P::OH) store4(y + (oy * P::OW + ox) * P::C, pack4(acc[r]));
+            if (oy < P::OH)
+                store4(y + (oy * P::OW + ox) * P::C, pack4(acc[r]));
         }
     }
 }

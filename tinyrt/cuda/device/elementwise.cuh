@@ -33,11 +33,15 @@ template <class P> struct Mul {
 };
 
 template <class P> struct Least {
-    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) { return a < b ? a : b; }
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        return a < b ? a : b;
+    }
 };
 
 template <class P> struct Greatest {
-    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) { return a > b ? a : b; }
+    TINYRT_FN typename P::Y of(typename P::X a, typename P::X b) {
+        return a > b ? a : b;
+    }
 };
 
 template <class P> struct SquaredDifference {
@@ -86,7 +90,8 @@ template <class P, template <class> class F> TINYRT_FN void pairs(const Team &t)
 }
 
 // The same for int8 tensors of one shape, WORDS * 4 elements at a time.
-template <class P, template <class> class F, int WORDS> TINYRT_FN void pairs_side_by_side(const Team &t) {
+template <class P, template <class> class F, int WORDS>
+TINYRT_FN void pairs_side_by_side(const Team &t) {
     constexpr int UNITS = P::SIZE / 4 / WORDS;
     for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
         const int sample = i / UNITS, at = i % UNITS * 4 * WORDS;
@@ -109,7 +114,9 @@ template <class P, template <class> class F, int WORDS> TINYRT_FN void pairs_sid
 
 // By a table of all pairs: row a + 128, column b + 128.
 template <class P> struct PairTable {
-    TINYRT_FN i8 of(const Team &t, i8 a, i8 b) { return P::table(t)[(a + 128) * 256 + b + 128]; }
+    TINYRT_FN i8 of(const Team &t, i8 a, i8 b) {
+        return P::table(t)[(a + 128) * 256 + b + 128];
+    }
 };
 
 template <class P> TINYRT_FN void pairs_by_table(const Team &t) {
@@ -142,7 +149,8 @@ template <class P> TINYRT_FN void gather(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const int from = P::at(t, at);
-        P::y(t, sample)[at] = from < 0 ? static_cast<typename P::Y>(P::FILL) : P::x(t, sample)[from];
+        P::y(t, sample)[at] =
+            from < 0 ? static_cast<typename P::Y>(P::FILL) : P::x(t, sample)[from];
     }
 }
 
@@ -170,7 +178,9 @@ template <class P> TINYRT_FN void quantize(const Team &t) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const float steps = quotient(P::x(t, sample)[at], P::scale());
         // 2^20 steps saturate any output; rounding a float at a half is exact below 2^23.
-        const float bounded = steps > 1048576.0f ? 1048576.0f : steps < -1048576.0f ? -1048576.0f : steps;
+        const float bounded = steps > 1048576.0f    ? 1048576.0f
+                              : steps < -1048576.0f ? -1048576.0f
+                                                    : steps;
         const float size = fabsf(bounded), whole = floorf(size);
         const i32 rounded = static_cast<i32>(whole) + (size - whole >= 0.5f ? 1 : 0);
         const i64 y = steps != steps ? 0 : bounded < 0 ? -rounded : rounded;
@@ -182,24 +192,29 @@ template <class P> TINYRT_FN void quantize(const Team &t) {
 template <class P> TINYRT_FN void dequantize(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
-        P::y(t, sample)[at] = product(P::scale(), static_cast<float>(P::x(t, sample)[at] - P::X_ZP));
+        P::y(t, sample)[at] =
+            product(P::scale(), static_cast<float>(P::x(t, sample)[at] - P::X_ZP));
     }
 }
 
 // 16 bytes of a zero point, for kernels that read beyond a tensor's edge.
 TINYRT_FN void fill_padding(const Team &t, int offset, i32 zero_point) {
-    if (t.thread < 4) store4(t.arena + offset + 4 * t.thread, four(zero_point));
+    if (t.thread < 4)
+        store4(t.arena + offset + 4 * t.thread, four(zero_point));
 }
 
 // A model's tensor between device memory, where samples lie one behind the other, and the arena.
 template <int SAMPLES, int BYTES, bool IN>
-TINYRT_FN void transfer(const Team &t, i8 *outside, int offset, int stride, long long first, int samples) {
+TINYRT_FN void transfer(const Team &t, i8 *outside, int offset, int stride, long long first,
+                        int samples) {
     constexpr int UNIT = BYTES % 16 == 0 ? 16 : BYTES % 4 == 0 ? 4 : 1;
     constexpr int UNITS = BYTES / UNIT;
     for (int i = t.thread; i < SAMPLES * UNITS; i += t.threads) {
         const int sample = i / UNITS, at = i % UNITS * UNIT;
-        if (sample >= samples) break;
-        i8 *far = outside + (first + sample) * BYTES + at, *near = t.arena + offset + sample * stride + at;
+        if (sample >= samples)
+            break;
+        i8 *far = outside + (first + sample) * BYTES + at,
+           *near = t.arena + offset + sample * stride + at;
         const i8 *from = IN ? far : near;
         i8 *to = IN ? near : far;
         if (UNIT == 16) {
@@ -220,7 +235,8 @@ TINYRT_FN void widen(const Team &t, const i8 *outside, long long first, int samp
     constexpr int UNITS = P::SIZE / 4;
     for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
         const int sample = i / UNITS, word = i % UNITS * 4;
-        if (sample >= samples) break;
+        if (sample >= samples)
+            break;
         const i8 *from = outside + (first + sample) * P::BYTES;
         i32 v[4];
         TINYRT_UNROLL

@@ -6,7 +6,8 @@
 namespace tinyrt {
 
 // An output from its accumulator: int8, or int16 with a multiplier of 15 bits where P::WIDE.
-template <class P> TINYRT_FN typename P::Y plain_output(typename P::Acc acc, int channel, const Team &t) {
+template <class P>
+TINYRT_FN typename P::Y plain_output(typename P::Acc acc, int channel, const Team &t) {
     const Channel c = channel_at(P::channels(t) + channel * 16);
     i64 y;
     if (P::WIDE) {
@@ -15,7 +16,9 @@ template <class P> TINYRT_FN typename P::Y plain_output(typename P::Acc acc, int
         const u32 whole = static_cast<u32>(acc) + static_cast<u32>(c.offset);
         y = static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
     }
-    return static_cast<typename P::Y>(y < P::ACT_MIN ? P::ACT_MIN : y > P::ACT_MAX ? P::ACT_MAX : y);
+    return static_cast<typename P::Y>(y < P::ACT_MIN   ? P::ACT_MIN
+                                      : y > P::ACT_MAX ? P::ACT_MAX
+                                                       : y);
 }
 
 // The image of the input that output element i, of all samples, belongs to.
@@ -34,13 +37,16 @@ template <class P> TINYRT_FN void plain_convolution(const Team &t) {
         typename P::Acc acc = 0;
         for (int ky = 0; ky < P::KH; ++ky) {
             const int iy = oy * P::SY - P::PT + ky * P::DY;
-            if (iy < 0 || iy >= P::IH) continue;
+            if (iy < 0 || iy >= P::IH)
+                continue;
             for (int kx = 0; kx < P::KW; ++kx) {
                 const int ix = ox * P::SX - P::PL + kx * P::DX;
-                if (ix < 0 || ix >= P::IW) continue;
+                if (ix < 0 || ix >= P::IW)
+                    continue;
                 const typename P::X *from = x + (iy * P::IW + ix) * P::C;
                 const i8 *tap = w + (ky * P::KW + kx) * P::C_GROUP;
-                for (int c = 0; c < P::C_GROUP; ++c) acc += (from[c] - P::X_ZP) * tap[c];
+                for (int c = 0; c < P::C_GROUP; ++c)
+                    acc += (from[c] - P::X_ZP) * tap[c];
             }
         }
         P::y(t, i / OUT)[i % OUT] = plain_output<P>(acc, n, t);
@@ -57,13 +63,16 @@ template <class P> TINYRT_FN void transposed_convolution(const Team &t) {
         typename P::Acc acc = 0;
         for (int ky = 0; ky < P::KH; ++ky) {
             const int down = oy + P::PT - ky;
-            if (down < 0 || down % P::SY != 0 || down / P::SY >= P::IH) continue;
+            if (down < 0 || down % P::SY != 0 || down / P::SY >= P::IH)
+                continue;
             for (int kx = 0; kx < P::KW; ++kx) {
                 const int right = ox + P::PL - kx;
-                if (right < 0 || right % P::SX != 0 || right / P::SX >= P::IW) continue;
+                if (right < 0 || right % P::SX != 0 || right / P::SX >= P::IW)
+                    continue;
                 const typename P::X *from = x + (down / P::SY * P::IW + right / P::SX) * P::C;
                 const i8 *tap = w + (ky * P::KW + kx) * P::C;
-                for (int c = 0; c < P::C; ++c) acc += (from[c] - P::X_ZP) * tap[c];
+                for (int c = 0; c < P::C; ++c)
+                    acc += (from[c] - P::X_ZP) * tap[c];
             }
         }
         P::y(t, i / OUT)[i % OUT] = plain_output<P>(acc, n, t);

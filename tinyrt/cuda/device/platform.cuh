@@ -50,10 +50,16 @@ struct FragmentC {
 
 #ifdef __CUDACC__
 
-TINYRT_FN bool leads_warp(const Team &) { return true; }
-TINYRT_FN int lane_of(const Team &t, int) { return t.thread & 31; }
+TINYRT_FN bool leads_warp(const Team &) {
+    return true;
+}
+TINYRT_FN int lane_of(const Team &t, int) {
+    return t.thread & 31;
+}
 
-TINYRT_FN u32 load4(const i8 *p) { return *reinterpret_cast<const u32 *>(p); }
+TINYRT_FN u32 load4(const i8 *p) {
+    return *reinterpret_cast<const u32 *>(p);
+}
 TINYRT_FN void load8(const i8 *p, u32 *to) {
     const uint2 v = *reinterpret_cast<const uint2 *>(p);
     to[0] = v.x, to[1] = v.y;
@@ -67,9 +73,15 @@ TINYRT_FN void constant16(const i8 *p, u32 *to) {
     const uint4 v = __ldg(reinterpret_cast<const uint4 *>(p));
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
-TINYRT_FN u32 constant4(const i8 *p) { return __ldg(reinterpret_cast<const u32 *>(p)); }
-TINYRT_FN void store4(i8 *p, u32 v) { *reinterpret_cast<u32 *>(p) = v; }
-TINYRT_FN void store2(i8 *p, u32 v) { *reinterpret_cast<u16 *>(p) = static_cast<u16>(v); }
+TINYRT_FN u32 constant4(const i8 *p) {
+    return __ldg(reinterpret_cast<const u32 *>(p));
+}
+TINYRT_FN void store4(i8 *p, u32 v) {
+    *reinterpret_cast<u32 *>(p) = v;
+}
+TINYRT_FN void store2(i8 *p, u32 v) {
+    *reinterpret_cast<u16 *>(p) = static_cast<u16>(v);
+}
 TINYRT_FN void store8(i8 *p, const u32 *v) {
     *reinterpret_cast<uint2 *>(p) = make_uint2(v[0], v[1]);
 }
@@ -88,7 +100,9 @@ TINYRT_FN u32 pack2(i32 first, i32 second, u32 above) {
     return d;
 }
 // Four of the eight bytes of `low` (numbers 0 to 3) and `high` (4 to 7), as `picks` names them.
-TINYRT_FN u32 bytes(u32 low, u32 high, u32 picks) { return __byte_perm(low, high, picks); }
+TINYRT_FN u32 bytes(u32 low, u32 high, u32 picks) {
+    return __byte_perm(low, high, picks);
+}
 
 TINYRT_FN void mma(FragmentC (&c)[1], const FragmentA (&a)[1], const FragmentB (&b)[1]) {
     i32 *d = c[0].r;
@@ -99,32 +113,59 @@ TINYRT_FN void mma(FragmentC (&c)[1], const FragmentA (&a)[1], const FragmentB (
           "r"(b[0].r[1]));
 }
 // Products and sums of floats, each rounded by itself.
-TINYRT_FN float product(float a, float b) { return __fmul_rn(a, b); }
-TINYRT_FN float quotient(float a, float b) { return __fdiv_rn(a, b); }
+TINYRT_FN float product(float a, float b) {
+    return __fmul_rn(a, b);
+}
+TINYRT_FN float quotient(float a, float b) {
+    return __fdiv_rn(a, b);
+}
 
 #else
 
-TINYRT_FN bool leads_warp(const Team &t) { return (t.thread & 31) == 0; }
-TINYRT_FN int lane_of(const Team &, int slot) { return slot; }
+TINYRT_FN bool leads_warp(const Team &t) {
+    return (t.thread & 31) == 0;
+}
+TINYRT_FN int lane_of(const Team &, int slot) {
+    return slot;
+}
 
 TINYRT_FN u32 load4(const i8 *p) {
     u32 v;
     memcpy(&v, p, sizeof v);
     return v;
 }
-TINYRT_FN void load8(const i8 *p, u32 *to) { memcpy(to, p, 8); }
-TINYRT_FN void load16(const i8 *p, u32 *to) { memcpy(to, p, 16); }
-TINYRT_FN void constant16(const i8 *p, u32 *to) { memcpy(to, p, 16); }
-TINYRT_FN u32 constant4(const i8 *p) { return load4(p); }
-TINYRT_FN void store4(i8 *p, u32 v) { memcpy(p, &v, sizeof v); }
-TINYRT_FN void store2(i8 *p, u32 v) { memcpy(p, &v, 2); }
-TINYRT_FN void store8(i8 *p, const u32 *v) { memcpy(p, v, 8); }
-TINYRT_FN void store16(i8 *p, const u32 *v) { memcpy(p, v, 16); }
+TINYRT_FN void load8(const i8 *p, u32 *to) {
+    memcpy(to, p, 8);
+}
+TINYRT_FN void load16(const i8 *p, u32 *to) {
+    memcpy(to, p, 16);
+}
+TINYRT_FN void constant16(const i8 *p, u32 *to) {
+    memcpy(to, p, 16);
+}
+TINYRT_FN u32 constant4(const i8 *p) {
+    return load4(p);
+}
+TINYRT_FN void store4(i8 *p, u32 v) {
+    memcpy(p, &v, sizeof v);
+}
+TINYRT_FN void store2(i8 *p, u32 v) {
+    memcpy(p, &v, 2);
+}
+TINYRT_FN void store8(i8 *p, const u32 *v) {
+    memcpy(p, v, 8);
+}
+TINYRT_FN void store16(i8 *p, const u32 *v) {
+    memcpy(p, v, 16);
+}
 
-TINYRT_FN i32 byte_of(u32 word, int i) { return static_cast<i8>(word >> (8 * i) & 0xff); }
+TINYRT_FN i32 byte_of(u32 word, int i) {
+    return static_cast<i8>(word >> (8 * i) & 0xff);
+}
 TINYRT_FN i32 dot4(u32 a, u32 b, i32 acc) {
     i32 sum = 0;
-    for (int i = 0; i < 4; ++i) sum += byte_of(a, i) * byte_of(b, i);
+    for (int i = 0; i < 4; ++i)
+        sum += byte_of(a, i) * byte_of(b, i);
     return static_cast<i32>(static_cast<u32>(acc) + static_cast<u32>(sum));
 }
 TINYRT_FN u32 saturated(i32 v) {
@@ -159,22 +200,35 @@ TINYRT_FN void mma(FragmentC (&c)[32], const FragmentA (&a)[32], const FragmentB
         for (int i = 0; i < 4; ++i) {
             const i16 *x = rows[lane / 4 + 8 * (i / 2)], *w = columns[lane % 4 * 2 + i % 2];
             i32 sum = 0;
-            for (int k = 0; k < 32; ++k) sum += x[k] * w[k];
+            for (int k = 0; k < 32; ++k)
+                sum += x[k] * w[k];
             c[lane].r[i] = static_cast<i32>(static_cast<u32>(c[lane].r[i]) + static_cast<u32>(sum));
         }
     }
 }
-TINYRT_FN float product(float a, float b) { return a * b; }
-TINYRT_FN float quotient(float a, float b) { return a / b; }
+TINYRT_FN float product(float a, float b) {
+    return a * b;
+}
+TINYRT_FN float quotient(float a, float b) {
+    return a / b;
+}
 
 #endif
 
-TINYRT_FN i32 least(i32 a, i32 b) { return a < b ? a : b; }
-TINYRT_FN i32 greatest(i32 a, i32 b) { return a > b ? a : b; }
-TINYRT_FN i32 clamp(i32 v, i32 low, i32 high) { return least(greatest(v, low), high); }
+TINYRT_FN i32 least(i32 a, i32 b) {
+    return a < b ? a : b;
+}
+TINYRT_FN i32 greatest(i32 a, i32 b) {
+    return a > b ? a : b;
+}
+TINYRT_FN i32 clamp(i32 v, i32 low, i32 high) {
+    return least(greatest(v, low), high);
+}
 
 // The same byte four times.
-TINYRT_FN constexpr u32 four(i32 byte) { return 0x01010101u * static_cast<u32>(byte & 0xff); }
+TINYRT_FN constexpr u32 four(i32 byte) {
+    return 0x01010101u * static_cast<u32>(byte & 0xff);
+}
 
 } // namespace tinyrt
 
@@ -185,7 +239,7 @@ TINYRT_FN constexpr u32 four(i32 byte) { return 0x01010101u * static_cast<u32>(b
 #define TINYRT_SHARED_PARAMETER
 #define TINYRT_SHARED                                                                              \
     extern __shared__ uint4 tinyrt_shared[];                                                       \
-    /* One register holds where it begins; left to itself, the compiler asks anew at each use. */      \
+    /* One register holds where it begins; left to itself, the compiler asks anew at each use. */  \
     u32 tinyrt_base = static_cast<u32>(__cvta_generic_to_shared(tinyrt_shared));                   \
     asm volatile("" : "+r"(tinyrt_base));                                                          \
     i8 *const arena = static_cast<i8 *>(__cvta_shared_to_generic(tinyrt_base));
@@ -200,7 +254,8 @@ TINYRT_FN constexpr u32 four(i32 byte) { return 0x01010101u * static_cast<u32>(b
 #else
 // The host is told which block it is, and in which order the threads run: any must do.
 #define TINYRT_KERNEL(threads, blocks) extern "C" void
-#define TINYRT_GRID int tinyrt_block, int tinyrt_blocks, const int *tinyrt_order, int tinyrt_threads,
+#define TINYRT_GRID                                                                                \
+    int tinyrt_block, int tinyrt_blocks, const int *tinyrt_order, int tinyrt_threads,
 #define TINYRT_SHARED_PARAMETER i8 *arena,
 #define TINYRT_SHARED
 #define TINYRT_BLOCK tinyrt_block

@@ -25,7 +25,8 @@ template <class P> TINYRT_FN void pool(const Team &t) {
             const i32 count = (y1 - y0) * (x1 - x0), half = count / 2;
             total = (total < 0 ? total - half : total + half) / count;
         }
-        P::y(t, i / OUT)[i % OUT] = static_cast<typename P::Y>(clamp(total, P::ACT_MIN, P::ACT_MAX));
+        P::y(t, i / OUT)[i % OUT] =
+            static_cast<typename P::Y>(clamp(total, P::ACT_MIN, P::ACT_MAX));
     }
 }
 
@@ -35,7 +36,8 @@ template <class P> TINYRT_FN void sum(const Team &t) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const typename P::X *x = P::x(t, sample) + P::at(at);
         i32 total = 0;
-        for (int j = 0; j < P::COUNT; ++j) total += x[P::step(j)] - P::X_ZP;
+        for (int j = 0; j < P::COUNT; ++j)
+            total += x[P::step(j)] - P::X_ZP;
         const i64 y = requant(total, P::MULT, P::SHIFT);
         P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
     }
@@ -56,7 +58,9 @@ template <class P> TINYRT_FN void extremum(const Team &t) {
 
 TINYRT_FN i32 saturated_left(i64 x, int left) {
     const i64 raised = x * (1ll << left);
-    return static_cast<i32>(raised > 2147483647ll ? 2147483647ll : raised < -2147483647ll - 1 ? -2147483647ll - 1 : raised);
+    return static_cast<i32>(raised > 2147483647ll        ? 2147483647ll
+                            : raised < -2147483647ll - 1 ? -2147483647ll - 1
+                                                         : raised);
 }
 
 // 1 / (1 + a) for a in [0, 1], both Q0: three Newton-Raphson steps, as in fixedpoint.py.
@@ -73,7 +77,8 @@ TINYRT_FN i32 one_over_one_plus(i32 a) {
 
 TINYRT_FN int significant_bits(u32 v) {
     int bits = 0;
-    while (v >> bits != 0 && bits < 31) ++bits;
+    while (v >> bits != 0 && bits < 31)
+        ++bits;
     return v >> 31 ? 32 : bits;
 }
 
@@ -84,9 +89,11 @@ template <class P> TINYRT_FN void softmax(const Team &t) {
         const i8 *x = P::x(t, sample) + at;
         i8 *y = P::y(t, sample) + at;
         i32 most = x[0], total = 0;
-        for (int j = 1; j < P::SIZE; ++j) most = greatest(most, x[j]);
+        for (int j = 1; j < P::SIZE; ++j)
+            most = greatest(most, x[j]);
         for (int j = 0; j < P::SIZE; ++j) {
-            total += divide_by_power(static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j]))), 12);
+            total += divide_by_power(
+                static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j]))), 12);
         }
         const int headroom = 32 - significant_bits(static_cast<u32>(total));
         const u32 raised = static_cast<u32>(total) << headroom;
@@ -118,8 +125,10 @@ template <class P> TINYRT_FN void softmax_wide(const Team &t) {
         const i16 *x = P::x(t, sample) + at;
         i16 *y = P::y(t, sample) + at;
         i32 most = x[0], total = 0;
-        for (int j = 1; j < P::SIZE; ++j) most = greatest(most, x[j]);
-        for (int j = 0; j < P::SIZE; ++j) total += exponential_of<P>(t, x[j] - most);
+        for (int j = 1; j < P::SIZE; ++j)
+            most = greatest(most, x[j]);
+        for (int j = 0; j < P::SIZE; ++j)
+            total += exponential_of<P>(t, x[j] - most);
         const int headroom = 31 - significant_bits(static_cast<u32>(total));
         const i64 raised = ((static_cast<i64>(total) << headroom) + (1 << 13)) >> 14;
         const i32 place = limited<i16>(raised - (1 << 15) - (1 << 16), -32768, 32767);
@@ -162,8 +171,10 @@ template <class P> TINYRT_FN void interpolate(const Team &t) {
         i64 total = 0;
         for (int j = 0; j < 2; ++j) {
             for (int k = 0; k < 2; ++k) {
-                const i64 share = static_cast<i64>(static_cast<i32>(row[2 + j])) * static_cast<i32>(column[2 + k]);
-                total += share * x[(static_cast<i32>(row[j]) * P::IW + static_cast<i32>(column[k])) * P::C];
+                const i64 share = static_cast<i64>(static_cast<i32>(row[2 + j])) *
+                                  static_cast<i32>(column[2 + k]);
+                total += share *
+                         x[(static_cast<i32>(row[j]) * P::IW + static_cast<i32>(column[k])) * P::C];
             }
         }
         P::y(t, i / OUT)[i % OUT] = static_cast<i8>(divide_by_power(total, 20));

@@ -27,9 +27,10 @@ TINYRT_FN i32 requant(i32 x, i32 mult, int shift) {
 // The same for |x| up to 2^29 and exponents from -31 to 0, where nothing overflows or wraps around.
 TINYRT_FN i32 requant_small(i32 x, i32 mult, int shift) {
     const bool halved = mult == 1 << 30;
-    const i32 high = halved ? (x + 1) >> 1
-                            : static_cast<i32>((static_cast<i64>(x) * mult + (1ll << 30)) >> 31);
-    if (shift == 0) return high;
+    const i32 high =
+        halved ? (x + 1) >> 1 : static_cast<i32>((static_cast<i64>(x) * mult + (1ll << 30)) >> 31);
+    if (shift == 0)
+        return high;
     return (high + (high >> 31) + (1 << (-shift - 1))) >> -shift;
 }
 
@@ -68,14 +69,19 @@ template <class P> TINYRT_FN i32 output_of(i32 acc, const Channel &c) {
         y = (high + (high >> 31) + half) >> c.shift;
     } else {
         const u32 whole = static_cast<u32>(acc) + static_cast<u32>(c.offset);
-        const i64 wide = static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
+        const i64 wide =
+            static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
         y = static_cast<i32>(wide > 1000 ? 1000 : wide < -1000 ? -1000 : wide);
     }
-    if (P::ACT_MIN > -128) y = greatest(y, P::ACT_MIN);
-    if (P::ACT_MAX < 127) y = least(y, P::ACT_MAX);
+    if (P::ACT_MIN > -128)
+        y = greatest(y, P::ACT_MIN);
+    if (P::ACT_MAX < 127)
+        y = least(y, P::ACT_MAX);
     return y;
 }
 
-TINYRT_FN u32 pack4(const i32 *v) { return pack2(v[0], v[1], pack2(v[2], v[3], 0)); }
+TINYRT_FN u32 pack4(const i32 *v) {
+    return pack2(v[0], v[1], pack2(v[2], v[3], 0));
+}
 
 } // namespace tinyrt
