@@ -1,12 +1,15 @@
-"""Time of one training step (forward, backward, Adam) at batch 32, beside PyTorch's.
+"""Time and memory of one training step (forward, backward, Adam) at batch 32, beside PyTorch's.
 
 Then time and peak memory of forward and backward through 32 convolutions, with and without
 checkpoints.
 
-    python benchmarks/train.py [--seconds 3] [--threads 2] [--json]
+    python benchmarks/train.py [--seconds 10] [--threads 2] [--json]
 
-Both run in one process, in turn, a few steps at a time, so that a busy machine slows both. PyTorch
-(extra ``torch``) runs eagerly on the CPU; without it, only tinyrt is timed.
+Each side runs in a process of its own: in one process, their pools of threads wait for each other
+actively, which slows PyTorch down many times. They take turns, some steps at a time, and the least
+time of a step counts, so that other load on the machine matters less. Memory is what the process's
+peak rises by from before the network is made. PyTorch (extra ``torch``) runs eagerly on the CPU;
+without it, only tinyrt is timed.
 """
 
 from __future__ import annotations
@@ -14,16 +17,20 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import statistics
+import multiprocessing
+import resource
 import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from tinyrt.ops import parallel
 from tinyrt.train import (
     Adam,
     Tensor,
@@ -46,6 +53,8 @@ from tinyrt.train.recipes.digits import digits_cnn
 BATCH = 32
 BURST = 3
 """Steps of one side before the other's turn."""
+PAUSE = 0.05
+"""Seconds between turns, in which the other side's threads stop waiting actively."""
 
 Step = Callable[[], None]
 
@@ -112,12 +121,10 @@ def tinyrt_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step:
     return step
 
 
-def torch_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step | None:
-    """The same network with the same initial weights in PyTorch; None if it is not installed."""
-    try:
-        import torch
-    except ImportError:
-        return None
+def torch_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step:
+    """The same network in PyTorch."""
+    import torch
+
     twin = _twin(net)
     images, labels = torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), torch.from_numpy(y)
     optimizer = torch.optim.Adam(twin.parameters(), 1e-3)
@@ -178,19 +185,75 @@ def _torch_residual(body: Any, shortcut: Any) -> Any:
     return TorchResidual()
 
 
-def measure(steps: dict[str, Step], seconds: float) -> dict[str, float]:
-    """Median milliseconds of one step of each, taken in turns."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
+def best_of(steps: dict[str, Step], seconds: float) -> dict[str, float]:
+    """Least milliseconds of one step of each, taken in turns."""
+    best = dict.fromkeys(steps, float("inf"))
     for step in steps.values():
         step()
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for name, step in steps.items():
-            for _ in range(BURST):
-                start = time.perf_counter()
-                step()
-                times[name].append(1e3 * (time.perf_counter() - start))
-    return {name: statistics.median(t) for name, t in times.items()}
+            best[name] = min(best[name], *(timed(step) for _ in range(BURST)))
+    return best
+
+
+def timed(step: Step) -> float:
+    """Milliseconds of a step."""
+    start = time.perf_counter()
+    step()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def work(side: str, model: str, threads: int, pipe: Connection) -> None:
+    """A side's process: at each word received, run some steps and answer with their least time.
+
+    At the last word, None, answer with the megabytes that the steps took.
+    """
+    make, shape, classes = MODELS[model]
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(BATCH, *shape)).astype(np.float32)
+    y = rng.integers(0, classes, BATCH)
+    before = 0.0
+    with threadpool_limits(1), parallel.threads(threads):
+        if side == "torch":
+            import torch
+
+            torch.set_num_threads(threads)
+        before = peak_megabytes()
+        net = make(rng)
+        step = tinyrt_step(net, x, y) if side == "tinyrt" else torch_step(net, x, y)
+        step()
+        pipe.send(None)
+        while pipe.recv():
+            pipe.send(min(timed(step) for _ in range(BURST)))
+    pipe.send(peak_megabytes() - before)
+
+
+def peak_megabytes() -> float:
+    """What the process has had in memory at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def compare(model: str, sides: list[str], threads: int, seconds: float) -> dict[str, Any]:
+    """Least milliseconds of a step, and megabytes, of each side, in turns."""
+    spawn = multiprocessing.get_context("spawn")
+    pipes: dict[str, Connection] = {}
+    for side in sides:
+        pipes[side], theirs = spawn.Pipe()
+        spawn.Process(target=work, args=(side, model, threads, theirs), daemon=True).start()
+        pipes[side].recv()
+    best = dict.fromkeys(sides, float("inf"))
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for side, pipe in pipes.items():
+            time.sleep(PAUSE)
+            pipe.send(True)
+            best[side] = min(best[side], pipe.recv())
+    memory = {}
+    for side, pipe in pipes.items():
+        pipe.send(None)
+        memory[side] = pipe.recv()
+    return {"model": model, "milliseconds": best, "megabytes": memory}
 
 
 POLICIES: dict[str, Callable[[Sequential, Tensor], Tensor]] = {
@@ -211,7 +274,7 @@ def checkpoints(seconds: float) -> dict[str, dict[str, float]]:
     runs = {
         k: partial(lambda policy: policy(net, x).mean().backward(), p) for k, p in POLICIES.items()
     }
-    times = measure(runs, seconds)
+    times = best_of(runs, seconds)
     results = {}
     for name, run in runs.items():
         gc.collect()
@@ -225,34 +288,23 @@ def checkpoints(seconds: float) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="per model")
+    parser.add_argument("--seconds", type=float, default=10.0, help="per model")
     parser.add_argument("--threads", type=int, default=2, help="of both sides")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
-    results = []
-    with threadpool_limits(args.threads):
-        for name, (make, shape, classes) in MODELS.items():
-            rng = np.random.default_rng(0)
-            x = rng.normal(size=(BATCH, *shape)).astype(np.float32)
-            y = rng.integers(0, classes, BATCH)
-            net = make(rng)
-            steps = {"tinyrt": tinyrt_step(net, x, y)}
-            peer = torch_step(net, x, y)
-            if peer is not None:
-                import torch
-
-                torch.set_num_threads(args.threads)
-                steps["torch"] = peer
-            results.append({"model": name, "milliseconds": measure(steps, args.seconds)})
+    sides = ["tinyrt", "torch"] if find_spec("torch") else ["tinyrt"]
+    results = [compare(model, sides, args.threads, args.seconds) for model in MODELS]
+    with threadpool_limits(1), parallel.threads(args.threads):
         memory = checkpoints(args.seconds)
     if args.json:
         print(json.dumps({"batch": BATCH, "results": results, "checkpoints": memory}))
         return
     for result in results:
-        ms = result["milliseconds"]
-        line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms"
+        ms, mb = result["milliseconds"], result["megabytes"]
+        line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms {mb['tinyrt']:6.1f} MB"
         if "torch" in ms:
-            line += f"   torch {ms['torch']:7.2f} ms   ratio {ms['tinyrt'] / ms['torch']:.2f}"
+            line += f"   torch {ms['torch']:7.2f} ms {mb['torch']:6.1f} MB"
+            line += f"   ratios {ms['tinyrt'] / ms['torch']:.2f} {mb['tinyrt'] / mb['torch']:.2f}"
         print(line)
     for policy, found in memory.items():
         print(f"{policy:<20}{found['milliseconds']:7.0f} ms   {found['megabytes']:6.1f} MB")

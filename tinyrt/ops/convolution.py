@@ -1,22 +1,26 @@
 """The convolution of images as matrix products, and its derivatives.
 
 What each output reads is gathered into the rows of a matrix, block of images by block, so that the
-matrix stays in the cache; the block's buffer serves for all of them.
+matrix stays in the cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from tinyrt.ir import Shape
 from tinyrt.ops.function import Array, bilinear_triple
+from tinyrt.ops.parallel import each_block
 from tinyrt.ops.window import Window
 
-BLOCK = 2**18
-"""Elements of a block's matrix: 1 MiB in float32, a second-level cache's size."""
+BLOCK_BYTES = 2**20
+"""Of a block's matrix: a second-level cache's size."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,14 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
     y = np.empty((len(x), *window.out, c_out), np.result_type(x, w))
     for ins, outs in shapes.groups():
         weights = np.ascontiguousarray(w[outs].reshape(outs.stop - outs.start, -1).T)
-        for images, columns in _columns(window, padded[..., ins]):
-            y[images, ..., outs] = (columns @ weights).reshape(y[images, ..., outs].shape)
+
+        def multiply(images: slice, columns: Array, outs: slice = outs, b: Array = weights) -> None:
+            if outs == slice(0, c_out):
+                np.matmul(columns, b, out=y[images].reshape(-1, c_out))
+            else:
+                y[images, ..., outs] = (columns @ b).reshape(y[images, ..., outs].shape)
+
+        _by_columns(window, padded[..., ins], multiply)
     return y
 
 
@@ -75,10 +85,15 @@ def _group_count(shapes: Shapes) -> int:
 def _dx_by_taps(shapes: Shapes, grad: Array, w: Array) -> Array:
     """Each tap's weights carry the gradient back to the elements that the tap read."""
     padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
-    for ins, outs in shapes.groups():
-        rows = grad[..., outs].reshape(-1, outs.stop - outs.start)
-        for i, j, where in shapes.window.taps():
-            padded[(*where, ins)] += (rows @ w[outs, i, j]).reshape(*grad.shape[:3], -1)
+
+    def carry(images: slice) -> None:
+        for ins, outs in shapes.groups():
+            rows = grad[images, ..., outs].reshape(-1, outs.stop - outs.start)
+            for i, j, where in shapes.window.taps():
+                part = (rows @ w[outs, i, j]).reshape(*grad[images].shape[:3], -1)
+                padded[images][(*where, ins)] += part
+
+    each_block(len(grad), padded.nbytes + 2 * grad.nbytes, carry)
     return shapes.window.crop(padded, shapes.x)
 
 
@@ -86,30 +101,27 @@ def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
     padded = shapes.window.pad(x)
     dw = np.zeros(shapes.w, grad.dtype)
     for ins, outs in shapes.groups():
-        for images, columns in _columns(shapes.window, padded[..., ins]):
-            rows = grad[images, ..., outs].reshape(len(columns), -1)
-            dw[outs] += (rows.T @ columns).reshape(dw[outs].shape)
+
+        def product(images: slice, columns: Array, outs: slice = outs) -> Array:
+            return np.asarray(grad[images, ..., outs].reshape(len(columns), -1).T @ columns)
+
+        for part in _by_columns(shapes.window, padded[..., ins], product):
+            dw[outs] += part.reshape(dw[outs].shape)
     return dw
 
 
-def _columns(window: Window, padded: Array) -> Iterator[tuple[slice, Array]]:
-    """Blocks of images, each with what its outputs read, (outputs, taps * channels).
-
-    A block's matrix is valid until the next is asked for.
-    """
-    n, *_, c = padded.shape
+def _by_columns(
+    window: Window, padded: Array, work: Callable[[slice, Array], Result]
+) -> list[Result]:
+    """Do work on blocks of images, each with what its outputs read, (outputs, taps * channels)."""
     patches = window.patches(padded)
-    if window.kernel == window.stride == (1, 1):
-        yield slice(0, n), patches.reshape(-1, c)
-        return
-    per_image = patches[0].size
-    block = min(n, max(1, BLOCK // per_image))
-    buffer = np.empty((block, *patches.shape[1:]), padded.dtype)
-    for start in range(0, n, block):
-        images = slice(start, min(start + block, n))
-        columns = buffer[: images.stop - start]
-        np.copyto(columns, patches[images])
-        yield images, columns.reshape(-1, per_image // (window.out[0] * window.out[1]))
+    size = window.kernel[0] * window.kernel[1] * padded.shape[3]
+
+    def block(images: slice) -> Result:
+        # A copy unless the patches lie one behind the other, as pixels of pointwise layers do.
+        return work(images, patches[images].reshape(-1, size))
+
+    return each_block(len(padded), patches.size * padded.itemsize, block, BLOCK_BYTES)
 
 
 CONVOLUTION = bilinear_triple("convolution", convolve, _dx, _dw)

@@ -21,6 +21,7 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient, bilinear_triple
+from tinyrt.ops.parallel import each_block
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -96,11 +97,18 @@ def _spread(padded: Array, w: Array) -> Array:
 def _convolve(window: Window, padded: Array, w: Array) -> Array:
     """Sum over taps."""
     spread = _spread(padded, w)
-    acc = np.zeros((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
-    product = np.empty_like(acc)
-    for i, j, where in window.taps():
-        acc += np.multiply(spread[where], w[0, i, j], out=product)
-    return acc
+    y = np.empty((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
+
+    def convolve(images: slice) -> None:
+        acc, product = y[images], np.empty_like(y[images])
+        for i, j, where in window.taps():
+            first = i == j == 0
+            np.multiply(spread[images][where], w[0, i, j], out=acc if first else product)
+            if not first:
+                acc += product
+
+    each_block(len(y), 3 * y.nbytes, convolve)
+    return y
 
 
 def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -127,20 +135,31 @@ def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
     """Each tap's weights carry the gradient back to the elements that the tap read."""
     spread_shape = (*shapes.x[:3], w.shape[3])
     padded = shapes.window.padded_zeros(spread_shape, grad.dtype)
-    product = np.empty_like(grad)
-    for i, j, where in shapes.window.taps():
-        padded[where] += np.multiply(grad, w[0, i, j], out=product)
+
+    def carry(images: slice) -> None:
+        part, product = padded[images], np.empty_like(grad[images])
+        for i, j, where in shapes.window.taps():
+            part[where] += np.multiply(grad[images], w[0, i, j], out=product)
+
+    each_block(len(grad), padded.nbytes + 2 * grad.nbytes, carry)
     dx = shapes.window.crop(padded, shapes.x)
     per_channel = w.shape[3] // shapes.x[3]
     return dx if per_channel == 1 else dx.reshape(*shapes.x, per_channel).sum(axis=4)
 
 
 def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    dw = np.empty(shapes.w, grad.dtype)
-    spread = _spread(shapes.window.pad(x), dw)
-    for i, j, where in shapes.window.taps():
-        dw[0, i, j] = np.einsum("nhwc,nhwc->c", spread[where], grad)
-    return dw
+    spread = _spread(shapes.window.pad(x), np.empty(shapes.w))
+
+    def sums(images: slice) -> Array:
+        part, rows = np.empty(shapes.w, grad.dtype), grad[images]
+        product = np.empty(rows.shape, grad.dtype)
+        ones = np.ones(rows[..., 0].size, grad.dtype)
+        for i, j, where in shapes.window.taps():
+            np.multiply(spread[images][where], rows, out=product)
+            part[0, i, j] = ones @ product.reshape(ones.size, -1)
+        return part
+
+    return np.asarray(sum(each_block(len(grad), 3 * grad.nbytes, sums)))
 
 
 CONVOLUTION = bilinear_triple("depthwise_convolution", _y, _dx, _dw)

@@ -1,0 +1,62 @@
+"""Work on large float arrays block by block, so that each block stays in the cache, by threads.
+
+How the work is cut depends on the sizes alone, never on the number of threads: results have the
+same bits with one thread and with many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+BLOCK_BYTES = 2**18
+"""Bytes of a block's operands: a part of a second-level cache."""
+
+MOST_THREADS = 4
+"""Threads unless told otherwise, where there are as many processors."""
+
+
+class _Threads:
+    count = min(
+        MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    )
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Use so many threads within a ``with`` block; for the whole process."""
+    before, _Threads.count = _Threads.count, count
+    try:
+        yield
+    finally:
+        _Threads.count = before
+
+
+def each_block(
+    count: int, nbytes: int, work: Callable[[slice], Result], block_bytes: int = BLOCK_BYTES
+) -> list[Result]:
+    """Do work on all of ``count`` images or rows; the results in order.
+
+    Args:
+        count: how many there are.
+        nbytes: of the operands of all of them.
+        work: gets the slice of a block; must touch no other block's results.
+        block_bytes: of a block, about.
+
+    """
+    size = max(1, count * block_bytes // max(1, nbytes))
+    blocks = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+    if len(blocks) < 2 or _Threads.count < 2:
+        return [work(block) for block in blocks]
+    return list(_pool(_Threads.count).map(work, blocks))
+
+
+@cache
+def _pool(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="tinyrt")
