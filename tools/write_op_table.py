@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tinyrt.interpreter.support import support_markdown
+from tinyrt.ops.absent import NOT_ON_DEVICES
 
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
 INTRODUCTION = """# Ops
@@ -16,7 +17,8 @@ records.
 
 def page() -> str:
     """The page's text."""
-    return INTRODUCTION + support_markdown() + "\n"
+    absent = "".join(f"- {op}: {reason}.\n" for op, reason in NOT_ON_DEVICES.items())
+    return f"{INTRODUCTION}{support_markdown()}\n\nOps without C, and why:\n\n{absent}"
 
 
 if __name__ == "__main__":

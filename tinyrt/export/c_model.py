@@ -20,6 +20,7 @@ from tinyrt.export.target import Core, Optimize
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
+from tinyrt.ops.absent import NOT_ON_DEVICES
 from tinyrt.ops.spec import InstructionSet, form_of, is_integer
 
 KERNEL_FOLDER = "tinyrt"
@@ -164,7 +165,9 @@ def _emitter(node: BoundNode) -> Callable[[ModelWriter], None]:
         f"{node.op} has no C kernel for {wanted} tensors",
         tensor=node.output.describe(),
         expected=", ".join(sorted(having)) or None,
-        hint="replace the op in the model, or run the model on the host: tinyrt run",
+        hint=NOT_ON_DEVICES.get(
+            node.op, "replace the op in the model, or run the model on the host: tinyrt run"
+        ),
     )
 
 
