@@ -262,3 +262,50 @@ def tanh(a: ArrayLike, integer_bits: int) -> Int64s:
     magnitude = one_minus_x_over_one_plus_x(exp_on_negative_values(-np.abs(a), integer_bits + 1))
     result = np.where(a < 0, -magnitude, magnitude)
     return np.where(a == 0, 0, result)
+
+
+def log_of_one_and_more(x: ArrayLike, integer_bits: int, result_bits: int) -> Int64s:
+    """``log(x)`` for ``x >= 1`` in Q(integer_bits), raw int32; the result is in Q(result_bits).
+
+    The argument is brought to an interval around ``sqrt(sqrt(1/2))``, by a power of 2 or of 2
+    times ``sqrt(1/2)``, whichever is nearer; there the logarithm is a quotient of polynomials.
+    """
+    log_2, quarter_root, half_root = 1488522236, 1805811301, 1518500250
+    accumulated_bits = result_bits + 1
+    one_quarter = rounding_divide_by_pot(1 << 29, accumulated_bits)
+    x = np.asarray(x, np.int64)
+
+    def headroom(value: Int64s) -> Int64s:
+        # frexp is exact for integers below 2**53: its exponent is the number of significant bits.
+        return np.asarray(31 - np.frexp(value.astype(np.float64))[1].astype(np.int64))
+
+    def shifted(value: Int64s, by: Int64s) -> Int64s:
+        return np.asarray(np.clip(value << np.maximum(by, 0), INT32_MIN, INT32_MAX))
+
+    def power(count: Int64s) -> Int64s:
+        return saturating_left_shift(count, 31 - accumulated_bits)
+
+    # By a power of 2, then times the root of 1/2, doubled.
+    room = headroom(x)
+    first = shifted(rounding_doubling_high_mul(shifted(x, room), half_root), np.ones_like(x))
+    first_power = np.minimum(power(integer_bits - room - 1) + one_quarter, INT32_MAX)
+    # The same of the argument times the root of 1/2.
+    room = headroom(rounding_doubling_high_mul(x, half_root))
+    second = shifted(x, room)
+    second_power = np.maximum(power(integer_bits - room) - one_quarter, INT32_MIN)
+    r = np.minimum(first, second)
+    exponent = np.maximum(first_power, second_power)
+    total = r + quarter_root
+    p = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
+    q = wrap_int32(2 * (r - quarter_root))
+    square = rounding_doubling_high_mul(q, q)
+    cubic = rounding_doubling_high_mul(rounding_doubling_high_mul(q, square), 117049297)
+    numerator = wrap_int32(rounding_doubling_high_mul(q, r) + cubic)
+    inner = wrap_int32(1057819769 + q + rounding_doubling_high_mul(127690142, square))
+    outer = rounding_doubling_high_mul(638450708, q)
+    denominator = wrap_int32(rounding_doubling_high_mul(p, inner) + outer)
+    share = rounding_doubling_high_mul(
+        rounding_divide_by_pot(numerator, accumulated_bits), one_over_one_plus_x(denominator)
+    )
+    result = wrap_int32(rounding_doubling_high_mul(exponent, log_2) + share)
+    return saturating_left_shift(result, 1)

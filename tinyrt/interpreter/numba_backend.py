@@ -50,6 +50,7 @@ KERNELS: dict[str, str] = {
     "l2_normalization": NUMPY,
     "leaky_relu": "lut.pack",
     "log": "lut.pack",
+    "log_softmax": NUMPY,
     "logistic": "lut.pack",
     "max_pool2d": "pool.pack_max",
     "maximum": "elementwise.pack_maximum",
