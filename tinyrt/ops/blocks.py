@@ -53,11 +53,22 @@ def block_of(
     if isa not in BLOCK_SETS or constants is None:
         return None
     w, bias = constants
+    wide = pack_block(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
     if node.input(1).dtype is DType.INT4:
         narrow = pack_block_s4(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
-        if narrow is not None:
+        if narrow is not None and not _mostly_zeros(node, wide, narrow, isa):
             return narrow
-    return pack_block(w.reshape(w.shape[0], -1), bias, x_zp, requant, isa)
+    return wide
+
+
+def _mostly_zeros(
+    node: BoundNode, wide: PackedBlock | None, narrow: PackedBlock, isa: InstructionSet
+) -> bool:
+    """Whether weights of a byte without blocks of zeros take fewer bytes than all in four bits."""
+    if wide is None:
+        return False
+    found = costs(wide, BLOCK, node.output.size // node.output.shape[-1], matrix=False, isa=isa)
+    return Weights.BLOCKS in found and found[Weights.BLOCKS].nbytes <= narrow.w.nbytes
 
 
 def convolution_block(
