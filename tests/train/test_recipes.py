@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.recipes import promises
 from tinyrt.cli.app import app
 from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_writer import write_tflite
@@ -45,6 +46,13 @@ def test_motion_goes_all_the_way(tmp_path):
 def test_vowels_stay_right_as_int8():
     trained = train_float(VOWELS)
     assert deployed_top1(trained, train_int8(trained)) >= 0.95
+
+
+def test_what_motion_promises_holds():
+    """Accuracy as int8, and that the deployed file answers what training computed."""
+    found = list(promises("motion"))
+    assert len(found) == 3
+    assert all(promise.holds for promise in found), found
 
 
 def test_pruned_and_quantised_digits_are_8_times_smaller():
