@@ -216,7 +216,6 @@ def model_files(
         "definitions": writer.definitions,
         "statements": writer.statements,
         "pushed": writer.pushed,
-        "headers_of_rows": bool(plan.segments),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
         "weight_arrays": [
             (

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
 from tinyrt.export import c_text
-from tinyrt.export.c_schedule import encode
+from tinyrt.export.c_batches import ROWS, write_batch
+from tinyrt.export.c_calls import Body, alike, tables
 from tinyrt.export.c_writer import ModelWriter, PushedRows
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.segments import Access, Segment, Stage
+from tinyrt.memory.steps import encode
 from tinyrt.memory.stream import STATE_NAME
+from tinyrt.ops import OPS
 
 WriteOp = Callable[[ModelWriter, BoundNode], None]
 """Has an op write its call, with a comment before it."""
 
-NEXT_STAGE = "tinyrt_next_stage"
+ROWS_HEADER = "tinyrt_rows"
+"""What takes the steps: a header alone."""
+
+FIRST = "first"
+"""The C variable that says which of a batch's rows is the first one there is."""
 
 
 class SegmentWriter:
@@ -37,21 +45,57 @@ class SegmentWriter:
         self._plan = plan
         self._segment = segment
         self._name = f"rows{number}"
+        self._numbers: dict[int, int] = {}
 
     def write(self, write_op: WriteOp) -> list[str]:
         """The switch's cases, and the tables as definitions of the model."""
-        if NEXT_STAGE not in self.writer.kernels:
-            self.writer.kernels.append(NEXT_STAGE)
-        self._write_tables()
-        cases: list[str] = []
-        for number, stage in enumerate(self._segment.stages):
+        if ROWS_HEADER not in self.writer.kernels:
+            self.writer.kernels.append(ROWS_HEADER)
+        texts: dict[int, str] = {}
+        for index, stage in enumerate(self._segment.stages):
             if stage.node is None and self._segment.pushed is not None:
                 continue  # The caller copies what is pushed.
             self.writer.statements, outer = [], self.writer.statements
-            moves = self._write_stage(stage, write_op)
-            body = "\n".join([*self.writer.statements, *moves])
+            self._write_stage(index, write_op)
+            body = "\n".join(self.writer.statements).lstrip("\n")
+            texts[index] = "\n".join([*self._batch_variables(stage, body), body])
             self.writer.statements = outer
-            cases += [f"case {number}: {{", body.lstrip("\n"), "    break;", "}"]
+        bodies = {i: Body.of(text) for i, text in texts.items()}
+        groups = alike(bodies)
+        merged = {i for group in groups for i in group}
+        self._numbers = _stage_numbers(self._segment, merged)
+        self._write_tables()
+        cases = [
+            line
+            for i, text in texts.items()
+            if i not in merged
+            for line in (f"case {self._numbers[i]}: {{", text, "    break;", "}")
+        ]
+        return cases + self._merged_cases(groups, bodies)
+
+    def _merged_cases(
+        self, groups: Sequence[Sequence[int]], bodies: Mapping[int, Body | None]
+    ) -> list[str]:
+        """One case for the stages of each group, and the table of what differs in them."""
+        merged = sorted((i for g in groups for i in g), key=self._numbers.__getitem__)
+        if not merged:
+            return []
+        found = [body for i in merged if (body := bodies[i]) is not None]
+        self.writer.definitions += tables(self._name, found)
+        base = f" - {self._numbers[merged[0]]}" if self._numbers[merged[0]] else ""
+        cases: list[str] = []
+        for group in groups:
+            body = bodies[group[0]]
+            assert body is not None
+            nodes = ", ".join(str(b.node) for i in group if (b := bodies[i]) is not None)
+            cases += [f"case {self._numbers[i]}:" for i in group[:-1]]
+            cases += [
+                f"case {self._numbers[group[-1]]}: {{",
+                c_text.block_comment(f"Ops {nodes}", "places and parameters in the table").lstrip(),
+                f"    const struct {self._name}_call *const call = {self._name}_calls + stage{base};",
+                body.template.replace("(node)", f"({self._name}_nodes[stage{base}])"),
+                *("    break;", "}"),
+            ]
         return cases
 
     def finish(self) -> None:
@@ -71,7 +115,7 @@ class SegmentWriter:
             *("", f"/* Ops {nodes}, row by row. */", "{"),
             *("    tinyrt_progress start = {0};", "    tinyrt_progress *const progress = &start;"),
             *counters,
-            f"    for (int32_t stage; (stage = {self.next_stage}) >= 0;) {{",
+            f"    for (uint32_t stage; (stage = {self.next_stage}) != TINYRT_NO_STAGE;) {{",
             *("        switch (stage) {", *(indented(case, 2) for case in cases), "        }"),
             *("    }", "}"),
         ]
@@ -80,7 +124,7 @@ class SegmentWriter:
     @property
     def next_stage(self) -> str:
         """The C expression for the stage that comes next, given ``progress``."""
-        return f"{NEXT_STAGE}({self._name}_steps, {self._name}_rings, arena, progress)"
+        return f"{self._name}_next(arena, progress)"
 
     def pushed_rows(self, cases: list[str]) -> PushedRows:
         """What a segment consists of that runs as rows are pushed."""
@@ -97,60 +141,138 @@ class SegmentWriter:
 
     def _write_tables(self) -> None:
         rows = []
-        for i in range(len(self._segment.stages)):
+        for i in sorted(self._numbers, key=self._numbers.__getitem__)[: len(_advancing(self._segment))]:
             ring = self._segment.ring_of(i)
-            if ring is None:
-                rows.append("{0}")
-                continue
-            at, keep = self._plan.offsets[ring.name], ring.nbytes - ring.row_bytes
-            rows.append(f"{{{at}, {keep}, {ring.row_bytes}, {ring.fill or 0}}}")
+            assert ring is not None
+            # Sums are filled once, and then kept.
+            block = 0 if self._segment.stages[i].fold is not None else ring.block_bytes
+            at, keep = self._plan.offsets[ring.name], ring.nbytes - block
+            rows.append(f"{{{at}, {ring.fill or 0}, {keep}, {block}}}")
         self.writer.definitions.append(
             f"static const tinyrt_ring {self._name}_rings[{len(rows)}] = {{\n"
             f"{c_text.wrap(rows)}\n}};"
         )
-        steps = np.frombuffer(encode(self._segment), np.uint8)
+        steps = np.frombuffer(encode(self._segment, self._numbers), np.uint8)
         self.writer.definitions.append(
             c_text.array("static const", "uint8_t", f"{self._name}_steps", steps)
         )
+        self.writer.definitions.append(
+            f"static {'' if self._segment.pushed is None else 'TINYRT_NOINLINE '}uint32_t {self._name}_next(int8_t *arena, tinyrt_progress *progress) {{\n"
+            f"    return tinyrt_next_stage({self._name}_steps, {self._name}_rings, "
+            f"{self._what()}, arena, progress);\n}}"
+        )
 
-    def _write_stage(self, stage: Stage, write_op: WriteOp) -> list[str]:
-        """The stage's statements go to the writer; returns those that move its counters."""
+    def _what(self) -> str:
+        """What there is in the steps, as flags of ``tinyrt_next_stage``."""
+        in_words = all(ring.row_bytes % 4 == 0 for ring in self._segment.rings.values())
+        fewer = any(self._is_cut(i) for i in range(len(self._segment.stages)))
+        cuts = fewer or any(s.fill and not s.shift for s in self._segment.steps)
+        flags = ["TINYRT_IN_WORDS"] * in_words + ["TINYRT_WITH_CUTS"] * cuts
+        return " | ".join(flags) or "0"
+
+    def _write_stage(self, index: int, write_op: WriteOp) -> None:
+        """The stage's statements go to the writer."""
+        stage = self._segment.stages[index]
         moves: list[str] = []
-        places = [self._place(access, moves) for access in stage.reads]
-        target = self._place(stage.writes, moves)
+        cut = self._is_cut(index)
+        first = FIRST if cut else ""
+        places = [self._place(access, first, moves, stage) for access in stage.reads]
+        target = self._place(stage.writes, first, moves, stage)
         if stage.node is None:
+            rows = ROWS if cut else str(stage.block)
+            nbytes = f"{stage.writes.nbytes} * {rows}" if rows != "1" else str(stage.writes.nbytes)
             self.writer.statements.append(
-                f"    tinyrt_copy({places[0]}, {target} + {stage.writes.nbytes}, {target});"
+                f"    tinyrt_copy({places[0]}, {target} + {nbytes}, {target});"
             )
-            return moves
-        names = [v.name if v is not None else "" for v in stage.node.inputs]
-        known = {n: p for n, p in zip(names, places, strict=True) if p}
-        if stage.fold is not None:
-            self.writer.placed = known
-            self.writer.begin(self._graph.bind(stage.node.index))
-            x = stage.node.input(0)
-            sums = f"(int32_t *)(void *)({target})"
-            arguments = (str(x.shape[2]), str(x.shape[3]), self.writer.pointer(x), sums)
-            self.writer.call("tinyrt_column_sums_s8", *arguments)
+        elif stage.fold is not None:
+            self._write_sums(stage, places[0], ROWS if cut else str(stage.block))
+        elif not cut:
+            assert stage.batch is not None
+            self.writer.placed = _placed(stage, places, target)
+            write_op(self.writer, stage.batch)
         else:
-            self.writer.placed = known | {stage.node.output.name: target}
-            write_op(self.writer, stage.node)
+            self._write_some(stage, places, target, write_op)
         self.writer.placed = {}
-        return moves
+        self.writer.statements += moves
 
-    def _place(self, access: Access | None, moves: list[str]) -> str:
+    def _write_sums(self, stage: Stage, place: str, rows: str) -> None:
+        assert stage.node is not None
+        x = stage.node.input(0)
+        self.writer.placed = {x.name: place}
+        self.writer.begin(self._graph.bind(stage.node.index))
+        pixels = str(x.shape[2]) if rows == "1" else f"{x.shape[2]} * {rows}"
+        sums = f"(int32_t *)(void *)({self._in_arena(stage.writes)})"
+        self.writer.call("tinyrt_column_sums_s8", pixels, str(x.shape[3]), place, sums)
+
+    def _write_some(
+        self, stage: Stage, places: Sequence[str], target: str, write_op: WriteOp
+    ) -> None:
+        """A batch of as many rows as there are."""
+        op = OPS[stage.node.op].row_op(self._graph.bind(stage.node.index)) if stage.node else None
+        assert op is not None
+        self.writer.placed = _placed(stage, places, target)
+        write_batch(self.writer, lambda n: write_op(self.writer, op.on_rows(n)), stage.block)
+
+    def _batch_variables(self, stage: Stage, body: str) -> list[str]:
+        """Where a batch begins and how many rows it has, as far as the stage's statements ask."""
+        lines = []
+        if re.search(rf"\b({FIRST}|{ROWS})\b", body):
+            lines.append(f"    const int32_t {FIRST} = (int32_t)(progress->cut & 15U);")
+        if re.search(rf"\b{ROWS}\b", body):
+            lines.append(
+                f"    const int32_t {ROWS} = {stage.block} - {FIRST} - (int32_t)(progress->cut >> 4);"
+            )
+        return lines
+
+    def _is_cut(self, index: int) -> bool:
+        """Whether any batch of a stage has fewer rows than others."""
+        block = self._segment.stages[index].block
+        steps = (s for s in self._segment.steps if s.stage == index and s.run)
+        return any(step.count < block for step in steps)
+
+    def _place(self, access: Access | None, first: str, moves: list[str], stage: Stage) -> str:
         """The C expression for the bytes of an access; a moving one gets a counter."""
         if access is None:
             return ""
-        if not access.stride:
-            return self._in_arena(access)
+        if not access.held:
+            at = self._in_arena(access)
+            return f"{at} + {access.step} * {first}" if first and access.step else at
         counter = f"moved[{self.moving}]"
         self.moving += 1
-        moves.append(f"    {counter} += {access.stride};")
+        each = f"{access.step} * {ROWS}" if first else str(access.step * stage.block)
+        moves.append(f"    {counter} += {each};")
         return f"{self.writer.pointer(self._graph.value(access.name))} + {counter}"
 
     def _in_arena(self, access: Access) -> str:
         return f"arena + {self._plan.offsets[access.name] + access.start}"
+
+
+def _placed(stage: Stage, places: Sequence[str], target: str) -> dict[str, str]:
+    """Tensor -> C expression, for what a stage reads and writes."""
+    assert stage.node is not None
+    names = [v.name if v is not None else "" for v in stage.node.inputs]
+    known = {n: p for n, p in zip(names, places, strict=True) if p}
+    return known | {stage.node.output.name: target}
+
+
+def _advancing(segment: Segment) -> set[int]:
+    """Stages that have a ring whose rows are moved or filled; a pushed input counts."""
+    moved = {s.stage for s in segment.steps if s.shift or s.clear or s.fill}
+    return moved | ({0} if segment.pushed is not None else set())
+
+
+def _stage_numbers(segment: Segment, merged: Collection[int]) -> dict[int, int]:
+    """Stage -> its number in the C code.
+
+    Those with rings come first, as they are in the table of rings; those in the table of calls are
+    beside each other.
+    """
+    rings = _advancing(segment)
+    order = sorted(
+        range(len(segment.stages)),
+        key=lambda i: (i not in rings, (i in merged) == (i in rings), i),
+    )
+    return {stage: number for number, stage in enumerate(order)}
 
 
 def indented(text: str, levels: int) -> str:

@@ -60,6 +60,7 @@ class ModelWriter:
         kernels: the kernels called, in the order of first use.
         pushed: the segment that runs as rows of the model's input are pushed, if there is one.
         placed: tensor -> C expression, for those that do not lie where the plan has them.
+        parameters: C type and fields of each parameter struct, by its name.
 
     """
 
@@ -80,6 +81,7 @@ class ModelWriter:
         self.weights: dict[str, Value] = {}
         self.kernels: list[str] = []
         self.placed: Mapping[str, str] = {}
+        self.parameters: dict[str, tuple[str, Mapping[str, object]]] = {}
         self.pushed: PushedRows | None = None
         self._graph = graph
         self._plan = plan
@@ -126,6 +128,7 @@ class ModelWriter:
         """Define the current op's constant parameter struct and return a pointer to it."""
         name = self._local_name("params")
         self.definitions.append(c_text.struct(ctype, name, fields))
+        self.parameters[name] = ctype, fields
         return f"&{name}"
 
     def packed(self, role: str, data: Array) -> str:

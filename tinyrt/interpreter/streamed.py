@@ -89,52 +89,55 @@ class _SegmentRun:
             if ring is not None:
                 held = self._rings[ring.name]
                 if step.shift:
-                    held[: -ring.row_bytes] = held[ring.row_bytes :].copy()
-                if step.fill:
-                    held[-ring.row_bytes :] = (ring.fill or 0) & 0xFF
-            if step.run:
-                self._stages[step.stage](rows[step.stage])
+                    held[: -ring.block_bytes] = held[ring.block_bytes :].copy()
+                if step.clear or step.fill:
+                    start = 0 if step.clear else -ring.block_bytes
+                    held[start:] = (ring.fill or 0) & 0xFF
+            for place in range(step.first, step.first + step.count):
+                self._stages[step.stage](rows[step.stage], place)
                 rows[step.stage] += 1
         for output, stage in self._outputs:
             if stage.fold is not None:
-                sums = self._bytes(stage.writes, 0).view(np.int32)
+                sums = self._bytes(stage.writes, 0, 0).view(np.int32)
                 output[...] = stage.fold.finish(sums).reshape(output.shape)
 
-    def _bytes(self, access: Access, row: int) -> Bytes:
-        start = access.start + row * access.stride
+    def _bytes(self, access: Access, row: int, place: int) -> Bytes:
+        """What an access reads or writes for a row, which is the ``place``-th of its batch."""
+        start, stop = access.span(row, place)
         held = self._rings.get(access.name)
         if held is None:
             held = self._tensors[access.name].reshape(-1).view(np.uint8)
-        return held[start : start + access.nbytes]
+        return held[start:stop]
 
-    def _stage(self, stage: Stage) -> Callable[[int], None]:
+    def _stage(self, stage: Stage) -> Callable[[int, int], None]:
         if stage.node is None:
-            return lambda row: self._copy(stage, row)
+            return lambda row, place: self._copy(stage, row, place)
         if stage.fold is not None:
-            return lambda row: self._add_up(stage, row)
+            return lambda row, place: self._add_up(stage, row, place)
         kernel = reference_kernel(stage.node)
         output = stage.node.output
 
-        def run(row: int) -> None:
-            result = kernel(*self._arrays(stage, row))
-            self._bytes(stage.writes, row).view(output.dtype.numpy)[:] = result.reshape(-1)
+        def run(row: int, place: int) -> None:
+            result = kernel(*self._arrays(stage, row, place))
+            self._bytes(stage.writes, row, place).view(output.dtype.numpy)[:] = result.reshape(-1)
 
         return run
 
-    def _copy(self, stage: Stage, row: int) -> None:
+    def _copy(self, stage: Stage, row: int, place: int) -> None:
         """A row of a tensor that is held whole, or of the input that comes from outside."""
         (access,) = stage.reads
         if access is None and self._segment.pushed is not None:
-            access = Access(self._segment.pushed, 0, stage.writes.nbytes, stage.writes.nbytes)
+            size = stage.writes.nbytes
+            access = Access(self._segment.pushed, 0, size, size, held=True)
         if access is not None:
-            self._bytes(stage.writes, row)[:] = self._bytes(access, row)
+            self._bytes(stage.writes, row, place)[:] = self._bytes(access, row, place)
 
-    def _add_up(self, stage: Stage, row: int) -> None:
-        (x,) = self._arrays(stage, row)
-        sums = self._bytes(stage.writes, row).view(np.int32)
+    def _add_up(self, stage: Stage, row: int, place: int) -> None:
+        (x,) = self._arrays(stage, row, place)
+        sums = self._bytes(stage.writes, row, place).view(np.int32)
         sums += x.sum(axis=(0, 1, 2), dtype=np.int32)
 
-    def _arrays(self, stage: Stage, row: int) -> list[NDArray[Any]]:
+    def _arrays(self, stage: Stage, row: int, place: int) -> list[NDArray[Any]]:
         """The inputs of a stage's op; absent ones are left out at the end."""
         if stage.node is None:
             return []
@@ -145,6 +148,6 @@ class _SegmentRun:
             elif access is None:
                 arrays.append(self._tensors[value.name])
             else:
-                held = self._bytes(access, row)
+                held = self._bytes(access, row, place)
                 arrays.append(held.view(value.dtype.numpy).reshape(value.shape))
         return arrays

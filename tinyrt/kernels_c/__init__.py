@@ -51,9 +51,14 @@ def header(name: str, isa: str = "scalar") -> Path:
     return next((path for path in places if path.is_file()), INCLUDE / name)
 
 
+def _file_of(kernel: str, isa: str) -> Path:
+    path = source(kernel, isa)
+    return path if path.is_file() else header(f"{kernel}.h", isa)
+
+
 def own_header(path: Path) -> str:
     """The header that declares the kernel in this source file: the first one it includes."""
-    return includes(path)[0]
+    return includes(path)[0] if path.is_file() else f"{path.stem}.h"
 
 
 def includes(path: Path) -> list[str]:
@@ -62,8 +67,11 @@ def includes(path: Path) -> list[str]:
 
 
 def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
-    """Sources of the kernels and everything that these need, sorted by name."""
-    pending = [source(k, isa) for k in kernels]
+    """Sources of the kernels and everything that these need, sorted by name.
+
+    A kernel may be a header alone.
+    """
+    pending = [_file_of(k, isa) for k in kernels]
     found: set[Path] = set()
     while pending:
         path = pending.pop()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
-from tinyrt.memory.segments import Access, Ring, Segment, Stage
+from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp, RowWindow
@@ -63,51 +63,56 @@ def replay_segment(graph: Graph, segment: Segment, isa: InstructionSet, arena: A
     for step in segment.steps:
         stage = segment.stages[step.stage]
         ring = segment.ring_of(step.stage)
-        if step.shift or step.fill:
-            replay.make_room(ring, step.shift, step.fill)
+        if step.shift or step.clear or step.fill:
+            replay.make_room(ring, step)
         if step.run:
-            replay.run(step.stage, stage)
+            replay.run(step, stage)
     replay.finish()
 
 
 class _SegmentReplay:
     def __init__(self, graph: Graph, segment: Segment, isa: InstructionSet, arena: Arena) -> None:
         self.graph, self.segment, self.isa, self.arena = graph, segment, isa, arena
-        self.runs = [0] * len(segment.stages)
+        self.rows = [0] * len(segment.stages)
         nodes = [s.node.index for s in segment.stages if s.node is not None]
         if sorted(nodes) != list(range(segment.first, segment.stop)):
             raise VerifyError(f"a segment of nodes {segment.first} to {segment.stop} runs {nodes}")
 
-    def make_room(self, ring: Ring | None, shift: bool, fill: bool) -> None:
-        """Move the rows of a ring, and fill its last place."""
+    def make_room(self, ring: Ring | None, step: Step) -> None:
+        """Move the rows of a ring, and fill its last block, or all of it."""
         if ring is None:
             raise VerifyError("a step moves rows of a tensor that has no ring")
         at = self.arena.span(ring.name, 0, ring.nbytes)
-        if shift:
-            moved = self.arena.found[at.start + ring.row_bytes : at.stop].copy()
-            self.arena.found[at.start : at.stop - ring.row_bytes] = moved
-        if fill:
-            self.arena.found[at.stop - ring.row_bytes : at.stop] = _padding(ring.fill)
+        if step.shift:
+            moved = self.arena.found[at.start + ring.block_bytes : at.stop].copy()
+            self.arena.found[at.start : at.stop - ring.block_bytes] = moved
+        if step.clear or step.fill:
+            start = at.start if step.clear else at.stop - ring.block_bytes
+            self.arena.found[start : at.stop] = _padding(ring.fill)
 
-    def run(self, index: int, stage: Stage) -> None:
-        """One row: everything that the stage writes, and then what it reads must still be there."""
-        row = self.runs[index]
-        self.runs[index] += 1
+    def run(self, step: Step, stage: Stage) -> None:
+        """A batch: all that the stage writes, and then what it reads must still be there."""
+        row = self.rows[step.stage]
+        self.rows[step.stage] += step.count
         node = None if stage.node is None else self.graph.bind(stage.node.index)
         self.arena.where = f"row {row} of " + (node.describe() if node else "the input")
-        scratch = self._scratch(node, stage)
-        if node is None or stage.fold is not None:
-            self._run_plain(stage, row, node)
+        op = None if node is None else OPS[node.op].row_op(node)
+        if node is not None and op is None:
+            raise VerifyError("the op does not work row by row", op=self.arena.where)
+        scratch = self._scratch(node, op, step.count)
+        places = [(row + i, step.first + i) for i in range(step.count)]
+        if node is not None and op is not None and stage.fold is None:
+            for row, place in places:
+                self._write_row(stage.writes, node.output, row, place)
+            for row, place in places:
+                self._check_reads(stage, node, op, row, place)
         else:
-            op = OPS[node.op].row_op(node)
-            if op is None:
-                raise VerifyError("the op does not work row by row", op=self.arena.where)
-            self._write_row(stage.writes, node.output, row)
-            self._check_reads(stage, node, op, row)
+            for row, place in places:
+                self._run_plain(stage, row, place, node)
         if not (self.arena.found[scratch] == SCRATCH).all():
             raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
 
-    def _run_plain(self, stage: Stage, row: int, node: BoundNode | None) -> None:
+    def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
         """A copy of a row, or one that is added to sums."""
         (access, *_) = stage.reads
         if node is not None:
@@ -115,19 +120,19 @@ class _SegmentReplay:
             if row == 0:
                 self.arena.found[sums] = self.arena.number(stage.writes.name, stage.writes.nbytes)
             self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
-            self._check_window(access, node.input(0), RowWindow(), row)
+            self._check_window(access, node.input(0), RowWindow(), row, place)
             return
         ring = self.segment.rings[stage.writes.name]
         value = self.graph.value(ring.value)
-        self._write_row(stage.writes, value, row)
+        self._write_row(stage.writes, value, row, place)
         if access is not None:
-            self._check_window(access, value, RowWindow(), row)
+            self._check_window(access, value, RowWindow(), row, place)
 
     def finish(self) -> None:
         """All rows must have been made; sums become outputs."""
-        for runs, stage in zip(self.runs, self.segment.stages, strict=True):
-            if runs != stage.rows:
-                raise VerifyError(f"a stage makes {runs} of {stage.rows} rows")
+        for rows, stage in zip(self.rows, self.segment.stages, strict=True):
+            if rows != stage.rows:
+                raise VerifyError(f"a stage makes {rows} of {stage.rows} rows")
             if stage.fold is None or stage.node is None:
                 continue
             node = self.graph.bind(stage.node.index)
@@ -139,17 +144,17 @@ class _SegmentReplay:
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
             self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
 
-    def _scratch(self, node: BoundNode | None, stage: Stage) -> slice:
-        if node is None or stage.node is None or stage.fold is not None:
+    def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> slice:
+        if node is None or op is None or op.fold is not None:
             return slice(0, 0)
-        nbytes = scratch_bytes(stage.node, self.isa)
+        nbytes = scratch_bytes(op.on_rows(rows), self.isa)
         if not nbytes:
             return slice(0, 0)
         at = self.arena.span(scratch_name(node.index), 0, nbytes)
         self.arena.found[at] = SCRATCH
         return at
 
-    def _write_row(self, access: Access, value: Value, row: int) -> None:
+    def _write_row(self, access: Access, value: Value, row: int, place: int) -> None:
         if access.nbytes * value.shape[1] != value.nbytes:
             raise VerifyError(f"a row of {access.nbytes} bytes", tensor=value.describe())
         if access.name in self.segment.rings:
@@ -159,24 +164,23 @@ class _SegmentReplay:
                 self.arena.number(value.name, value.nbytes)
             numbers = self._row(value, row)
         if access.name not in self.arena.outside:
-            start = access.start + row * access.stride
-            self.arena.found[self.arena.span(access.name, start, start + access.nbytes)] = numbers
+            at = self.arena.span(access.name, *access.span(row, place))
+            self.arena.found[at] = numbers
 
-    def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int) -> None:
+    def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int, place: int) -> None:
         for access, value, window in zip(stage.reads, node.inputs, op.windows, strict=True):
             if value is not None and window is not None:
-                self._check_window(access, value, window, row)
+                self._check_window(access, value, window, row, place)
 
     def _check_window(
-        self, access: Access | None, value: Value, window: RowWindow, row: int
+        self, access: Access | None, value: Value, window: RowWindow, row: int, place: int
     ) -> None:
         """The bytes that an access reads must be the rows under the window, with their padding."""
         if access is None:
             raise VerifyError("an input is not read", tensor=value.describe())
         if access.name in self.arena.outside:
             return
-        start = access.start + row * access.stride
-        at = self.arena.span(access.name, start, start + access.nbytes)
+        at = self.arena.span(access.name, *access.span(row, place))
         self._expect(at, self._under(access, value, window, row), value.describe())
 
     def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Numbers:

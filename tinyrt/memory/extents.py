@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import Buffer, scratch_name
-from tinyrt.memory.segments import Access, Segment
+from tinyrt.memory.segments import Access, Segment, Step
 
 FREE = 1 << 40
 """Bytes that no arena has: where a buffer begins at a time when nothing of it is kept."""
@@ -182,35 +182,37 @@ def _places(
         if stage.node is not None and scratch.get(stage.node.index, 0):
             name = scratch_name(stage.node.index)
             found[name] = _Places(1, scratch[stage.node.index], times, False)
-    runs = [stage.rows for stage in segment.stages]
+    rows = [stage.rows for stage in segment.stages]
     for at in range(times - 1, -1, -1):
         step = segment.steps[at]
         stage = segment.stages[step.stage]
         target = found[stage.writes.name]
-        last = 1 << (target.count - 1)
+        ring = segment.ring_of(step.stage)
+        block = ring.block if ring is not None else 1
         if step.run:
-            runs[step.stage] -= 1
-            written = _mask(stage.writes, runs[step.stage], target)
+            rows[step.stage] -= step.count
+            written = _mask(stage.writes, rows[step.stage], step, target)
             added_to = written if stage.fold is not None else 0
             target.touch(at, written, (target.kept & ~written) | added_to)
             for read_access in stage.reads:
                 if read_access is not None:
                     source = found[read_access.name]
-                    read = _mask(read_access, runs[step.stage], source)
+                    read = _mask(read_access, rows[step.stage], step, source)
                     source.touch(at, read, source.kept | read)
             if stage.node is not None and scratch_name(stage.node.index) in found:
                 found[scratch_name(stage.node.index)].touch(at, 1, 0)
-        if step.fill:
-            target.touch(at, last, target.kept & ~last)
+        if step.clear or step.fill:
+            older = 0 if step.clear else (1 << (target.count - block)) - 1
+            target.touch(at, target.all & ~older, target.kept & older)
         if step.shift:
-            target.touch(at, target.all, target.kept << 1 & target.all)
+            target.touch(at, target.all, target.kept << block & target.all)
     for places in found.values():
         places.fill(0)
     return found
 
 
-def _mask(access: Access, run: int, places: _Places) -> int:
-    """The places that an access touches at its n-th time."""
-    start = access.start + run * access.stride
-    first, last = start // places.nbytes, (start + access.nbytes - 1) // places.nbytes
+def _mask(access: Access, row: int, step: Step, places: _Places) -> int:
+    """The places that a step's rows, from ``row`` on, touch through an access."""
+    start, stop = access.span(row, step.first, step.count)
+    first, last = start // places.nbytes, (stop - 1) // places.nbytes
     return (1 << (last + 1)) - (1 << first)

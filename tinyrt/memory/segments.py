@@ -6,19 +6,26 @@ the oldest, and to fill the last place with the padding's value; its op then wri
 The order of all this is fixed when the segment is built: a stage of period ``p`` and delay ``d``
 computes row ``r`` at time ``d + r * p``, as soon as the rows that it reads are there. Every stage
 then finds its rows at the same places each time, and no row is computed twice.
+
+Several times can make a *batch*: then a stage computes all of its rows of these times at once, and
+rings are as much larger. The first and the last batch of a stage may have fewer rows than others;
+they lie where they would lie in a whole one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.rows import Fold, RowOp, RowWindow
 
-MOST_STAGES = 32
-"""Stages of a segment: a step names its stage by five bits."""
+MOST_STAGES = 31
+"""Stages of a segment: a step names its stage by five bits, of which one number is for the end."""
+
+MOST_BLOCK = 14
+"""Rows of a batch: a step names the number of those that are missing by four bits."""
 
 MOST_BYTES = 65_535
 """Bytes of a ring: its sizes are 16 bits."""
@@ -37,6 +44,7 @@ class Ring:
         rows: how many rows there are places for.
         row_bytes: size of a row.
         fill: the raw value of padding; None where there is none.
+        block: rows that are dropped and written at once.
 
     """
 
@@ -45,29 +53,42 @@ class Ring:
     rows: int
     row_bytes: int
     fill: int | None
+    block: int = 1
 
     @property
     def nbytes(self) -> int:
         """Bytes of all rows."""
         return self.rows * self.row_bytes
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the rows that are written at once: the last ones."""
+        return self.block * self.row_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Bytes that a stage reads or writes each time.
+    """Bytes that a stage reads or writes for each of its rows.
 
     Attributes:
         name: of a ring, or of a tensor that is held whole.
-        start: the first byte, from the start of those; at the first time, where ``stride`` says so.
+        start: the first byte for the first row: of a batch, or of all where the tensor is held.
         nbytes: how many.
-        stride: bytes from one time to the next, in a tensor that is held whole; 0 in a ring.
+        step: bytes from one row to the next.
+        held: whether the tensor is held whole.
 
     """
 
     name: str
     start: int
     nbytes: int
-    stride: int = 0
+    step: int = 0
+    held: bool = False
+
+    def span(self, row: int, place: int, count: int = 1) -> tuple[int, int]:
+        """First byte and the one behind, for rows from ``row`` on, the ``place``-th of a batch."""
+        start = self.start + self.step * (row if self.held else place)
+        return start, start + self.step * (count - 1) + self.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +98,21 @@ class Stage:
     Attributes:
         node: the op on the rows under its windows; None for a copy.
         rows: how many rows it writes in all.
+        batch: the op on a whole batch; None for a copy.
         reads: for each input of the op, its rows; None for a constant or an absent one. None for
             the one input of a copy, too, whose rows are pushed from outside.
         writes: its row.
+        block: rows of a whole batch.
         fold: where rows are only added up: what makes the output of the sums when all are.
 
     """
 
     node: BoundNode | None
     rows: int
+    batch: BoundNode | None
     reads: tuple[Access | None, ...]
     writes: Access
+    block: int = 1
     fold: Fold | None = None
 
 
@@ -97,16 +122,25 @@ class Step:
 
     Attributes:
         stage: whose turn it is.
-        shift: move the rows of its ring by one place, which drops the oldest.
-        fill: fill the ring's last place with the padding's value.
-        run: compute the stage's next row.
+        shift: move the rows of its ring by a block, which drops the oldest.
+        clear: fill the whole ring with the padding's value.
+        fill: fill the ring's last block with it.
+        first: which row of a batch is the first that is computed.
+        count: rows of the stage that are computed.
 
     """
 
     stage: int
     shift: bool
+    clear: bool
     fill: bool
-    run: bool
+    first: int
+    count: int
+
+    @property
+    def run(self) -> bool:
+        """Whether anything is computed."""
+        return self.count > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +217,7 @@ class _Draft:
         reads: key and window of each input; None for constants.
         period: time from one row to the next.
         delay: time of the first one.
+        block: rows of a whole batch.
 
     """
 
@@ -193,13 +228,24 @@ class _Draft:
     reads: list[tuple[str, RowWindow] | None]
     period: int = 1
     delay: int = 0
+    block: int = 1
 
     def time(self, row: int) -> int:
         return self.delay + row * self.period
 
+    def newest(self, time: int) -> int:
+        """The last row that is there at a time, if rows had neither beginning nor end."""
+        return (time - self.delay) // self.period
+
 
 def build(
-    graph: Graph, ops: Sequence[RowOp | None], first: int, stop: int, pushed: str | None = None
+    graph: Graph,
+    ops: Sequence[RowOp | None],
+    first: int,
+    stop: int,
+    pushed: str | None = None,
+    times: int = 1,
+    early: bool = False,
 ) -> Segment | None:
     """The segment of the nodes from ``first`` up to ``stop``; None where they do not make one.
 
@@ -209,12 +255,14 @@ def build(
         first: the first node.
         stop: the first node behind.
         pushed: a model input that is not held: its rows come from outside.
+        times: how many make a batch.
+        early: whether all rings are moved when a batch begins, not before they are written to.
 
     """
     if any(ops[i] is None for i in range(first, stop)):
         return None
-    builder = _Builder(graph, ops, first, stop, pushed)
-    if not (builder.draft() and builder.set_times()):
+    builder = _Builder(graph, ops, first, stop, pushed, times, early)
+    if not (builder.draft() and builder.set_times() and builder.set_blocks()):
         return None
     segment = builder.segment()
     rings = segment.rings.values()
@@ -233,9 +281,12 @@ class _Builder:
         first: int,
         stop: int,
         pushed: str | None,
+        times: int,
+        early: bool,
     ) -> None:
         self.graph = graph
         self.ops = ops
+        self.times, self.early = times, early
         self.first, self.stop, self.pushed = first, stop, pushed
         self.drafts: list[_Draft] = []
         self.maker: dict[str, int] = {}
@@ -325,6 +376,15 @@ class _Builder:
                 self._set_delay(i)
         return True
 
+    def set_blocks(self) -> bool:
+        """Rows of a batch; false where batches would not begin anew with the same rows."""
+        for draft in self.drafts:
+            short, long = sorted((draft.period, self.times))
+            draft.block = max(self.times // draft.period, 1)
+            if long % short or draft.block > MOST_BLOCK:
+                return False
+        return True
+
     def _set_delay(self, index: int) -> None:
         """Of the times at which a stage may begin, the one at which rings are smallest.
 
@@ -349,10 +409,16 @@ class _Builder:
         reads = [r for r in draft.reads if r is not None and r[0] in self.maker]
         return [(self.drafts[self.maker[key]], window) for key, window in reads]
 
+    def _batch(self, draft: _Draft, row: int) -> int:
+        """The number of the batch in which a row is made."""
+        return -(-draft.time(row) // self.times)
+
     def _behind(self, key: str, reader: int, window: RowWindow) -> int:
-        """Rows from the first of a window to the newest that there is when the window is read."""
+        """Rows from the first that a batch reads to the newest that there is then."""
         source, stage = self.drafts[self.maker[key]], self.drafts[reader]
-        return (stage.delay - source.delay) // source.period + window.above + 1
+        now = self._batch(stage, 0) * self.times
+        first = (stage.newest(now) - stage.block + 1) * window.step - window.above
+        return source.newest(now) - first + 1
 
     def segment(self) -> Segment:
         """What was drafted."""
@@ -374,9 +440,10 @@ class _Builder:
         return Ring(
             name=draft.key,
             value=draft.output.name,
-            rows=max((self._behind(draft.key, s, w) for s, w in readers), default=1),
+            rows=max(draft.block, *(self._behind(draft.key, s, w) for s, w in readers), 1),
             row_bytes=_row_bytes(draft.output),
             fill=padding.pop() if padding else None,
+            block=draft.block,
         )
 
     def _fold(self, draft: _Draft) -> Fold | None:
@@ -391,46 +458,54 @@ class _Builder:
         if fold is not None:
             writes = Access(draft.key, 0, 4 * fold.channels)
         elif ring is not None:
-            writes = Access(ring.name, ring.nbytes - row, row)
+            writes = Access(ring.name, ring.nbytes - ring.block_bytes, row, row)
         else:
-            writes = Access(draft.key, 0, row, stride=row)
+            writes = Access(draft.key, 0, row, row, held=True)
         reads = tuple(None if r is None else self._access(index, *r, rings) for r in draft.reads)
-        return Stage(op.node if op is not None else None, draft.rows, reads, writes, fold)
+        node = op.node if op is not None else None
+        batch = op.on_rows(draft.block) if op is not None else None
+        return Stage(node, draft.rows, batch, reads, writes, draft.block, fold)
 
     def _access(
         self, reader: int, key: str, window: RowWindow, rings: Mapping[str, Ring]
     ) -> Access:
         ring = rings.get(key)
-        if ring is None:
-            row = _row_bytes(self.graph.value(key))
-            return Access(key, 0, window.rows * row, stride=window.step * row)
-        place = ring.rows - self._behind(key, reader, window)
-        return Access(key, place * ring.row_bytes, window.rows * ring.row_bytes)
+        row = _row_bytes(self.graph.value(key)) if ring is None else ring.row_bytes
+        start = 0 if ring is None else ring.rows - self._behind(key, reader, window)
+        return Access(key, start * row, window.rows * row, window.step * row, held=ring is None)
 
     def _steps(self, rings: Mapping[str, Ring]) -> tuple[Step, ...]:
-        times: list[tuple[int, int, int]] = []
+        found: list[tuple[int, bool, int, Step]] = []
         for i, draft in enumerate(self.drafts):
             readers = self.windows.get(draft.key, []) if draft.key in rings else []
-            above = max((w.above for _, w in readers), default=0)
-            ends = [self.drafts[s].time(self.drafts[s].rows - 1) for s, _ in readers]
-            last = max(((t - draft.delay) // draft.period for t in ends), default=draft.rows - 1)
-            # Padding above waits for the first row, where that is in every reader's first window.
-            waits = all(w.rows > w.above for _, w in readers)
-            times += [
-                (draft.time(max(r, 0) if waits else r), i, r)
-                for r in range(-above, max(last + 1, draft.rows))
-            ]
-        steps: list[Step] = []
-        begun: set[int] = set()
-        for _, i, row in sorted(times):
-            ring = rings.get(self.drafts[i].key)
-            shift = ring is not None and ring.rows > 1 and i in begun
-            fill = ring is not None and ring.fill is not None
-            if self._fold(self.drafts[i]) is not None:
-                fill = i not in begun
-            steps.append(Step(i, shift, fill, 0 <= row < self.drafts[i].rows))
-            begun.add(i)
-        return tuple(step for step in steps if step.shift or step.fill or step.run)
+            reading = [self.drafts[s] for s, _ in readers]
+            begin = min(self._batch(d, 0) for d in (draft, *reading))
+            end = max(self._batch(d, d.rows - 1) for d in (draft, *reading))
+            last = draft.newest((begin - 1) * self.times)
+            for now in range(begin, end + 1):
+                before, last = last, draft.newest(now * self.times)
+                if last > before:
+                    step = self._step(i, rings, last, begun=now > begin)
+                    if self.early and step.shift:
+                        # From the last one on: each moves to where only older rows lay.
+                        found.append((now, False, -i, Step(i, True, False, False, 0, 0)))
+                        step = replace(step, shift=False)
+                    found.append((now, True, i, step))
+        found.sort(key=lambda entry: entry[:3])
+        steps = (step for *_, step in found)
+        return tuple(s for s in steps if s.shift or s.clear or s.fill or s.run)
+
+    def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> Step:
+        """What a stage does in the batch whose last row, in a whole one, is ``last``."""
+        draft, ring = self.drafts[index], rings.get(self.drafts[index].key)
+        first = last - draft.block + 1
+        inside = range(max(first, 0), min(last + 1, draft.rows))
+        if self._fold(draft) is not None:
+            return Step(index, False, not begun, False, inside.start - first, len(inside))
+        shift = ring is not None and begun and ring.rows > ring.block
+        clear = ring is not None and not begun and ring.fill is not None
+        fill = ring is not None and not clear and len(inside) < draft.block
+        return Step(index, shift, clear, fill, inside.start - first if inside else 0, len(inside))
 
 
 def _row_bytes(value: Value) -> int:

@@ -11,27 +11,31 @@ from tinyrt.memory.extents import extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
-from tinyrt.memory.segments import Segment, build, row_ops
+from tinyrt.memory.row_costs import added_cost, whole_cost
+from tinyrt.memory.segments import Segment, Stage, build, row_ops
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
 
 QUICK_TRIES = 20
 """Orders in which each candidate's buffers are placed."""
 
-FINAL_TRIES = 600
+FINAL_TRIES = 4000
 """Orders in which the buffers of the best candidates are placed."""
 
 FINALISTS = 3
-"""Candidates that are placed in so many orders."""
+"""Runs of ops that are looked at closely."""
 
-CALL_WORK = 200
-"""What calling a kernel for one more row costs, in bytes that could be moved instead."""
+BATCHES = (2, 4, 8, 16)
+"""Times that are tried as a batch."""
 
 STATE_NAME = "state"
 """The buffer for where a segment stands between two rows that are pushed."""
 
 COUNTER_BYTES = 4
-"""One counter of the state, and the position in the schedule."""
+"""One counter of the state."""
+
+PROGRESS_BYTES = 12
+"""The position in the schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +66,84 @@ def choose_segments(
     most: int,
     enough: int = 0,
     pushed: str | None = None,
+    costly: bool = False,
 ) -> Streamed | None:
-    """The segments that make the smallest arena, placed; None if no arena is smaller than ``most``.
+    """The segments that make the smallest arena at little cost, placed.
+
+    None if there is no arena that is smaller than ``most``.
 
     Args:
         graph: a verified graph.
         isa: whose kernels' scratch memory the arena must hold.
         options: ports outside the arena, and alignment.
         most: bytes that the arena must be smaller than.
-        enough: bytes that are few enough: of arenas that take no more, the one is chosen that
-            costs the least work.
+        enough: bytes that are few enough: where no arena of so few is cheap, see ``row_costs``,
+            one that costs more.
         pushed: a model input that comes row by row, and is not held.
+        costly: whether a smaller arena is worth any cost.
 
     """
-    asked = most
     model = _Model(graph, isa, options)
     found: list[_Candidate] = []
+    least = most
     for first, stop in _ranges(graph, model.ops, pushed):
-        if model.kept_outside(first, stop) >= most:
+        if model.kept_outside(first, stop) > least:
             continue
         segment = build(graph, model.ops, first, stop, pushed)
         if segment is None:
             continue
         candidate = _Candidate(model, (segment,))
-        if candidate.bound < most:
+        if candidate.bound <= least:
             candidate.place(QUICK_TRIES)
             found.append(candidate)
-            most = max(min(most, candidate.size), enough + 1)
-    fitting = [c for c in found if c.size <= enough]
-    if fitting:
-        return min(fitting, key=lambda c: c.work).finished()
-    # The quick placement says little about those whose bounds are close to the best.
-    promising = sorted(found, key=lambda c: (c.bound, c.size))[:FINALISTS]
-    for candidate in promising:
+            least = max(min(least, candidate.size), enough + 1)
+    variants = [v for c in _promising(found) for v in _variants(model, c, most)]
+    base = whole_cost(graph)
+    cheap = [v for v in variants if costly or v.cost.is_cheap(base)]
+    if pushed is not None and not cheap:
+        cheap = variants
+    best = _smallest(cheap, most)
+    if enough and (best is None or best.size > enough):
+        best = _smallest(variants, most, enough)
+    return best.finished() if best is not None else None
+
+
+def _promising(found: Sequence[_Candidate]) -> list[_Candidate]:
+    """Runs of ops that small arenas can come from, and among those the ones with little work."""
+    by_bound = sorted(found, key=lambda c: (c.bound, c.cost.instructions))
+    by_work = sorted(found, key=lambda c: c.cost.instructions)
+    return list(dict.fromkeys([*by_bound[:FINALISTS], *by_work[:FINALISTS]]))
+
+
+def _variants(model: _Model, candidate: _Candidate, most: int) -> list[_Candidate]:
+    """The same ops with other batches, and with rings that move earlier."""
+    (segment,) = candidate.segments
+    ways = [(1, True), *((n, early) for n in BATCHES for early in (True, False))]
+    found = [candidate]
+    for times, early in ways if segment.pushed is None else ways[:1]:
+        other = build(
+            *(model.graph, model.ops, segment.first, segment.stop, segment.pushed, times, early)
+        )
+        if other is None:
+            continue
+        variant = _Candidate(model, (other,))
+        if variant.bound < most:
+            found.append(variant)
+    return found
+
+
+def _smallest(found: Sequence[_Candidate], most: int, enough: int = 0) -> _Candidate | None:
+    """The candidate with the smallest arena below ``most``; the first that takes ``enough``."""
+    best: _Candidate | None = None
+    for candidate in sorted(found, key=lambda c: (c.bound, c.cost.instructions)):
+        if candidate.bound >= most:
+            break
         candidate.place(FINAL_TRIES)
-    best = min(found, key=lambda c: (c.size, c.work), default=None)
-    return best.finished() if best is not None and best.size < asked else None
+        if candidate.size < most:
+            best, most = candidate, candidate.size
+        if candidate.size <= enough:
+            break
+    return best
 
 
 def place_segments(
@@ -147,7 +193,7 @@ class _Model:
         extents = extents_of(graph, self.buffers, (), {})
         self._kept = Packing(extents, found, options.alignment).kept
         self._isa = isa
-        self._scratch: dict[int, int] = {}
+        self._scratch: dict[tuple[int, int], int] = {}
 
     def kept_outside(self, first: int, stop: int) -> int:
         """Bytes that nodes outside of a segment cannot do without."""
@@ -157,11 +203,15 @@ class _Model:
     def row_scratch(self, segments: Sequence[Segment]) -> dict[int, int]:
         """Node in a segment -> scratch bytes of its kernel for one row."""
         stages = [s for segment in segments for s in segment.stages]
-        nodes = [s.node for s in stages if s.node is not None and s.fold is None]
-        for node in nodes:
-            if node.index not in self._scratch:
-                self._scratch[node.index] = scratch_bytes(node, self._isa)
-        return {n.index: self._scratch[n.index] for n in nodes}
+        nodes = {s.batch.index: s for s in stages if s.batch is not None and s.fold is None}
+        return {i: self._scratch_of(s) for i, s in nodes.items()}
+
+    def _scratch_of(self, stage: Stage) -> int:
+        assert stage.batch is not None
+        key = stage.batch.index, stage.block
+        if key not in self._scratch:
+            self._scratch[key] = scratch_bytes(stage.batch, self._isa)
+        return self._scratch[key]
 
     def whole_buffers(self, segments: Sequence[Segment]) -> list[Buffer]:
         """Tensors held whole, scratch memory of nodes outside of segments, and the state."""
@@ -192,7 +242,7 @@ class _Candidate:
         }
         self._packing = Packing(self._extents, allowed, model.alignment)
         self.bound = self._packing.bound
-        self.work = sum(_work(s) for s in segments)
+        self.cost = added_cost(model.graph, segments)
         self.size = 0
         self._at: dict[int, int] = {}
 
@@ -217,13 +267,6 @@ class _Candidate:
         return Streamed(self.segments, offsets, self.size, self.bound, tuple(placed))
 
 
-def _work(segment: Segment) -> int:
-    """Bytes that are moved and calls that are made because ops run row by row, as one figure."""
-    calls = sum(step.run for step in segment.steps) * CALL_WORK
-    rings = [segment.ring_of(step.stage) for step in segment.steps if step.shift]
-    return calls + sum(r.nbytes - r.row_bytes for r in rings if r is not None)
-
-
 def _belongs(name: str, segment: Segment) -> bool:
     scratch = {scratch_name(i) for i in range(segment.first, segment.stop)}
     return name in segment.rings or name in scratch
@@ -231,5 +274,5 @@ def _belongs(name: str, segment: Segment) -> bool:
 
 def state_bytes(segment: Segment) -> int:
     """Bytes of the position in the schedule, and of one counter for each tensor held whole."""
-    moving = sum(access.stride != 0 for access in segment.accesses())
-    return COUNTER_BYTES * (1 + moving)
+    moving = sum(access.held for access in segment.accesses())
+    return PROGRESS_BYTES + COUNTER_BYTES * moving

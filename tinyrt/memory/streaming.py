@@ -28,6 +28,7 @@ def plan_streamed(
     *,
     options: MemoryOptions | None = None,
     enough: int = 0,
+    costly: bool = False,
 ) -> ArenaPlan:
     """The plan of the smallest arena, with segments where they help; deterministic and checked.
 
@@ -35,8 +36,10 @@ def plan_streamed(
         graph: a verified graph.
         isa: whose kernels' scratch memory the arena must hold.
         options: ports outside the arena, and alignment; there can be one region only.
-        enough: bytes that are few enough: of plans that take no more, the one with the least work
-            is taken, at first one without segments.
+        enough: bytes that are few enough: a plan without segments is taken if it takes no more,
+            and one that costs more than the others only if none of them does.
+        costly: whether a smaller arena is worth any number of instructions and bytes of code; else
+            it may cost 3 % of either, as estimated in ``row_costs``.
 
     Raises:
         UnsupportedError: there are several regions.
@@ -48,7 +51,7 @@ def plan_streamed(
     if whole.arena_bytes <= enough:
         return whole
     most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
-    found = choose_segments(graph, isa, options, most=most, enough=enough)
+    found = choose_segments(graph, isa, options, most=most, enough=enough, costly=costly)
     return whole if found is None else _checked(graph, isa, options, found)
 
 
@@ -58,6 +61,7 @@ def plan_pushed(
     *,
     options: MemoryOptions | None = None,
     enough: int = 0,
+    costly: bool = False,
 ) -> ArenaPlan:
     """The plan of the smallest arena for a model whose input comes row by row and is never held.
 
@@ -66,6 +70,7 @@ def plan_pushed(
         isa: likewise.
         options: likewise.
         enough: likewise.
+        costly: likewise; where nothing is that cheap, the smallest arena is taken anyway.
 
     Raises:
         UnsupportedError: the input cannot come row by row, or there are several regions.
@@ -76,7 +81,13 @@ def plan_pushed(
     found = None
     if len(graph.inputs) == 1:
         pushed = graph.inputs[0]
-        found = choose_segments(graph, isa, options, most=NO_LIMIT, enough=enough, pushed=pushed)
+        found = choose_segments(
+            *(graph, isa, options),
+            most=NO_LIMIT,
+            enough=enough,
+            pushed=pushed,
+            costly=costly,
+        )
     if found is None:
         rowwise = ", ".join(sorted(name for name, spec in OPS.items() if spec.rows is not None))
         raise UnsupportedError(

@@ -39,6 +39,9 @@ from tinyrt.ops.window import Window
 TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
 """Taps of one ``tinyrt_tap_entry``: an offset for each, and one word for each of four channels."""
 
+LONG_ROW = 16
+"""Columns from which on a row is a long one."""
+
 FILTER_ORDER = [0, 1, 3, 4, 2, 6, 5, 7, 8]
 """Taps of a 3 x 3 filter, row by row, in the order that makes pairs of one column of four bytes."""
 
@@ -104,9 +107,14 @@ def slides(window: Window) -> bool:
     return plain and window.stride in ((1, 1), (2, 2))
 
 
-def is_row(window: Window, x: Shape) -> bool:
-    """Whether there is one row of outputs in all, with no padding above or below."""
-    return x[0] == 1 and window.out[0] == 1 and window.before[0] == 0 and window.after[0] == 0
+def few_rows(window: Window, x: Shape) -> bool:
+    """Whether ``tinyrt_depthwise_rows3_s8`` takes the layer: a few short rows of a segment.
+
+    Where rows are long, setting out for each of them costs little, and the kernel for whole tensors
+    serves for them, too.
+    """
+    columns = window.before[1] == window.after[1] == 1
+    return window.on_rows and window.stride == (1, 1) and columns and 1 < x[2] < LONG_ROW
 
 
 def slides_down(window: Window, x: Shape) -> bool:
@@ -148,7 +156,7 @@ def depthwise_scratch(
     if block is None:
         return 0
     if block.sliding:
-        return max(x[1:3]) if window.stride == (1, 1) and not is_row(window, x) else 0
+        return max(x[1:3]) if window.stride == (1, 1) and not few_rows(window, x) else 0
     return _list_bytes(window, isa) + _reach(window, 0) * block.line_bytes
 
 
@@ -161,13 +169,13 @@ def _list_bytes(window: Window, isa: InstructionSet) -> int:
 def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> Sweep | None:
     """The order in which the packed kernels read and write.
 
-    None for a row on its own, and where several filters read one channel.
+    None for a few rows, and where several filters read one channel.
     """
     x, y = node.input(0).shape, node.output.shape
     if x[3] != y[3]:
         return None
     if block.sliding:
-        return None if is_row(window, x) else planes_by_lines(node, window, slides_down(window, x))
+        return None if few_rows(window, x) else planes_by_lines(node, window, slides_down(window, x))
     return planes_by_rows(node, window, copied=block.line_bytes > 0)
 
 
@@ -179,7 +187,7 @@ def emit_depthwise(
     requant: Requant,
     c: CWriter,
 ) -> None:
-    """Write the call of ``tinyrt_depthwise3x3_s8``, ``_row3_s8`` or ``_block_s8``."""
+    """Write the call of ``tinyrt_depthwise3x3_s8``, ``_rows3_s8`` or ``_block_s8``."""
     if block.sliding:
         _emit_slides(node, block, window, x_zp, requant, c)
     else:
@@ -191,8 +199,11 @@ def _emit_slides(
     node: BoundNode, block: DepthwiseBlock, window: Window, x_zp: int, requant: Requant, c: CWriter
 ) -> None:
     x, y = node.input(0), node.output
-    down = slides_down(window, x.shape) and not is_row(window, x.shape)
+    down = slides_down(window, x.shape) and not few_rows(window, x.shape)
     rows, columns = (_axis(x.shape, y.shape, window, axis) for axis in (0, 1))
+    few = few_rows(window, x.shape)
+    if few:
+        rows = {name: rows[name] for name in ("x_step", "y_step")}
     fields: Fields = {
         "images": x.shape[0],
         "channels": x.shape[3],
@@ -204,8 +215,9 @@ def _emit_slides(
         **_constants(block, requant, c),
     }
     params = c.params("tinyrt_depthwise3x3_s8_params", fields)
-    if is_row(window, x.shape):
-        c.call(f"tinyrt_depthwise_row3_s{block.bits}", params, c.pointer(x), c.pointer(y))
+    if few:
+        kernel = f"tinyrt_depthwise_rows3_s{block.bits}"
+        c.call(kernel, params, str(window.out[0]), c.pointer(x), c.pointer(y))
         return
     saved = c.scratch() if window.stride == (1, 1) else "NULL"
     c.call(f"tinyrt_depthwise3x3_s{block.bits}", params, c.pointer(x), saved, c.pointer(y))

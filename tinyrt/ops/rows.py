@@ -76,6 +76,17 @@ class RowOp:
     windows: tuple[RowWindow | None, ...]
     fold: Fold | None = None
 
+    def on_rows(self, count: int) -> BoundNode:
+        """The same op on the rows under so many windows: as many rows of outputs."""
+        inputs = list(self.node.inputs)
+        for i, (value, window) in enumerate(zip(inputs, self.windows, strict=True)):
+            if value is not None and window is not None:
+                inputs[i] = _with_rows(value, (count - 1) * window.step + window.rows)
+        node = replace(self.node, inputs=tuple(inputs))
+        if self.fold is not None:
+            return node
+        return replace(node, outputs=(_with_rows(self.node.output, count),))
+
 
 def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | None:
     """The rows of a convolution or pooling of input 0.
@@ -154,4 +165,8 @@ def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundN
 
 
 def _row(value: Value) -> Value:
-    return replace(value, shape=(1, 1, *value.shape[2:]))
+    return _with_rows(value, 1)
+
+
+def _with_rows(value: Value, count: int) -> Value:
+    return replace(value, shape=(1, count, *value.shape[2:]))

@@ -32,6 +32,7 @@ class Window:
         before: padding rows above and columns to the left.
         after: padding rows below and columns to the right.
         out: output height and width.
+        on_rows: whether rows of padding are among those that the op is given.
 
     """
 
@@ -41,6 +42,7 @@ class Window:
     before: Pair
     after: Pair
     out: Pair
+    on_rows: bool = False
 
     @classmethod
     def of(
@@ -80,7 +82,8 @@ class Window:
             before.append(total // 2)
             after.append(total - total // 2)
             out.append(n)
-        return cls(kernel, stride, dilation, _pair(before), _pair(after), _pair(out))
+        pairs = _pair(before), _pair(after), _pair(out)
+        return cls(kernel, stride, dilation, *pairs, on_rows=padding == ROWS)
 
     def pad(self, x: NDArray[Any], fill: float = 0) -> NDArray[Any]:
         """``x`` (n, h, w, c) with the window's border, filled with ``fill``."""

@@ -46,17 +46,20 @@ typedef struct {
 void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 
-/** The same for a single row of outputs, from three rows of inputs: along is the axis of columns.
- *  y must not overlap x. */
-void tinyrt_depthwise_row3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
+/** The same for some rows of outputs, from as many rows of inputs as lie under the filter: along is
+ *  the axis of columns; of across, only the steps count. y must not overlap x.
+ *  Requires: stride 1, one column of padding on both sides; at least two columns. */
+void tinyrt_depthwise_rows3_s8(const tinyrt_depthwise3x3_s8_params *p, int32_t rows,
+                               const int8_t *x, int8_t *y);
 
 /** As tinyrt_depthwise3x3_s8, over weights of four bits, see tinyrt_filter3_nibbles; shifts as
  *  tinyrt_factor_of has them. */
 void tinyrt_depthwise3x3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 
-/** As tinyrt_depthwise_row3_s8, over such weights. */
-void tinyrt_depthwise_row3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *y);
+/** As tinyrt_depthwise_rows3_s8, over such weights. */
+void tinyrt_depthwise_rows3_s4(const tinyrt_depthwise3x3_s8_params *p, int32_t rows,
+                               const int8_t *x, int8_t *y);
 
 #ifdef __cplusplus
 }

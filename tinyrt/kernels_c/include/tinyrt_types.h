@@ -80,8 +80,8 @@ static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {
 
 /** What stands around the calls of every op of a model; define both to read a cycle counter. */
 #ifndef TINYRT_PROFILE_BEGIN
-#define TINYRT_PROFILE_BEGIN(op) ((void)0)
-#define TINYRT_PROFILE_END(op) ((void)0)
+#define TINYRT_PROFILE_BEGIN(op) ((void)(op))
+#define TINYRT_PROFILE_END(op) ((void)(op))
 #endif
 
 /** What a model's functions return. */

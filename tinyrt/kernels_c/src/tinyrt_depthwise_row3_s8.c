@@ -1,5 +1,0 @@
-#include "tinyrt_depthwise3x3.h"
-
-#define TINYRT_WEIGHT_BITS 8
-#define TINYRT_KERNEL tinyrt_depthwise_row3_s8
-#include "tinyrt_depthwise_row3_loop.h"

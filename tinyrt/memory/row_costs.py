@@ -1,0 +1,136 @@
+"""What it costs to run ops row by row: instructions and bytes of code, estimated.
+
+The figures are those of a Cortex-M4, fitted to what the emulator counts for programs with and
+without segments. They say which of several segments is worth its bytes, not how fast a program is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.memory.segments import Segment, Stage, Step
+from tinyrt.memory.steps import encode
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Quant
+
+MOST_GROWTH = 3
+"""Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
+
+LONG_ROW = 16
+"""Columns from which on a depthwise convolution's row is a long one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a program, or what is added to one.
+
+    Attributes:
+        instructions: per inference.
+        code: bytes, with tables and parameters, without weights.
+
+    """
+
+    instructions: int
+    code: int
+
+    def is_cheap(self, base: Cost) -> bool:
+        """Whether that much may be added to ``base``."""
+        found = (self.instructions, base.instructions), (self.code, base.code)
+        return all(more * 100 <= MOST_GROWTH * whole for more, whole in found)
+
+
+def whole_cost(graph: Graph) -> Cost:
+    """Of a program without segments."""
+    instructions, code = 0, 5_300
+    for node in graph.bound():
+        instructions += _instructions(node)
+        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        code += 24 + (76 + node.output.shape[-1] if weighted else 0)
+    return Cost(instructions, code)
+
+
+def added_cost(graph: Graph, segments: tuple[Segment, ...]) -> Cost:
+    """What segments add to a program."""
+    instructions = sum(_added_instructions(graph, s) for s in segments)
+    return Cost(instructions, sum(map(_added_code, segments)) + _added_kernels(graph, segments))
+
+
+def _instructions(node: BoundNode) -> int:
+    """Of one op: depthwise products are one by one, others two and more at once."""
+    size, macs = node.output.size, OPS[node.op].macs(node)
+    if not macs:
+        return 6 * sum(v.size for v in node.inputs if v is not None and not v.is_constant)
+    return 33 * macs // 10 if _is_depthwise(node) else macs + 10 * size
+
+
+def _is_depthwise(node: BoundNode) -> bool:
+    return node.op == "depthwise_conv2d"
+
+
+def _added_instructions(graph: Graph, segment: Segment) -> int:
+    total = 0
+    rows = {}
+    for step in segment.steps:
+        stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
+        total += 45
+        if ring is not None:
+            words = ring.row_bytes % 4 == 0
+            kept = ring.nbytes - ring.block_bytes
+            total += step.shift * kept * (7 if words else 80) // 16
+            filled = step.clear * kept + step.fill * ring.block_bytes
+            total += filled * (3 if words else 16) // 4
+        if step.run:
+            rows[step.stage] = rows.get(step.stage, 0) + 1
+            total += 60 + _set_up(stage, step)
+    for stage in segment.stages:
+        if stage.fold is not None and stage.node is not None:
+            total -= 5 * graph.bind(stage.node.index).input(0).size // 2
+    return total
+
+
+def _set_up(stage: Stage, step: Step) -> int:
+    """What the kernel spends on a batch beside what it would spend on its rows anyway."""
+    node = stage.node
+    if node is None or stage.fold is not None:
+        return 0
+    _, _, width, channels = node.output.shape
+    if _is_depthwise(node):
+        if _takes_short_rows(node):
+            return channels * (44 + 36 * (step.count % 2))
+        copied = 8 * width if node.attrs.stride[0] == 1 else 0
+        return channels * (83 + copied)
+    pixels = OPS[node.op].macs(node) // width
+    return pixels * 37 // 100 * (step.count * width % 2)
+
+
+def _takes_short_rows(node: BoundNode) -> bool:
+    """Whether a depthwise convolution's rows have a kernel of their own."""
+    return node.attrs.stride == (1, 1) and node.output.shape[2] < LONG_ROW
+
+
+def _added_code(segment: Segment) -> int:
+    """The loop over steps and its tables; calls that are alike share one."""
+    numbers = {i: i for i in range(len(segment.stages))}
+    advancing = len({s.stage for s in segment.steps if s.shift or s.clear or s.fill})
+    uneven = [
+        i
+        for i, stage in enumerate(segment.stages)
+        if any(s.stage == i and 0 < s.count < stage.block for s in segment.steps)
+    ]
+    in_tables = max(len(segment.stages) - 4, 0)
+    tables = 8 * advancing + len(encode(segment, numbers))
+    pushed = 130 if segment.pushed is not None else 0
+    cuts = 100 * bool(uneven) + 20 * len(uneven)
+    return 275 + tables - 8 * in_tables + cuts + pushed
+
+
+def _added_kernels(graph: Graph, segments: tuple[Segment, ...]) -> int:
+    """Kernels that only segments need, without those that only whole tensors need."""
+    inside = {i for s in segments for i in range(s.first, s.stop)}
+    depthwise = [n for n in graph.bound() if _is_depthwise(n)]
+    short = {n.index for n in depthwise if n.index in inside and _takes_short_rows(n)}
+    total = 860 * bool(short)
+    total -= 1_200 * (bool(short) and len(short) == len(depthwise))
+    folds = {s.node.index for g in segments for s in g.stages if s.fold and s.node is not None}
+    return total - 240 * bool(folds)

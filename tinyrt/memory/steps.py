@@ -1,0 +1,81 @@
+"""The steps of a segment as bytes, with what repeats written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tinyrt.memory.segments import Segment, Step
+
+SHIFT, FILL, RUN = 0x80, 0x40, 0x20
+"""Bits of a step; see ``tinyrt_rows.h``."""
+
+END, AT_END, AGAIN = 0x3F, 0x10, 0x1F
+"""Bytes between steps; see there, too."""
+
+MOST = 255
+"""Bytes that are gone back, and how often."""
+
+LOOP_BYTES = 3
+"""What a repetition takes besides its steps."""
+
+
+def encode(segment: Segment, numbers: Mapping[int, int]) -> bytes:
+    """The steps as ``tinyrt_next_stage`` reads them.
+
+    Args:
+        segment: the segment.
+        numbers: stage -> its number in the C code.
+
+    """
+    steps = [_step(s, segment.stages[s.stage].block, numbers[s.stage]) for s in segment.steps]
+    return _loops(steps) + bytes([END])
+
+
+def _step(step: Step, block: int, number: int) -> bytes:
+    """The step's byte, behind those that say what is left out."""
+    missing = block - step.first - step.count if step.run else block
+    cuts = [step.first] * (step.first > 0) + [AT_END | missing] * (missing > 0)
+    shifts = SHIFT * step.shift
+    if step.clear:
+        # What is kept is filled where nothing is left out, and the block where something is.
+        rest = [*cuts, number | FILL | RUN * step.run] if cuts else [number | RUN]
+        return bytes([number | FILL, *rest])
+    if not step.run and (step.shift or not step.fill):
+        return bytes([number | shifts | FILL * step.fill])
+    return bytes([*cuts, number | shifts | FILL * step.fill | RUN * step.run])
+
+
+def _loops(steps: Sequence[bytes]) -> bytes:
+    """The repetition that saves most, and what is around it."""
+    start, period, rounds = _best_repetition(steps)
+    if rounds < 2:
+        return b"".join(steps)
+    end = start + period * rounds
+    body = b"".join(steps[start : start + period])
+    again = bytes([AGAIN, rounds, len(body) + 1])
+    return _loops(steps[:start]) + body + again + _loops(steps[end:])
+
+
+def _best_repetition(steps: Sequence[bytes]) -> tuple[int, int, int]:
+    """Start, period and count of the repetition that saves the most bytes."""
+    best, saved = (0, 0, 0), LOOP_BYTES
+    for period in range(1, min(len(steps) // 2, MOST) + 1):
+        for start, length in _runs(steps, period):
+            rounds = min(1 + length // period, MOST)
+            size = sum(map(len, steps[start : start + period]))
+            gain = size * (rounds - 1)
+            if gain > saved and size < MOST:
+                best, saved = (start, period, rounds), gain
+    return best
+
+
+def _runs(steps: Sequence[bytes], period: int) -> list[tuple[int, int]]:
+    """Where steps equal those one period later: start and length of each such run."""
+    runs: list[tuple[int, int]] = []
+    start = 0
+    for i in range(len(steps) - period + 1):
+        if i == len(steps) - period or steps[i] != steps[i + period]:
+            if i - start >= period:
+                runs.append((start, i - start))
+            start = i + 1
+    return runs
