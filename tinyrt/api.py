@@ -420,6 +420,7 @@ def run_emulated(
     board: str | None = None,
     inputs: Data | None = None,
     samples: int = 4,
+    max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
     memories: Memories | None = None,
@@ -436,6 +437,7 @@ def run_emulated(
         board: the emulated board; the core's own one by default.
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
+        max_arena: bytes that the arena may take; ops run row by row where they must.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
         memories: which memory there is and what lies in it; one arena for all by default.
@@ -466,6 +468,7 @@ def run_emulated(
             board=board,
             inputs=feeds,
             expected=expected,
+            max_arena=max_arena,
             by_rows=by_rows,
             input_rows=input_rows,
             memories=memories,

@@ -19,6 +19,7 @@ from tinyrt.cli.options import (
     Int8Model,
     Json,
     MadeFor,
+    MaxArena,
     OutputInArena,
     Regions,
     parse_bytes,
@@ -37,10 +38,7 @@ def export(
     ],
     core: Core = "cortex-m4",
     optimize: MadeFor = "balanced",
-    max_arena: Annotated[
-        str | None,
-        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
-    ] = None,
+    max_arena: MaxArena = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     region: Regions = None,
@@ -141,6 +139,7 @@ def emulate(
     board: Annotated[
         str | None, typer.Option(help="The emulated board; the core's own one by default.")
     ] = None,
+    max_arena: MaxArena = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     region: Regions = None,
@@ -166,6 +165,7 @@ def emulate(
                 board=board,
                 inputs=inputs,
                 samples=samples,
+                max_arena=None if max_arena is None else parse_bytes(max_arena),
                 by_rows=by_rows,
                 input_rows=input_rows,
                 memories=Memories(

@@ -16,8 +16,20 @@ from tinyrt.quantize.config import Scheme
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
 Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
+MaxArena = Annotated[
+    str | None,
+    typer.Option(
+        "--max-arena",
+        metavar="BYTES",
+        help="Refuse a larger arena, e.g. 32k; ops run row by row where it takes that.",
+    ),
+]
 ByRows = Annotated[
-    bool, typer.Option("--by-rows", help="Run ops row by row where the arena becomes smaller.")
+    bool,
+    typer.Option(
+        "--by-rows",
+        help="Run ops row by row where the arena becomes smaller, for 3 % of time and code.",
+    ),
 ]
 InputRows = Annotated[
     bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")

@@ -33,6 +33,7 @@ def run_emulated(
     optimize: str = "balanced",
     board: str | None = None,
     expected: Arrays | None = None,
+    max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
     macs: int | None = None,
@@ -51,6 +52,7 @@ def run_emulated(
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         board: a name in ``BOARDS``; the core's own board by default.
         expected: output name -> what the host answers, samples first.
+        max_arena: bytes that the arena may take; ops run row by row where they must.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
         macs: multiply-accumulates per inference; counted if not given.
@@ -62,6 +64,7 @@ def run_emulated(
     Raises:
         UnsupportedError: the model cannot be exported, there is no such core or board, or this
             machine is to be profiled.
+        BudgetError: the arena takes more than ``max_arena``.
         DataError: an input is missing or has the wrong shape or dtype.
         OutputError: the build folder cannot be written.
         ToolError: compiler or emulator are missing or failed.
@@ -81,6 +84,7 @@ def run_emulated(
             *(graph, build / "model"),
             core=target.name,
             optimize=optimize,
+            max_arena=max_arena,
             by_rows=by_rows,
             input_rows=input_rows,
             memories=memories,

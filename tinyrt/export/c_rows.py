@@ -92,7 +92,8 @@ class SegmentWriter:
             cases += [
                 f"case {self._numbers[group[-1]]}: {{",
                 c_text.block_comment(f"Ops {nodes}", "places and parameters in the table").lstrip(),
-                f"    const struct {self._name}_call *const call = {self._name}_calls + stage{base};",
+                f"    const struct {self._name}_call *const call =",
+                f"        {self._name}_calls + stage{base};",
                 body.template.replace("(node)", f"({self._name}_nodes[stage{base}])"),
                 *("    break;", "}"),
             ]
@@ -141,7 +142,8 @@ class SegmentWriter:
 
     def _write_tables(self) -> None:
         rows = []
-        for i in sorted(self._numbers, key=self._numbers.__getitem__)[: len(_advancing(self._segment))]:
+        numbered = sorted(self._numbers, key=self._numbers.__getitem__)
+        for i in numbered[: len(_advancing(self._segment))]:
             ring = self._segment.ring_of(i)
             assert ring is not None
             # Sums are filled once, and then kept.
@@ -156,8 +158,11 @@ class SegmentWriter:
         self.writer.definitions.append(
             c_text.array("static const", "uint8_t", f"{self._name}_steps", steps)
         )
+        # It is called in two places where rows are pushed.
+        once = "" if self._segment.pushed is None else "TINYRT_NOINLINE "
         self.writer.definitions.append(
-            f"static {'' if self._segment.pushed is None else 'TINYRT_NOINLINE '}uint32_t {self._name}_next(int8_t *arena, tinyrt_progress *progress) {{\n"
+            f"static {once}uint32_t {self._name}_next(int8_t *arena,"
+            " tinyrt_progress *progress) {\n"
             f"    return tinyrt_next_stage({self._name}_steps, {self._name}_rings, "
             f"{self._what()}, arena, progress);\n}}"
         )
@@ -219,9 +224,8 @@ class SegmentWriter:
         if re.search(rf"\b({FIRST}|{ROWS})\b", body):
             lines.append(f"    const int32_t {FIRST} = (int32_t)(progress->cut & 15U);")
         if re.search(rf"\b{ROWS}\b", body):
-            lines.append(
-                f"    const int32_t {ROWS} = {stage.block} - {FIRST} - (int32_t)(progress->cut >> 4);"
-            )
+            behind = "(int32_t)(progress->cut >> 4)"
+            lines.append(f"    const int32_t {ROWS} = {stage.block} - {FIRST} - {behind};")
         return lines
 
     def _is_cut(self, index: int) -> bool:

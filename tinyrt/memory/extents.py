@@ -182,7 +182,7 @@ def _places(
         if stage.node is not None and scratch.get(stage.node.index, 0):
             name = scratch_name(stage.node.index)
             found[name] = _Places(1, scratch[stage.node.index], times, False)
-    rows = [stage.rows for stage in segment.stages]
+    left = [stage.rows for stage in segment.stages]
     for at in range(times - 1, -1, -1):
         step = segment.steps[at]
         stage = segment.stages[step.stage]
@@ -190,14 +190,14 @@ def _places(
         ring = segment.ring_of(step.stage)
         block = ring.block if ring is not None else 1
         if step.run:
-            rows[step.stage] -= step.count
-            written = _mask(stage.writes, rows[step.stage], step, target)
+            left[step.stage] -= step.count
+            written = _mask(stage.writes, left[step.stage], step, target)
             added_to = written if stage.fold is not None else 0
             target.touch(at, written, (target.kept & ~written) | added_to)
             for read_access in stage.reads:
                 if read_access is not None:
                     source = found[read_access.name]
-                    read = _mask(read_access, rows[step.stage], step, source)
+                    read = _mask(read_access, left[step.stage], step, source)
                     source.touch(at, read, source.kept | read)
             if stage.node is not None and scratch_name(stage.node.index) in found:
                 found[scratch_name(stage.node.index)].touch(at, 1, 0)

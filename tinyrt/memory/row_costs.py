@@ -70,7 +70,6 @@ def _is_depthwise(node: BoundNode) -> bool:
 
 def _added_instructions(graph: Graph, segment: Segment) -> int:
     total = 0
-    rows = {}
     for step in segment.steps:
         stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
         total += 45
@@ -81,7 +80,6 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
             filled = step.clear * kept + step.fill * ring.block_bytes
             total += filled * (3 if words else 16) // 4
         if step.run:
-            rows[step.stage] = rows.get(step.stage, 0) + 1
             total += 60 + _set_up(stage, step)
     for stage in segment.stages:
         if stage.fold is not None and stage.node is not None:

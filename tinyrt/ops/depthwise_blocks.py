@@ -175,7 +175,9 @@ def depthwise_sweep(node: BoundNode, window: Window, block: DepthwiseBlock) -> S
     if x[3] != y[3]:
         return None
     if block.sliding:
-        return None if few_rows(window, x) else planes_by_lines(node, window, slides_down(window, x))
+        return (
+            None if few_rows(window, x) else planes_by_lines(node, window, slides_down(window, x))
+        )
     return planes_by_rows(node, window, copied=block.line_bytes > 0)
 
 

@@ -274,7 +274,8 @@ def turned(window: Window, axes: tuple[int, int]) -> Window:
     """The window with lines and points as its rows and columns."""
     i, j = axes
     pairs = (window.kernel, window.stride, window.dilation, window.before, window.after, window.out)
-    return Window(*((pair[i], pair[j]) for pair in pairs))
+    kernel, stride, dilation, before, after, out = ((pair[i], pair[j]) for pair in pairs)
+    return Window(kernel, stride, dilation, before, after, out)
 
 
 def depthwise_line_bytes(window: Window) -> int:

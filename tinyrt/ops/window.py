@@ -117,7 +117,8 @@ class Window:
     def turned(self) -> Window:
         """The window with rows and columns exchanged."""
         pairs = (self.kernel, self.stride, self.dilation, self.before, self.after, self.out)
-        return Window(*(pair[::-1] for pair in pairs))
+        kernel, stride, dilation, before, after, out = (pair[::-1] for pair in pairs)
+        return Window(kernel, stride, dilation, before, after, out)
 
     def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
         """For each tap, its row and column and the slices of the padded input it reads."""

@@ -82,8 +82,8 @@ static inline void one_row(const tinyrt_channel *k, const int8_t *x, int32_t len
     *y = end(k, sums);
 }
 
-void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, int32_t rows,
-                               const int8_t *x, int8_t *y) {
+void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, int32_t rows, const int8_t *x,
+                   int8_t *y) {
     const int32_t length = (p->along.x_count - 1) * p->along.x_step;
     for (int32_t c = 0; c < p->along.x_step; ++c) {
         const int32_t i = c & -(p->requant_step >> 2);

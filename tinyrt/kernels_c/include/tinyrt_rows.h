@@ -2,6 +2,8 @@
 #ifndef TINYRT_ROWS_H
 #define TINYRT_ROWS_H
 
+#include <string.h>
+
 #include "tinyrt_copy.h"
 
 #ifdef __cplusplus
