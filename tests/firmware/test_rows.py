@@ -19,8 +19,8 @@ BY_ROWS = {"resnet8": (14_784, 340), "dscnn_kws": (6_112, 460), "mobilenet_vww":
 """Model -> most bytes of arena and of stack."""
 
 INPUT_ROWS = {
-    "resnet8": (12_108, 13_570_000, 6_970, 340),
-    "mobilenet_vww": (11_632, 12_470_000, 12_020, 340),
+    "resnet8": (12_108, 13_600_000, 6_710, 340),
+    "mobilenet_vww": (11_632, 12_500_000, 11_760, 340),
 }
 """Model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 
