@@ -19,7 +19,6 @@ from tinyrt.ops.cost import (
     dense_row_cost,
     depthwise_list_cost,
     max_pool_cost,
-    single_row_cost,
     slide_cost,
     window_cost,
 )
@@ -64,10 +63,6 @@ LAYERS = {
     "depthwise 3x3, stride 2": (
         depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
         lambda i: slide_cost(i, (16, 16), 8, 2),
-    ),
-    "depthwise 3x3, one row": (
-        depthwise((1, 3, 33, 8), (1, 3, 3, 8), padding="VALID"),
-        lambda i: single_row_cost(i, 31, 8, 1),
     ),
     "depthwise 5x5": (
         depthwise((1, 16, 18, 16), (1, 5, 5, 16)),

@@ -46,7 +46,6 @@ class Costs:
         row_turn: instructions of a turn of that loop besides taps, and its taps.
         row_block: of these channels besides.
         slide: of the 3 x 3 depthwise kernel, by stride.
-        single: of that kernel's variant for a single row, by stride.
         entry_taps: taps of an entry of a depthwise list.
         entry: of an entry for four channels and one output.
         four: of four channels' outputs besides.
@@ -67,7 +66,6 @@ class Costs:
     row_turn: tuple[float, int]
     row_block: float
     slide: dict[int, Line]
-    single: dict[int, Line]
     entry_taps: int
     entry: float
     four: float
@@ -89,7 +87,6 @@ COSTS = {
         row_turn=(2, 16),
         row_block=73,
         slide={1: Line(25, 79, 212), 2: Line(35, 78, 170)},
-        single={1: Line(27, 0, 111), 2: Line(36, 0, 104)},
         entry_taps=2,
         entry=20,
         four=51,
@@ -109,7 +106,6 @@ COSTS = {
         row_turn=(3, 8),
         row_block=175,
         slide={1: Line(32, 100, 300), 2: Line(38, 81, 280)},
-        single={1: Line(33, 0, 165), 2: Line(38, 0, 159)},
         entry_taps=1,
         entry=15,
         four=62,
@@ -152,12 +148,6 @@ def slide_cost(isa: InstructionSet, out: Pair, channels: int, stride: int) -> fl
     """``tinyrt_depthwise3x3_s8`` over lines along the second axis of the output."""
     line = COSTS[isa].slide[stride]
     return channels * (line.channel + out[0] * (line.line + out[1] * line.output))
-
-
-def single_row_cost(isa: InstructionSet, outputs: int, channels: int, stride: int) -> float:
-    """``tinyrt_depthwise_row3_s8``."""
-    line = COSTS[isa].single[stride]
-    return channels * (line.channel + outputs * line.output)
 
 
 def depthwise_list_cost(
