@@ -206,7 +206,7 @@ def _dump(graph, folder):
 
 
 TOOLS: dict[str, Callable] = {
-    "tinyrt": tinyrt(PRESETS[Preset.FAST]),
+    "tinyrt fast": tinyrt(PRESETS[Preset.FAST]),
     "tinyrt balanced": tinyrt(PRESETS[Preset.BALANCED]),
     "tinyrt best": tinyrt(PRESETS[Preset.BEST]),
     "onnxruntime": onnxruntime,

@@ -123,7 +123,7 @@ def quantize_model(
             weights in fewer bits.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
-        config: schemes and methods.
+        config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
 
     Returns:
@@ -168,7 +168,7 @@ def quantize_within(
             default the calibration file where that is an .npz, else the first of its samples.
         labels: class indices, where ``data`` does not hold them.
         shapes: input name -> shape, for dimensions that the model leaves open.
-        config: schemes and methods.
+        config: schemes and methods; by default preset ``best``.
         progress: called with what is done and the total, of one part of the work after the other.
 
     Returns:
@@ -180,7 +180,7 @@ def quantize_within(
         TinyrtError: the model cannot be read or quantised, or the file cannot be written.
 
     """
-    from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize import PRESETS, Preset
     from tinyrt.quantize.budget import Judge
     from tinyrt.quantize.mixed import quantize_within as within
 
@@ -194,7 +194,8 @@ def quantize_within(
             judge = Judge(graph, _float_inputs(graph, data), labels)
     with error_context(file=str(model)):
         batches = _batches(graph, calibration)
-        quantised, report = within(graph, batches, config or QuantConfig(), budget, judge, progress)
+        config = config or PRESETS[Preset.BEST]
+        quantised, report = within(graph, batches, config, budget, judge, progress)
     save_tflite(schedule(quantised), output)
     return report
 

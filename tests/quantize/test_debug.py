@@ -75,7 +75,7 @@ def _guilty(graph):
 
 def test_bisecting_finds_the_guilty_layers(tmp_path):
     graph, x, counts = spread_depthwise(depthwise_net()), _samples(), []
-    quantised = quantize_graph(graph, x)
+    quantised = quantize_graph(graph, x, QuantConfig())
     found = bisect(graph, quantised, {"x": x}, progress=lambda done, total: counts.append(done))
     assert found.start.sqnr_db < 10
     assert found.reached
@@ -91,7 +91,7 @@ def test_bisecting_finds_the_guilty_layers(tmp_path):
 
 def test_bisecting_a_good_model_changes_nothing():
     graph, x = small_cnn(), _samples()
-    quantised = quantize_graph(graph, x)
+    quantised = quantize_graph(graph, x, QuantConfig())
     labels = Model(graph)(x).argmax(axis=1)
     found = bisect(graph, quantised, {"x": x}, labels)
     assert found.reached
@@ -102,7 +102,7 @@ def test_bisecting_a_good_model_changes_nothing():
 def test_bisecting_says_what_it_cannot_reach():
     graph, x = small_cnn(), _samples()
     target = Budget(min_sqnr_db=150, allowed=(Scheme.INT16X8,))
-    found = bisect(graph, quantize_graph(graph, x), {"x": x}, target=target)
+    found = bisect(graph, quantize_graph(graph, x, QuantConfig()), {"x": x}, target=target)
     assert not found.reached
     assert found.steps
     assert set(found.kept.values()) == {Scheme.INT16X8}
@@ -114,7 +114,7 @@ def test_int4_layers_are_named_and_widened():
     quantised = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT4))
     report = debug_graphs(graph, quantised, {"x": x})
     assert any("15 steps" in layer.cause for layer in report.layers)
-    plain = evaluate_graph(quantize_graph(graph, x), {"x": x}, against=graph).sqnr_db
+    plain = evaluate_graph(quantize_graph(graph, x, QuantConfig()), {"x": x}, against=graph).sqnr_db
     target = Budget(min_sqnr_db=plain - 5, allowed=(Scheme.INT8,))
     found = bisect(graph, quantised, {"x": x}, target=target)
     assert found.reached
@@ -149,7 +149,7 @@ def test_smoothed_norms_are_recognised(readers):
     graph = encoder(outlier=40, layers=1)
     if not readers:
         graph = _relu_behind_norms(graph)
-    plain = debug_graphs(graph, quantize_graph(graph, x), {"x": x})
+    plain = debug_graphs(graph, quantize_graph(graph, x, QuantConfig()), {"x": x})
     assert not plain.equalized
     assert any("--smooth" in layer.cure for layer in plain.layers if layer.cure)
     config = QuantConfig(smooth=True, equalize=not readers)
@@ -169,7 +169,7 @@ def _relu_behind_norms(graph):
 
 def test_the_page_draws_every_layer(tmp_path):
     graph, x = spread_depthwise(depthwise_net()), _samples()
-    quantised = quantize_graph(graph, x)
+    quantised = quantize_graph(graph, x, QuantConfig())
     report = debug_graphs(graph, quantised, {"x": x})
     write_debug_page("net", report, tmp_path / "page.html", bisect(graph, quantised, {"x": x}))
     page = (tmp_path / "page.html").read_text()
@@ -229,7 +229,7 @@ def test_symptoms_lead_to_a_cause_and_a_cure(symptoms, cause, cure):
 
 def test_models_that_do_not_belong_together_are_refused():
     graph, x = small_cnn(), _samples(16)
-    quantised = quantize_graph(graph, x)
+    quantised = quantize_graph(graph, x, QuantConfig())
     with pytest.raises(UnsupportedError, match="first model is quantised"):
         debug_graphs(quantised, quantised, {"x": x})
     with pytest.raises(UnsupportedError, match="second model is not quantised"):

@@ -73,7 +73,7 @@ def quantize(
     ] = Ports.SCHEME,
     preset: Annotated[
         Preset | None,
-        typer.Option(help="How much work to do.", show_default="fast; best for int4 and int16x8"),
+        typer.Option(help="How much work to do.", show_default="balanced; best for int4, int16x8 and budgets"),
     ] = None,
     calibrator: Annotated[
         Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")

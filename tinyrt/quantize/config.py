@@ -142,17 +142,27 @@ PRESETS = {
 }
 """Preset -> the choices that it stands for."""
 
+USUAL_PRESETS = {
+    Scheme.INT8: Preset.BALANCED,
+    Scheme.INT4: Preset.BEST,
+    Scheme.INT16X8: Preset.BEST,
+    Scheme.WEIGHTS_INT8: Preset.FAST,
+    Scheme.WEIGHTS_FLOAT16: Preset.FAST,
+    Scheme.FLOAT: Preset.FAST,
+}
+"""Scheme of most ops -> the preset where none is named."""
+
 
 def configure(preset: Preset | None, **choices: Any) -> QuantConfig:
     """The preset's choices, each replaced by the one given unless that is None.
 
     Args:
-        preset: where to start; by default ``best`` where weights are what costs accuracy, as in
-            int4 or beside int16 activations, else ``fast``.
+        preset: where to start; by default ``balanced`` for int8, ``best`` where weights are what
+            costs accuracy, as in int4 or beside int16 activations, and ``fast``, which needs no
+            data, for weights alone.
         choices: fields of ``QuantConfig``.
 
     """
     if preset is None:
-        narrow = choices.get("scheme") in (Scheme.INT4, Scheme.INT16X8)
-        preset = Preset.BEST if narrow else Preset.FAST
+        preset = USUAL_PRESETS[choices.get("scheme") or Scheme.INT8]
     return replace(PRESETS[preset], **{n: c for n, c in choices.items() if c is not None})

@@ -9,7 +9,7 @@ from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibrate import calibrate, checked_batches
-from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.config import QuantConfig, configure
 from tinyrt.quantize.equalize import equalize
 from tinyrt.quantize.layerwise import refine
 from tinyrt.quantize.plan import make_plan
@@ -34,7 +34,7 @@ def quantize_graph(
         data: calibration inputs, float, samples first; see ``samples.read_batches``. Methods that
             run the model many times look at the first 16 to 128 of them. None where only weights
             are stored in fewer bits.
-        config: the user's choices.
+        config: the user's choices; by default those of the usual preset for int8.
         progress: called with what is done and the total, first of samples, then of tensors.
 
     Raises:
@@ -42,7 +42,7 @@ def quantize_graph(
         UnsupportedError: an op has no integer form.
 
     """
-    config = config or QuantConfig()
+    config = config or configure(None)
     if data is None:
         if config.needs_data:
             raise DataError(
