@@ -102,7 +102,7 @@ class Prices:
 PRICES: dict[tuple[InstructionSet, bool], Prices] = {
     (InstructionSet.SCALAR, True): Prices(2.17, 0.07, 26, 23, 0, unrolled=8),
     (InstructionSet.SCALAR, False): Prices(1.68, 0.31, 12, 17, 2.5, unrolled=16),
-    (InstructionSet.DSP, True): Prices(1.09, 0.80, 4, 21, 0, unrolled=16),
+    (InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, 0, unrolled=16),
     (InstructionSet.DSP, False): Prices(0.79, 0.56, 5.5, 16, 2.5, unrolled=16),
 }
 """(instruction set, whether there is one row) -> what kernels of dense weights and blocks take."""
