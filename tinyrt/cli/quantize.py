@@ -73,7 +73,9 @@ def quantize(
     ] = Ports.SCHEME,
     preset: Annotated[
         Preset | None,
-        typer.Option(help="How much work to do.", show_default="balanced; best for int4, int16x8 and budgets"),
+        typer.Option(
+            help="How much work to do.", show_default="balanced; best for int4, int16x8, budgets"
+        ),
     ] = None,
     calibrator: Annotated[
         Calibrator | None, typer.Option(help="Range finder.", show_default="the preset's")
