@@ -24,7 +24,8 @@ from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.ranges import BIAS_MAX
 
 CONV, DEPTHWISE, DENSE = "first", "depthwise", "logits"
 
@@ -217,3 +218,15 @@ def test_rounding_and_scales_of_int4_lower_the_error():
 def test_same_data_same_bytes():
     choices = {"scheme": Scheme.INT4, "optimize_rounding": True, "equalize": True}
     assert write_tflite(quantised(**choices)) == write_tflite(quantised(**choices))
+
+
+def test_biases_of_channels_without_weights_fit_four_bit_layers():
+    graph = net()
+    w, b = (graph.values[name].data.copy() for name in ("w1", "b1"))
+    w[1:] *= np.array([1e-7, 3e-7, 1e-6])[:, None, None, None]
+    b[1:] = 2.0
+    values = graph.values | {"w1": Value.constant("w1", w), "b1": Value.constant("b1", b)}
+    config = replace(PRESETS[Preset.BEST], scheme=Scheme.INT4)
+    narrow = quantize_graph(replace(graph, values=values), samples(), config)
+    conv = next(node for node in narrow.nodes if node.op == "conv2d")
+    assert np.abs(narrow.values[conv.inputs[2]].data).max() <= BIAS_MAX * 1.1

@@ -13,7 +13,7 @@ from tinyrt.ir import BoundNode, DType
 from tinyrt.quantize.config import BiasCorrection, QuantConfig
 from tinyrt.quantize.layers import by_output, layer_rows, per_output, weight_axis
 from tinyrt.quantize.plan import QuantPlan
-from tinyrt.quantize.ranges import dequantize_weights, weight_max
+from tinyrt.quantize.ranges import dequantize_weights, least_scales, weight_max
 from tinyrt.quantize.rounding import round_weights, round_with_scales, second_moments
 from tinyrt.quantize.simulate import Array, Arrays, Simulator
 
@@ -90,12 +90,22 @@ def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
     blocked, most = weights.reshape(*scales.shape, -1), weight_max(dtype)
     found = round_weights(blocked, scales, moments, most)
     if dtype is DType.INT4:
-        found, scales = round_with_scales(blocked, scales, moments, most, q.axis is None)
-        flat = scales.reshape(-1)[: len(q.scales)]
+        solved, finer = round_with_scales(blocked, scales, moments, most, q.axis is None)
+        fits = finer >= _least_scales(plan, node, q.axis is None).reshape(finer.shape)
+        found = np.where(fits[..., None], solved, found)
+        flat = np.where(fits, finer, scales).reshape(-1)[: len(q.scales)]
         q = replace(q, scales=tuple(float(s) for s in flat))
     moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
     rounded = np.ascontiguousarray(np.moveaxis(found.reshape(moved), 0, axis))
     return replace(plan, weights=plan.weights | {name: q}, rounded=plan.rounded | {name: rounded})
+
+
+def _least_scales(plan: QuantPlan, node: BoundNode, tied: bool) -> NDArray[np.float64]:
+    """(c_out,) what scales of weights must not fall below for their bias to fit."""
+    bias, x = plan.bias(node), plan.activations[node.input(0).name]
+    channels = node.input(1).shape[weight_axis(node)]
+    least = np.zeros(channels) if bias is None else least_scales(bias, x.scale)
+    return np.full(channels, least.max()) if tied else least
 
 
 def _mean_error(

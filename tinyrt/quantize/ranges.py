@@ -82,13 +82,18 @@ def weight_params(
     most = weight_max(dtype)
     peaks = _peaks(np.abs(weights), axis)
     if bias is not None:
-        biases = np.abs(bias) if axis is not None else np.abs(bias).max(keepdims=True)
-        peaks = np.maximum(peaks, biases * (most / (x_scale * BIAS_MAX)))
+        least = least_scales(bias, x_scale)
+        peaks = np.maximum(peaks, most * (least if axis is not None else least.max(keepdims=True)))
     # A channel without weights takes the others' scale: its bias must still be precise.
     substitute = float(peaks.max()) or float(most)
     scales = np.where(peaks > 0, peaks, substitute) / most
     scales = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
     return QParams(tuple(float(s) for s in scales), 0, axis if len(scales) > 1 else None)
+
+
+def least_scales(bias: NDArray[Any], x_scale: float) -> NDArray[np.float64]:
+    """(c_out,) scales of weights below which a bias would not fit int32."""
+    return np.asarray(np.abs(bias) / (x_scale * BIAS_MAX), np.float64)
 
 
 def _peaks(magnitudes: NDArray[Any], axis: int | None) -> NDArray[np.float64]:
