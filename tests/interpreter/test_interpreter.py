@@ -1,7 +1,12 @@
 """The interpreter's interface: TFLite's method names, its moments of error, one arena."""
 
 import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -156,6 +161,48 @@ def test_opening_a_large_read_only_model_leaves_its_weights_on_disk(tmp_path):
     assert _resident_bytes() - before < 5 << 20
     interpreter.allocate_tensors()
     interpreter.invoke()
+
+
+READER = """
+import sys
+from tinyrt.interpreter import Interpreter
+
+interpreter = Interpreter(sys.argv[1])
+interpreter.allocate_tensors()
+interpreter.invoke()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def _mapped(pid, path):
+    """Field of the kernel's account of a process's mapping of a file -> bytes."""
+    _, _, entry = Path(f"/proc/{pid}/smaps").read_text().partition(f"{path}\n")
+    lines = (line.split() for line in entry.splitlines())
+    return {n[:-1]: int(size) << 10 for n, size, *_ in islice(lines, 20) if n.endswith(":")}
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux's smaps")
+def test_processes_share_the_pages_of_a_model(tmp_path):
+    b, rng = Builder((1, 1024)), np.random.default_rng(0)
+    w = rng.normal(size=(1024, 1024)).astype(np.float32)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(
+        write_tflite(b.graph(b.op("fully_connected", ("x", b.constant(w)), FullyConnectedAttrs())))
+    )
+    command = [sys.executable, "-c", READER, str(path)]
+    with ExitStack() as stack:
+        readers = [
+            stack.enter_context(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True))
+            for _ in range(2)
+        ]
+        assert [reader.stdout.readline() for reader in readers] == ["ready\n"] * 2
+        for reader in readers:
+            found = _mapped(reader.pid, path)
+            # Just written to the file, the pages may still be called dirty.
+            assert found["Shared_Clean"] + found["Shared_Dirty"] >= w.nbytes
+            assert found["Anonymous"] == 0
+            reader.stdin.close()
 
 
 def _table(monkeypatch, **kernels):
