@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api_inputs import Array, Data, as_inputs, file_of, layout_as, require_float
+from tinyrt.api_inputs import Array, Data, as_inputs, file_of, layout_as, require_float, running
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
@@ -323,7 +323,7 @@ def evaluate(
     """
     graph = open_model(model)
     other = open_model(against) if against is not None else None
-    with error_context(file=file_of(data)):
+    with running(model, data):
         labels = _labels(data) if labels is None else labels
         inputs = layout_as(graph, as_inputs(data))
         return evaluate_graph(
@@ -390,7 +390,7 @@ def run_with_backend(
 
     """
     graph = open_model(model)
-    with error_context(file=file_of(inputs)):
+    with running(model, inputs):
         runner = Model(graph, backend=backend, max_memory=max_memory)
         outputs = runner.run(layout_as(graph, as_inputs(inputs)), progress)
         return Run(outputs, runner.backend)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.data import load_inputs
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.ir import Graph, Shape
 
 Array = NDArray[Any]
@@ -27,6 +28,16 @@ def as_inputs(data: Data) -> dict[str, Array]:
 def file_of(data: object) -> str | None:
     """The file that errors about these data should name."""
     return str(data) if isinstance(data, str | Path) else None
+
+
+@contextmanager
+def running(model: str | Path, data: object) -> Iterator[None]:
+    """Where errors name the data's file if the data do not fit, else the model's."""
+    try:
+        yield
+    except TinyrtError as error:
+        with error_context(file=file_of(data) if isinstance(error, DataError) else str(model)):
+            raise
 
 
 def require_float(inputs: dict[str, Array]) -> dict[str, Array]:

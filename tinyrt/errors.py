@@ -111,10 +111,14 @@ class VerifyError(TinyrtError):
 
 @contextmanager
 def error_context(*, file: str | None = None, op: str | None = None) -> Iterator[None]:
-    """Add where it happened to any ``TinyrtError`` that passes through without saying so."""
+    """Add where it happened to any ``TinyrtError`` that passes through without saying so.
+
+    A missing tool is no fault of the file that was being worked on, which is not named for it.
+    """
     try:
         yield
     except TinyrtError as error:
-        error.file = error.file or file
+        if not isinstance(error, ToolError):
+            error.file = error.file or file
         error.op = error.op or op
         raise

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tinyrt.errors import TinyrtError
-from tinyrt.interpreter import Interpreter
+from tinyrt.errors import DataError, TinyrtError
+from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.reading import open_model
+
+if TYPE_CHECKING:
+    from tinyrt.cuda.partition import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Inspection:
         graph: the model.
         plan: the arena plan.
         isa: whose kernels' scratch memory the plan counts.
+        placement: which ops run on a GPU and which on the CPU between them; empty where that was
+            not asked for.
 
     """
 
@@ -50,11 +56,16 @@ class Inspection:
     graph: Graph
     plan: ArenaPlan
     isa: InstructionSet
+    placement: tuple[Segment, ...] = ()
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Ways to a smaller arena; every one of them is planned, which takes its time."""
         return tuple(advise(self.graph, self.isa, self.plan))
+
+    def device_of(self, index: int) -> str:
+        """Where the op runs, ``gpu`` or ``cpu``; empty where that was not asked for."""
+        return next((s.device for s in self.placement if index in s.nodes), "")
 
     @cached_property
     def packed_bytes(self) -> int | None:
@@ -77,6 +88,7 @@ def inspect_model(
     core: str = "cortex-m4",
     by_rows: bool = False,
     input_rows: bool = False,
+    backend: str | None = None,
 ) -> Inspection:
     """What a model consists of and costs, without running it.
 
@@ -86,10 +98,11 @@ def inspect_model(
         core: whose kernels' scratch memory counts.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
+        backend: ``cuda`` to say which ops run on a GPU, too; needs none.
 
     Raises:
-        TinyrtError: the model cannot be read, its input cannot come row by row, or there is no
-            such core.
+        TinyrtError: the model cannot be read, its input cannot come row by row, there is no
+            such core, or the backend divides no model between devices.
 
     """
     from tinyrt.export import find_core
@@ -118,4 +131,24 @@ def inspect_model(
         graph=graph,
         plan=plan,
         isa=isa,
+        placement=() if backend is None else placement_of(graph, backend),
     )
+
+
+def placement_of(graph: Graph, backend: str) -> tuple[Segment, ...]:
+    """Ops in order, by where they run if ``--allow-fallback`` leaves to the CPU what it must.
+
+    Raises:
+        DataError: the backend runs nothing on a GPU.
+
+    """
+    if backend not in (CUDA, FALLBACK):
+        raise DataError(
+            f"backend {backend} runs all ops in one place",
+            expected=f"backend {CUDA}",
+            hint="leave the backend out",
+        )
+    # Not imported with the package, for those who have no GPU.
+    from tinyrt.cuda.partition import segments_of
+
+    return segments_of(graph)

@@ -1,5 +1,6 @@
 """The generated code for real GPUs: NVRTC needs none, and must have nothing to say against it."""
 
+import os
 import re
 
 import pytest
@@ -25,7 +26,8 @@ def _installed():
 
 
 pytestmark = pytest.mark.skipif(
-    not _installed(), reason="NVIDIA's run-time compiler is not installed: tinyrt[cuda]"
+    not _installed() and not os.environ.get("CI"),
+    reason="NVIDIA's run-time compiler is not installed: pip install 'tinyrt[cuda]'",
 )
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
 from tinyrt.cli.app import app
+from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.cuda import driver as driver_module
 from tinyrt.cuda import nvrtc, runtime
 from tinyrt.cuda.driver import CudaDriver
@@ -201,6 +202,52 @@ def test_with_fallback_the_cpu_runs_what_the_gpu_lacks(gpu):
     found = Model(graph, backend="cuda+cpu").run(x)
     for name, expected in Model(graph, backend="numba").run(x).items():
         np.testing.assert_array_equal(found[name], expected)
+
+
+def test_inspect_shows_which_ops_run_where(tmp_path):
+    path, page = tmp_path / "mixed.tflite", tmp_path / "mixed.html"
+    save_tflite(with_an_op_that_lacks_a_kernel(), path)
+    options = ["inspect", str(path), "--backend", "cuda"]
+    done = CliRunner().invoke(app, [*options, "--html", str(page), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert [s["device"] for s in found["placement"]] == ["gpu", "cpu", "gpu"]
+    assert [i for s in found["placement"] for i in s["nodes"]] == [*range(len(found["ops"]))]
+    drawn = page.read_text()
+    assert "<li>cpu: #2 (floor)</li>" in drawn
+    assert (drawn.count("<td>gpu</td>"), drawn.count("<td>cpu</td>")) == (4, 1)
+    shown = CliRunner().invoke(app, options).stdout
+    assert "Where ops run" in shown
+    assert "cpu: #2 (floor)" in shown
+    assert "Where ops run" not in CliRunner().invoke(app, options[:2]).stdout
+    refused = CliRunner().invoke(app, [*options[:3], "numba"])
+    assert refused.exit_code == 1
+    assert "backend numba runs all ops in one place" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "eval"])
+def test_errors_name_the_file_that_they_are_about(monkeypatch, tmp_path, command):
+    def no_gpu():
+        raise ToolError("backend cuda needs NVIDIA's driver, which is not installed")
+
+    monkeypatch.setattr(cuda_backend, "open_driver", no_gpu)
+    good, odd = tmp_path / "good.npz", tmp_path / "odd.npz"
+    np.savez(good, x=np.zeros((3, 24), np.int8), y=np.zeros(3, np.int64))
+    np.savez(odd, x=np.zeros((3, 25), np.int8), y=np.zeros(3, np.int64))
+    small, mixed = tmp_path / "small.tflite", tmp_path / "mixed.tflite"
+    save_tflite(small_graph(), small)
+    save_tflite(with_an_op_that_lacks_a_kernel(), mixed)
+
+    def named(model, data):
+        given = ["-i", str(data), "-o", str(tmp_path / "y.npz")]
+        given = given if command == "run" else ["-d", str(data)]
+        done = CliRunner().invoke(app, [command, str(model), *given, "--backend", "cuda", "--json"])
+        assert done.exit_code == 1
+        return json.loads(done.stdout)["error"].get("file")
+
+    assert named(small, good) is None  # the machine's fault, no file's
+    assert named(mixed, good) == str(mixed)
+    assert named(small, odd) == str(odd)
 
 
 def test_the_backend_stops_at_no_op(gpu):

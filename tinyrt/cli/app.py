@@ -218,6 +218,10 @@ def inspect(
     core: Core = "cortex-m4",
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    backend: Annotated[
+        str | None,
+        typer.Option("--backend", help="Say which ops run on a GPU, too: cuda. Needs none."),
+    ] = None,
     max_arena: Annotated[
         str | None,
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
@@ -234,6 +238,7 @@ def inspect(
             core=core,
             by_rows=by_rows,
             input_rows=input_rows,
+            backend=backend,
         )
         if max_arena is not None:
             require_budget(found.graph, found.plan, parse_bytes(max_arena))
@@ -254,6 +259,7 @@ def inspect(
             "arena_lower_bound": found.plan.lower_bound,
             "arena_optimal": found.plan.optimal,
             "advice": [asdict(advice) for advice in found.advice],
+            "placement": [segment.as_dict() for segment in found.placement],
         }
         report(data, tables.inspection(found))
 

@@ -39,9 +39,9 @@ def placement(model: str | Path, backend: str, allow_fallback: bool) -> tuple[st
             hint="leave --allow-fallback out",
         )
     from tinyrt import api
-    from tinyrt.cuda.partition import segments_of
+    from tinyrt.inspection import placement_of
 
-    found = segments_of(api.open_model(model))
+    found = placement_of(api.open_model(model), FALLBACK)
     described = "; ".join(segment.describe() for segment in found)
     return FALLBACK, Segments(
         {"segments": [segment.as_dict() for segment in found]}, {"segments": described}

@@ -99,7 +99,14 @@ def inspection(found: Inspection) -> RenderableType:
         "gap to that bound": percent(_gap(found.plan.arena_bytes, found.plan.lower_bound)),
     }
     drawn = arena_map(found.plan, len(found.ops))
-    return Group(facts(ports), table, facts(totals), drawn, _peak(found), *_segments(found))
+    parts = [facts(ports), table, facts(totals), drawn, _peak(found)]
+    return Group(*parts, *_segments(found), *_placement(found))
+
+
+def _placement(found: Inspection) -> list[RenderableType]:
+    """Which ops run on a GPU, and which on the CPU between them."""
+    lines = [Text(f"    {segment.describe()}") for segment in found.placement]
+    return [Text("  Where ops run with --backend cuda --allow-fallback:"), *lines] if lines else []
 
 
 def _segments(found: Inspection) -> list[RenderableType]:
