@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.data import load_inputs
+from tinyrt.data import LABELS, load_inputs, load_npz
 from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.ir import Graph, Shape
 
@@ -23,6 +23,11 @@ def as_inputs(data: Data) -> dict[str, Array]:
     if isinstance(data, str | Path):
         return load_inputs(data)
     return dict(data) if isinstance(data, Mapping) else {"x": data}
+
+
+def labels_of(data: Data) -> Array | None:
+    """The class indices that a file of samples holds."""
+    return load_npz(data).get(LABELS) if isinstance(data, str | Path) else None
 
 
 def file_of(data: object) -> str | None:

@@ -1,0 +1,209 @@
+"""The Python interface of what quantises a model, and of what says where its accuracy went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyrt.api_inputs import Array, Data, as_inputs, file_of, labels_of, layout_as, require_float
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.interpreter.model import Progress
+from tinyrt.ir import Graph, Shape
+from tinyrt.memory import schedule
+from tinyrt.reading import is_quantised, open_model
+
+if TYPE_CHECKING:
+    from tinyrt.quantize import QuantConfig
+    from tinyrt.quantize.bisect import BisectReport
+    from tinyrt.quantize.budget import Budget
+    from tinyrt.quantize.debug import DebugReport
+    from tinyrt.quantize.mixed import MixedReport
+    from tinyrt.quantize.samples import Samples
+
+
+def quantize_model(
+    model: str | Path,
+    calibration: Samples | None,
+    output: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Quantise a float model, to int8 by default, and write it as .tflite.
+
+    Args:
+        model: a float .onnx or .tflite model.
+        calibration: an .npz or .npy file, a folder of .npy files, an array, arrays by input name,
+            or an iterable of arrays; float, samples first. None for schemes that only store
+            weights in fewer bits.
+        output: the .tflite file to write.
+        shapes: input name -> shape, for dimensions that the model leaves open.
+        config: schemes and methods; by default those of ``tinyrt quantize``.
+        progress: called with the samples done and their total.
+
+    Returns:
+        The graph that was written.
+
+    Raises:
+        DataError: the calibration data do not fit the model.
+        TinyrtError: the model cannot be read or quantised, or the file cannot be written.
+
+    """
+    from tinyrt.quantize import quantize_graph
+
+    graph = _float_model(model, shapes)
+    with error_context(file=file_of(calibration)):
+        batches = _batches(graph, calibration) if calibration is not None else None
+        quantised = quantize_graph(graph, batches, config, progress)
+    quantised = schedule(quantised)
+    save_tflite(quantised, output)
+    return quantised
+
+
+def quantize_within(
+    model: str | Path,
+    calibration: Samples,
+    output: str | Path,
+    budget: Budget,
+    *,
+    data: Data | None = None,
+    labels: Array | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    config: QuantConfig | None = None,
+    progress: Progress | None = None,
+) -> MixedReport:
+    """Quantise a float model so that its size and accuracy hold a budget, layer by layer.
+
+    Args:
+        model: a float .onnx or .tflite model.
+        calibration: as for ``quantize_model``.
+        output: the .tflite file to write.
+        budget: what must hold.
+        data: what accuracy is measured on: an .npz file with ``x`` and ``y``, or arrays. By
+            default the calibration file where that is an .npz, else the first of its samples.
+        labels: class indices, where ``data`` does not hold them.
+        shapes: input name -> shape, for dimensions that the model leaves open.
+        config: schemes and methods; by default preset ``best``.
+        progress: called with what is done and the total, of one part of the work after the other.
+
+    Returns:
+        What was chosen for every layer, and why.
+
+    Raises:
+        BudgetError: no mix holds the budget.
+        DataError: the data do not fit the model, or labels are missing.
+        TinyrtError: the model cannot be read or quantised, or the file cannot be written.
+
+    """
+    from tinyrt.quantize import PRESETS, Preset
+    from tinyrt.quantize.budget import Judge
+    from tinyrt.quantize.mixed import quantize_within as within
+
+    graph = _float_model(model, shapes)
+    if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
+        data = calibration
+    judge = None
+    if data is not None:
+        with error_context(file=file_of(data)):
+            labels = labels_of(data) if labels is None else labels
+            judge = Judge(graph, _float_inputs(graph, data), labels)
+    with error_context(file=str(model)):
+        batches = _batches(graph, calibration)
+        config = config or PRESETS[Preset.BEST]
+        quantised, report = within(graph, batches, config, budget, judge, progress)
+    save_tflite(schedule(quantised), output)
+    return report
+
+
+def _float_model(model: str | Path, shapes: Mapping[str, Shape] | None) -> Graph:
+    """The optimised model, which must be one that can be quantised."""
+    graph = open_model(model, shapes=shapes)
+    with error_context(file=str(model)):
+        if is_quantised(graph):
+            raise UnsupportedError(
+                "the model is quantised already", hint="pass the float model it was made from"
+            )
+        if graph.states:
+            raise UnsupportedError(
+                "the model keeps state from sample to sample",
+                hint="quantise the model of the whole window, then stream the result: "
+                "tinyrt convert INT8.tflite --stream AXIS",
+            )
+    return graph
+
+
+def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
+    """The calibration samples as the model takes them, read when they are asked for."""
+    from tinyrt.quantize.samples import read_batches
+
+    return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))
+
+
+def debug_model(
+    model: str | Path,
+    quantised: str | Path,
+    data: Data,
+    *,
+    progress: Progress | None = None,
+) -> DebugReport:
+    """Where a quantised model loses accuracy, layer by layer, worst first.
+
+    Args:
+        model: the float .onnx or .tflite model.
+        quantised: the quantised .tflite made from it.
+        data: an .npz file with ``x``, an array, or arrays by input name; float, samples first.
+        progress: called with the layers done and their total.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not quantised.
+
+    """
+    from tinyrt.quantize.debug import debug_graphs
+
+    graph, other = open_model(model), open_model(quantised)
+    inputs = _float_inputs(graph, data)
+    with error_context(file=str(quantised)):
+        return debug_graphs(graph, other, inputs, progress)
+
+
+def bisect_model(
+    model: str | Path,
+    quantised: str | Path,
+    data: Data,
+    *,
+    labels: Array | None = None,
+    target: Budget | None = None,
+    progress: Progress | None = None,
+) -> BisectReport:
+    """Which layers of a quantised model, kept in int16x8 or float, win its accuracy back.
+
+    Args:
+        model: the float .onnx or .tflite model.
+        quantised: the quantised .tflite made from it.
+        data: as for ``debug_model``; with labels ``y``, accuracy is what counts.
+        labels: class indices, where ``data`` does not hold them.
+        target: the accuracy or SQNR to win back; by default within 1 % of the float model's
+            accuracy, or 40 dB without labels.
+        progress: called with the models measured and how many there may be.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not quantised.
+
+    """
+    from tinyrt.quantize.bisect import bisect
+
+    graph, other = open_model(model), open_model(quantised)
+    inputs = _float_inputs(graph, data)
+    labels = labels_of(data) if labels is None else labels
+    with error_context(file=str(quantised)):
+        return bisect(graph, other, inputs, labels, target, progress)
+
+
+def _float_inputs(graph: Graph, data: Data) -> dict[str, Array]:
+    with error_context(file=file_of(data)):
+        return require_float(layout_as(graph, as_inputs(data)))
