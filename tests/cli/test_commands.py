@@ -1,6 +1,7 @@
 """Every command, end to end, by its JSON; each kind of bad input, by its message."""
 
 import json
+import re
 
 import numpy as np
 import onnx
@@ -176,6 +177,11 @@ def test_export(quantised):
     found = call_json("export", quantised / "q.tflite", "-o", quantised / "c")
     assert found["name"] == "q"
     assert (quantised / "c" / "q.h").is_file()
+    plan = call_json("inspect", quantised / "q.tflite", "--core", "cortex-m4")
+    assert found["arena_bytes"] >= found["arena_lower_bound"] == plan["arena_lower_bound"] > 0
+    shown = call("export", quantised / "q.tflite", "-o", quantised / "c").stdout
+    for row in ("of these, no plan can do without", "gap to that bound"):
+        assert re.search(rf"{row} +[\d.,]+", shown)
 
 
 def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):

@@ -1,13 +1,16 @@
 """Large graphs are planned in seconds, and the plan says how good it is."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.graphs import Builder
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.memory import plan_memory, schedule
+from tinyrt.ir import DType, QParams, Value
+from tinyrt.memory import plan_memory, plan_streamed, schedule
+from tinyrt.memory.packing import Packing
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -61,6 +64,19 @@ def many_branches(cells=40):
     return b.graph(x)
 
 
+def as_int8(graph):
+    """The same graph in int8, with weights of zeros: plans depend on shapes alone."""
+
+    def cast(value):
+        if not value.is_constant:
+            return replace(value, dtype=DType.INT8, q=QParams((0.05,), -128))
+        axis = 3 if value.shape[0] == 1 else 0
+        q = QParams((0.01,) * value.shape[axis], 0, axis)
+        return Value.constant(value.name, np.zeros(value.shape, np.int8), q)
+
+    return replace(graph, values={name: cast(value) for name, value in graph.values.items()})
+
+
 @pytest.mark.parametrize("make", [mobilenet_v2, many_branches])
 def test_large_graphs_are_planned_in_seconds(make):
     graph = make()
@@ -68,6 +84,31 @@ def test_large_graphs_are_planned_in_seconds(make):
     plan = plan_memory(schedule(graph), InstructionSet.DSP)
     assert time.process_time() - start < 20
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
+
+
+def test_segments_of_a_large_graph_are_chosen_in_seconds():
+    graph = as_int8(mobilenet_v2())
+    start = time.process_time()
+    plan = plan_streamed(graph, InstructionSet.DSP)
+    assert time.process_time() - start < 20
+    assert plan.segments
+    assert plan.lower_bound <= plan.arena_bytes <= 226_688
+
+
+def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, monkeypatch):
+    """About 1.6 s; counted in buffers placed, as other work on the machine slows this down."""
+    placed = 0
+    lowest = Packing.lowest
+
+    def counted(packing, i, at):
+        nonlocal placed
+        placed += 1
+        return lowest(packing, i, at)
+
+    monkeypatch.setattr(Packing, "lowest", counted)
+    for path in sorted((zoo / "models").glob("*_int8.tflite")):
+        plan_streamed(read_tflite(path), InstructionSet.DSP)
+    assert placed < 140_000
 
 
 def test_the_zoo_is_planned_in_two_seconds_and_every_plan_is_the_best(zoo):

@@ -85,6 +85,7 @@ def export(
             "core": project.core.name,
             "optimize": project.optimize.value,
             "arena_bytes": project.arena_bytes,
+            "arena_lower_bound": project.arena_lower_bound,
             "row_by_row": rows,
             "kernels": list(project.kernels),
         }
@@ -96,7 +97,16 @@ def export(
         shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
         sparse = {f"  {layer.index} {layer.name}": str(layer) for layer in project.sparse}
         shown |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
-        report(data, tables.facts({**data, **shown} | sparse))
+        report(data, tables.facts(_with_bound({**data, **shown}) | sparse))
+
+
+def _with_bound(data: dict[str, Any]) -> dict[str, object]:
+    """The facts of an export, with the arena's bound behind it as ``inspect`` says it."""
+    shown: dict[str, object] = {}
+    for name, value in data.items():
+        bound = name == "arena_lower_bound"
+        shown |= tables.arena_bound(data["arena_bytes"], value) if bound else {name: value}
+    return shown
 
 
 def _export_several(

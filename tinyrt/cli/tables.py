@@ -95,8 +95,7 @@ def inspection(found: Inspection) -> RenderableType:
         "weight bytes": found.weight_bytes,
         "packed again on the host": found.packed_bytes,
         "arena bytes": found.arena_bytes,
-        "of these, no plan can do without": found.plan.lower_bound,
-        "gap to that bound": percent(_gap(found.plan.arena_bytes, found.plan.lower_bound)),
+        **arena_bound(found.plan.arena_bytes, found.plan.lower_bound),
     }
     drawn = arena_map(found.plan, len(found.ops))
     parts = [facts(ports), table, facts(totals), drawn, _peak(found)]
@@ -137,9 +136,10 @@ def _peak(found: Inspection) -> RenderableType:
     return Group(*shown)
 
 
-def _gap(found: int, bound: int) -> float:
-    """By what part of the bound a plan is larger."""
-    return (found - bound) / bound if bound else 0.0
+def arena_bound(nbytes: int, bound: int) -> dict[str, object]:
+    """What no plan of an arena can do without, and by what part of that this one is larger."""
+    gap = (nbytes - bound) / bound if bound else 0.0
+    return {"of these, no plan can do without": bound, "gap to that bound": percent(gap)}
 
 
 def _share(part: int, whole: int) -> int:

@@ -59,6 +59,7 @@ class ExportedProject:
         state_bytes: memory that the model keeps between inferences.
         filter_bytes: flash for the weights of convolutions and dense layers, as packed.
         sparse: layers with many zeros, and how their weights are stored.
+        arena_lower_bound: bytes that no placement of its buffers can do without.
 
     """
 
@@ -77,6 +78,7 @@ class ExportedProject:
     state_bytes: int = 0
     filter_bytes: int = 0
     sparse: tuple[SparseLayer, ...] = ()
+    arena_lower_bound: int = 0
 
 
 def export_c(
@@ -178,6 +180,7 @@ def render_project(
         core=target,
         optimize=made_for,
         arena_bytes=plan.arena_bytes,
+        arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
         outputs=tuple(port_of(graph.value(name), plan) for name in graph.answers),
         kernels=tuple(writer.kernels),

@@ -139,7 +139,7 @@ class _Places:
         self.all = (1 << count) - 1
         self.kept = self.all if behind else 0
         self.idle = True
-        self.low, self.high = (a[0] for a in _nothing_kept(1, times))
+        self.low, self.high = [FREE] * times, [-FREE] * times
         self._since = times
 
     def touch(self, step: int, touched: int, kept_before: int) -> None:
@@ -154,8 +154,9 @@ class _Places:
     def fill(self, step: int) -> None:
         """Note what is kept down to a step."""
         if self._since > step and self.kept:
-            self.low[step : self._since] = _lowest(self.kept) * self.nbytes
-            self.high[step : self._since] = self.kept.bit_length() * self.nbytes
+            times = self._since - step
+            self.low[step : self._since] = [_lowest(self.kept) * self.nbytes] * times
+            self.high[step : self._since] = [self.kept.bit_length() * self.nbytes] * times
         self._since = min(self._since, step)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,12 @@ from tinyrt.memory.overlap import Leads
 
 TRIES = 300
 """Orders that are tried after the fixed ones, each a small change of the best."""
+
+MOST_PLACED = 100_000
+"""Buffers that are placed in all these orders at most, so that large models do not take minutes."""
+
+PATIENCE = 1_300
+"""Orders without a smaller arena after which the search ends."""
 
 Span = tuple[int, int]
 
@@ -77,24 +84,33 @@ class Packing:
 
     def lowest(self, i: int, at: dict[int, int]) -> int:
         """The lowest offset at which buffer ``i`` fits beside those placed."""
-        spans = sorted(
-            (at[j] + low, at[j] + high)
-            for j, gaps in self.gaps[i].items()
-            if j in at
-            for low, high in gaps
-        )
+        gaps = self.gaps[i]
+        spans = [(at[j] + low, at[j] + high) for j in gaps.keys() & at for low, high in gaps[j]]
+        spans.sort()
         offset = 0
         for low, high in spans:
             if low >= offset:
                 break
-            offset = max(offset, self.align(high))
+            if high > offset:
+                offset = self.align(high)
         return offset
 
-    def in_order(self, order: Sequence[int]) -> dict[int, int]:
-        """Each buffer in turn at the lowest place that is free."""
-        at: dict[int, int] = {}
-        for i in order:
+    def in_order(
+        self, order: Sequence[int], most: int | None = None, before: Mapping[int, int] | None = None
+    ) -> dict[int, int] | None:
+        """Each buffer in turn at the lowest place that is free.
+
+        Args:
+            order: of the buffers.
+            most: bytes at which to give up: None is the answer then.
+            before: places of buffers that are the first in the order.
+
+        """
+        at = dict(before or {})
+        for i in order[len(at) :]:
             at[i] = self.lowest(i, at)
+            if most is not None and at[i] + self.extents.nbytes[i] > most:
+                return None
         return at
 
     def size(self, at: dict[int, int]) -> int:
@@ -123,17 +139,22 @@ class Packing:
         best_order: list[int] = []
         for order in self.orders():
             at = self.in_order(order)
-            if not best or self.size(at) < self.size(best):
+            if at is not None and (not best or self.size(at) < self.size(best)):
                 best, best_order = at, order
         shuffle = random.Random(0)
-        for _ in range(tries):
-            if self.size(best) <= self.bound or len(best_order) < 2:
+        most, since = self.size(best), 0
+        for tried in range(min(tries, MOST_PLACED // max(len(best), 1))):
+            if most <= self.bound or len(best_order) < 2 or tried - since > PATIENCE:
                 break
             order = list(best_order)
             for _ in range(1 + shuffle.randrange(3)):
                 moved = order.pop(shuffle.randrange(len(order)))
                 order.insert(shuffle.randrange(len(order) + 1), moved)
-            at = self.in_order(order)
-            if self.size(at) <= self.size(best):
-                best, best_order = at, order
+            same = takewhile(lambda pair: pair[0] == pair[1], zip(order, best_order, strict=True))
+            at = self.in_order(order, most, {i: best[i] for i, _ in same})
+            if at is None:
+                continue
+            if self.size(at) < most:
+                most, since = self.size(at), tried
+            best, best_order = at, order
         return best

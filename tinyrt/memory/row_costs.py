@@ -6,6 +6,7 @@ without segments. They say which of several segments is worth its bytes, not how
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Graph
@@ -50,10 +51,14 @@ def whole_cost(graph: Graph) -> Cost:
     return Cost(instructions, code)
 
 
-def added_cost(graph: Graph, segments: tuple[Segment, ...]) -> Cost:
-    """What segments add to a program."""
-    instructions = sum(_added_instructions(graph, s) for s in segments)
-    return Cost(instructions, sum(map(_added_code, segments)) + _added_kernels(graph, segments))
+def added_instructions(graph: Graph, segments: tuple[Segment, ...]) -> int:
+    """What segments add to a program's instructions per inference."""
+    return sum(_added_instructions(graph, s) for s in segments)
+
+
+def added_code(graph: Graph, segments: tuple[Segment, ...]) -> int:
+    """Bytes that segments add to a program's code."""
+    return sum(map(_added_code, segments)) + _added_kernels(graph, segments)
 
 
 def _instructions(node: BoundNode) -> int:
@@ -72,20 +77,26 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
     total = 0
     # Where all rings consist of words, a short loop moves word by word; see tinyrt_rows.h.
     each = 16 if all(ring.row_bytes % 4 == 0 for ring in segment.rings.values()) else 7
-    for step in segment.steps:
-        stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
-        total += 45
-        if ring is not None:
-            words = ring.row_bytes % 4 == 0
-            kept = ring.nbytes - ring.block_bytes
-            total += step.shift * kept * (each if words else 80) // 16
-            filled = step.clear * kept + step.fill * ring.block_bytes
-            total += filled * (3 if words else 16) // 4
-        if step.run:
-            total += 60 + _set_up(stage, step)
+    for step, count in Counter(segment.steps).items():
+        total += count * _step_instructions(segment, step, each)
     for stage in segment.stages:
         if stage.fold is not None and stage.node is not None:
             total -= 5 * graph.bind(stage.node.index).input(0).size // 2
+    return total
+
+
+def _step_instructions(segment: Segment, step: Step, each: int) -> int:
+    """Of a step beside its rows; ``each`` is for a word of a row that moves, in quarters."""
+    stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
+    total = 45
+    if ring is not None:
+        words = ring.row_bytes % 4 == 0
+        kept = ring.nbytes - ring.block_bytes
+        total += step.shift * kept * (each if words else 80) // 16
+        filled = step.clear * kept + step.fill * ring.block_bytes
+        total += filled * (3 if words else 16) // 4
+    if step.run:
+        total += 60 + _set_up(stage, step)
     return total
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
@@ -11,7 +12,7 @@ from tinyrt.memory.extents import extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
-from tinyrt.memory.row_costs import added_cost, whole_cost
+from tinyrt.memory.row_costs import Cost, added_code, added_instructions, whole_cost
 from tinyrt.memory.segments import Segment, Stage, build, row_ops
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
@@ -94,15 +95,14 @@ def choose_segments(
             continue
         candidate = _Candidate(model, (segment,))
         if candidate.bound <= least:
-            candidate.place(QUICK_TRIES)
             found.append(candidate)
+        if candidate.bound < least:
+            candidate.place(QUICK_TRIES)
             least = max(min(least, candidate.size), enough + 1)
     variants = [v for c in _promising(found) for v in _variants(model, c, most)]
-    base = whole_cost(graph)
-    cheap = [v for v in variants if costly or v.cost.is_cheap(base)]
-    if pushed is not None and not cheap:
-        cheap = variants
-    best = _smallest(cheap, most)
+    best = _smallest(variants, most, base=None if costly else whole_cost(graph))
+    if best is None and pushed is not None:
+        best = _smallest(variants, most)
     if enough and (best is None or best.size > enough):
         best = _smallest(variants, most, enough)
     return best.finished() if best is not None else None
@@ -110,8 +110,8 @@ def choose_segments(
 
 def _promising(found: Sequence[_Candidate]) -> list[_Candidate]:
     """Runs of ops that small arenas can come from, and among those the ones with little work."""
-    by_bound = sorted(found, key=lambda c: (c.bound, c.cost.instructions))
-    by_work = sorted(found, key=lambda c: c.cost.instructions)
+    by_bound = sorted(found, key=lambda c: (c.bound, c.instructions))
+    by_work = sorted(found, key=lambda c: c.instructions)
     return list(dict.fromkeys([*by_bound[:FINALISTS], *by_work[:FINALISTS]]))
 
 
@@ -132,12 +132,24 @@ def _variants(model: _Model, candidate: _Candidate, most: int) -> list[_Candidat
     return found
 
 
-def _smallest(found: Sequence[_Candidate], most: int, enough: int = 0) -> _Candidate | None:
-    """The candidate with the smallest arena below ``most``; the first that takes ``enough``."""
+def _smallest(
+    found: Sequence[_Candidate], most: int, enough: int = 0, base: Cost | None = None
+) -> _Candidate | None:
+    """The candidate with the smallest arena below ``most``; the first that takes ``enough``.
+
+    Args:
+        found: in any order.
+        most: bytes.
+        enough: bytes.
+        base: of the program to which little may be added; None where a candidate may cost anything.
+
+    """
     best: _Candidate | None = None
-    for candidate in sorted(found, key=lambda c: (c.bound, c.cost.instructions)):
+    for candidate in sorted(found, key=lambda c: (c.bound, c.instructions)):
         if candidate.bound >= most:
             break
+        if base is not None and not candidate.is_cheap(base):
+            continue
         candidate.place(FINAL_TRIES)
         if candidate.size < most:
             best, most = candidate, candidate.size
@@ -242,12 +254,28 @@ class _Candidate:
         }
         self._packing = Packing(self._extents, allowed, model.alignment)
         self.bound = self._packing.bound
-        self.cost = added_cost(model.graph, segments)
+        self._graph = model.graph
         self.size = 0
         self._at: dict[int, int] = {}
+        self._tries = 0
+
+    @cached_property
+    def instructions(self) -> int:
+        """What the segments add to the program."""
+        return added_instructions(self._graph, self.segments)
+
+    def is_cheap(self, base: Cost) -> bool:
+        """Whether that much may be added to ``base``; the code is looked at last: it takes long."""
+        added = Cost(self.instructions, 0)
+        if added.is_cheap(base):
+            added = replace(added, code=added_code(self._graph, self.segments))
+        return added.is_cheap(base)
 
     def place(self, tries: int) -> None:
         """Place everything in as few bytes as so many orders give."""
+        if self._tries >= tries:
+            return
+        self._tries = tries
         self._at = self._packing.pack(tries)
         self.size = self._packing.size(self._at)
 
