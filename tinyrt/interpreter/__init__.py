@@ -1,14 +1,14 @@
 """Model file -> plan -> run."""
 
-from tinyrt.interpreter.interpreter import (
+from tinyrt.interpreter.backends import (
     AUTO,
     BACKENDS,
     CUDA,
     DEFAULT_BACKEND,
     FALLBACK,
     GPU_BACKENDS,
-    Interpreter,
 )
+from tinyrt.interpreter.interpreter import Interpreter
 from tinyrt.interpreter.model import Model, load
 from tinyrt.interpreter.tensors import MAX_MEMORY
 

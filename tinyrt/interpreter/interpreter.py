@@ -19,59 +19,24 @@ from tinyrt.errors import (
     UnsupportedError,
     error_context,
 )
-from tinyrt.interpreter import numba_backend, reference
+from tinyrt.interpreter.backends import (
+    AUTO,
+    DEFAULT_BACKEND,
+    EVERY_BACKEND,
+    FALLBACK,
+    READING_FIRST,
+    candidates,
+)
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
-from tinyrt.interpreter.program import Prepare, Program, Tensors
+from tinyrt.interpreter.program import Program
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
-from tinyrt.ir import BoundNode, DType, Graph, Value
+from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
-
-
-def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
-    """As ``native_backend.prepare``, which is only imported where C is built."""
-    from tinyrt.interpreter import native_backend
-
-    return native_backend.prepare(graph, tensors)
-
-
-def _prepare_cuda(allow_fallback: bool, graph: Graph, tensors: Tensors) -> Program:
-    """As ``cuda_backend.prepare``, which is only imported where a GPU is asked for."""
-    from tinyrt.interpreter import cuda_backend
-
-    return cuda_backend.prepare(graph, tensors, allow_fallback=allow_fallback)
-
-
-BACKENDS: dict[str, Prepare] = {
-    "native": _prepare_native,
-    "numba": numba_backend.prepare,
-    "reference": reference.prepare,
-}
-"""Backend name -> what turns a graph and its tensors into a program."""
-
-CUDA, FALLBACK = "cuda", "cuda+cpu"
-
-GPU_BACKENDS: dict[str, Prepare] = {
-    CUDA: partial(_prepare_cuda, False),
-    FALLBACK: partial(_prepare_cuda, True),
-}
-"""The same for those that need a GPU: the second leaves ops that have no kernel to the CPU."""
-
-DEFAULT_BACKEND = "numba"
-
-AUTO = "auto"
-"""Stands for the first of ``CANDIDATES`` that can run the model on this machine."""
-
-CANDIDATES = ("native", "numba")
-
-READING_FIRST = frozenset({"reference"})
-"""Backends whose ops read all their inputs before they write: these run in a device's own arena
-plan, where outputs may lie on inputs. The others' kernels are free in their order; their arena is
-somewhat larger."""
 
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 
@@ -90,7 +55,7 @@ class Interpreter:
         num_threads: threads that share a resized batch; one sample is always run by one.
         experimental_preserve_all_tensors: give every tensor memory of its own, so that all of them
             can be read after ``invoke``.
-        backend: a name in ``BACKENDS`` or ``GPU_BACKENDS``, or ``auto``: ``native`` where there is
+        backend: a name in ``EVERY_BACKEND``, or ``auto``: ``native`` where there is
             a C compiler and a C kernel for every op, else ``numba``. ``allocate_tensors`` chooses;
             the attribute ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
@@ -171,7 +136,7 @@ class Interpreter:
         preserve: bool = False,
         read: Callable[[int], tuple[Graph, Directory]] | None = None,
     ) -> None:
-        names = (*BACKENDS, *GPU_BACKENDS, AUTO)
+        names = (*EVERY_BACKEND, AUTO)
         if backend not in names:
             expected = ", ".join(names)
             raise UnsupportedError(f"there is no backend '{backend}'", expected=expected)
@@ -231,7 +196,8 @@ class Interpreter:
             BudgetError: activations would take more than ``max_memory``.
 
         """
-        *others, last = self._candidates()
+        watched = self._preserve or self._on_op is not None
+        *others, last = candidates(self._asked_for, self.graph, watched)
         for backend in others:
             try:
                 self._allocate(backend)
@@ -239,16 +205,6 @@ class Interpreter:
                 continue
             return
         self._allocate(last)
-
-    def _candidates(self) -> tuple[str, ...]:
-        """Backends to try, best first."""
-        if self._asked_for != AUTO:
-            return (self._asked_for,)
-        if self._preserve or self._on_op is not None:
-            return CANDIDATES[-1:]
-        # The C kernels on int16 are portable ones, numba's are made of vectors.
-        wide = any(v.dtype is DType.INT16 and not v.is_constant for v in self.graph.values.values())
-        return CANDIDATES[::-1] if wide else CANDIDATES
 
     def _allocate(self, backend: str) -> None:
         placed = place_tensors(
@@ -260,7 +216,7 @@ class Interpreter:
             plan=self._given_plan,
         )
         tensors = placed.tensors
-        prepare = (BACKENDS | GPU_BACKENDS)[backend]
+        prepare = EVERY_BACKEND[backend]
         threads = self._useful_threads()
         if placed.plan.segments:
             self._program = StreamedProgram(self.graph, tensors, placed.plan, placed.arena)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
-from tinyrt.interpreter.interpreter import DEFAULT_BACKEND, GPU_BACKENDS, Interpreter, OnOp
+from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
+from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.interpreter.tensors import MAX_MEMORY
 from tinyrt.ir import DType, Graph, Value

@@ -1,0 +1,71 @@
+"""What can run a model: a name for each backend, and which one ``auto`` stands for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tinyrt.interpreter import numba_backend, reference
+from tinyrt.interpreter.program import Prepare, Program, Tensors
+from tinyrt.ir import DType, Graph
+
+
+def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
+    """As ``native_backend.prepare``, which is only imported where C is built."""
+    from tinyrt.interpreter import native_backend
+
+    return native_backend.prepare(graph, tensors)
+
+
+def _prepare_cuda(allow_fallback: bool, graph: Graph, tensors: Tensors) -> Program:
+    """As ``cuda_backend.prepare``, which is only imported where a GPU is asked for."""
+    from tinyrt.interpreter import cuda_backend
+
+    return cuda_backend.prepare(graph, tensors, allow_fallback=allow_fallback)
+
+
+BACKENDS: dict[str, Prepare] = {
+    "native": _prepare_native,
+    "numba": numba_backend.prepare,
+    "reference": reference.prepare,
+}
+"""Backend name -> what turns a graph and its tensors into a program."""
+
+CUDA, FALLBACK = "cuda", "cuda+cpu"
+
+GPU_BACKENDS: dict[str, Prepare] = {
+    CUDA: partial(_prepare_cuda, False),
+    FALLBACK: partial(_prepare_cuda, True),
+}
+"""The same for those that need a GPU: the second leaves ops that have no kernel to the CPU."""
+
+EVERY_BACKEND = BACKENDS | GPU_BACKENDS
+
+DEFAULT_BACKEND = "numba"
+
+AUTO = "auto"
+"""Stands for the first of ``CANDIDATES`` that can run the model on this machine."""
+
+CANDIDATES = ("native", "numba")
+
+READING_FIRST = frozenset({"reference"})
+"""Backends whose ops read all their inputs before they write: these run in a device's own arena
+plan, where outputs may lie on inputs. The others' kernels are free in their order; their arena is
+somewhat larger."""
+
+
+def candidates(backend: str, graph: Graph, watched: bool) -> tuple[str, ...]:
+    """Backends to try for a graph, best first.
+
+    Args:
+        backend: the name that was asked for.
+        graph: the model.
+        watched: whether someone looks at tensors between the ops.
+
+    """
+    if backend != AUTO:
+        return (backend,)
+    if watched:
+        return CANDIDATES[-1:]
+    # The C kernels on int16 are portable ones, numba's are made of vectors.
+    wide = any(v.dtype is DType.INT16 and not v.is_constant for v in graph.values.values())
+    return CANDIDATES[::-1] if wide else CANDIDATES
