@@ -12,6 +12,7 @@ from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.cumsum import CumsumS8
 from tinyrt.ops.emit import strides_of
+from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.pool import Pool2dS8
 from tinyrt.ops.reduce import ReduceAttrs
@@ -19,6 +20,7 @@ from tinyrt.ops.resize import BilinearS8
 from tinyrt.ops.shapes import axis_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 from tinyrt.ops.spec import limits_of
+from tinyrt.ops.svdf import STATE, SvdfS8
 
 Ints = dict[str, int | bool]
 
@@ -109,6 +111,44 @@ def emit_softmax_wide(node: BoundNode, p: SoftmaxS16, w: DeviceWriter) -> None:
     ints: Ints = {"ROWS": rows, "SIZE": size, "MULT": p.mult, "SHIFT": p.shift}
     blobs = {"exponentials": p.exponentials, "reciprocals": p.reciprocals}
     w.op("softmax_wide", "reduce", rows, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
+
+
+def emit_log_softmax(node: BoundNode, p: LogSoftmaxS8, w: DeviceWriter) -> None:
+    """One row per thread, with tables of exponentials and differences."""
+    x, y = node.input(0), node.output
+    size = x.shape[-1]
+    rows = x.size // size
+    require_summable(x)
+    ints: Ints = {
+        "ROWS": rows, "SIZE": size, "DIFF_MIN": p.diff_min,
+        "BACK_MULT": p.back_mult, "BACK_SHIFT": p.back_shift,
+    }  # fmt: skip
+    blobs = {
+        "exponentials": p.exponentials().astype(np.int32),
+        "differences": p.differences().astype(np.int32),
+    }
+    w.op("log_softmax", "reduce", rows, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
+
+
+def emit_svdf(node: BoundNode, p: SvdfS8, w: DeviceWriter) -> None:
+    """One output per thread, which moves its filters' past on."""
+    x, features, time, bias = node.input(0), node.input(1), node.input(2), node.optional(3)
+    (filters, c), (batches, units) = features.shape, node.output.shape
+    ints: Ints = {
+        "BATCHES": batches, "UNITS": units, "C": c, "RANK": filters // units,
+        "MEMORY": time.shape[1], "X_ZP": p.x_zp, "STATE_ZP": p.state_zp, "Y_ZP": p.y_zp,
+        "FEATURE_MULT": p.feature[0], "FEATURE_SHIFT": p.feature[1],
+        "TIME_MULT": p.time[0], "TIME_SHIFT": p.time[1],
+    }  # fmt: skip
+    tensors = {
+        "x": x, "features": features, "time": time,
+        "before": node.input(STATE), "after": node.outputs[1], "y": node.output,
+    }  # fmt: skip
+    start = np.zeros(units, np.int32) if bias is None else np.asarray(bias.data)
+    types = {"State": C_TYPES[p.state_dtype]}
+    blobs = {"bias": start}
+    work = batches * units
+    w.op("filters_in_time", "reduce", work, ints=ints, tensors=tensors, types=types, blobs=blobs)
 
 
 def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:

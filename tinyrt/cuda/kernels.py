@@ -13,6 +13,7 @@ from tinyrt.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Form, Quant, form_of, is_integer
+from tinyrt.ops.svdf import STATE
 
 Emit = Callable[[BoundNode, Any, DeviceWriter], None]
 
@@ -37,6 +38,7 @@ KERNELS: dict[str, Emit] = {
     "hard_swish": elementwise.emit_table,
     "leaky_relu": elementwise.emit_table,
     "log": elementwise.emit_table,
+    "log_softmax": reduce.emit_log_softmax,
     "logistic": elementwise.emit_table,
     "max_pool2d": reduce.emit_max_pool2d,
     "maximum": elementwise.emit_maximum,
@@ -64,6 +66,7 @@ KERNELS: dict[str, Emit] = {
     "squared_difference": elementwise.emit_squared_difference,
     "sub": elementwise.emit_sub,
     "sum": reduce.emit_sum,
+    "svdf": reduce.emit_svdf,
     "tanh": elementwise.emit_table,
     "tile": moves.emit_move,
     "transpose": moves.emit_transpose,
@@ -127,5 +130,5 @@ def _is_known(node: BoundNode) -> bool:
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     if any(not v.is_constant and v.dtype not in C_TYPES for v in values):
         return False
-    weighted_op = OPS[node.op].quant is Quant.WEIGHTED
-    return not weighted_op or all(v is None or v.is_constant for v in node.inputs[1:])
+    weights = {Quant.WEIGHTED: node.inputs[1:], Quant.STATEFUL: node.inputs[1:STATE]}
+    return all(v is None or v.is_constant for v in weights.get(OPS[node.op].quant, ()))

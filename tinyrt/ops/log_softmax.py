@@ -20,7 +20,7 @@ from tinyrt.fixedpoint import (
     quantize_multiplier,
     rounding_divide_by_pot,
 )
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, TensorType, Value
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_unary
@@ -126,6 +126,17 @@ def ref_s8(p: LogSoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.where(kept, np.clip(steps, INT8_MIN, INT8_MAX), INT8_MIN).astype(np.int8)
 
 
+def require_summable(x: Value) -> None:
+    """Raise ``UnsupportedError`` if a row is too long for the sum's integer bits."""
+    length = x.shape[-1]
+    if length >= 1 << SUM_INTEGER_BITS:
+        raise UnsupportedError(
+            f"log_softmax over {length} elements overflows its int32 sum",
+            tensor=x.describe(),
+            expected=f"fewer than {1 << SUM_INTEGER_BITS}",
+        )
+
+
 def emit_c(node: BoundNode, p: LogSoftmaxS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_log_softmax_s8``.
 
@@ -135,12 +146,7 @@ def emit_c(node: BoundNode, p: LogSoftmaxS8, c: CWriter) -> None:
     """
     x, y = node.input(0), node.output
     length = x.shape[-1]
-    if length >= 1 << SUM_INTEGER_BITS:
-        raise UnsupportedError(
-            f"log_softmax over {length} elements overflows its int32 sum",
-            tensor=x.describe(),
-            expected=f"fewer than {1 << SUM_INTEGER_BITS}",
-        )
+    require_summable(x)
     fields: dict[str, object] = {
         "rows": x.size // length,
         "c": length,

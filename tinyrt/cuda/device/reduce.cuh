@@ -106,6 +106,91 @@ template <class P> TINYRT_FN void softmax(const Team &t) {
     }
 }
 
+// How far a positive value can be shifted to the left.
+TINYRT_FN int headroom_of(i32 v) {
+    return 31 - significant_bits(static_cast<u32>(v));
+}
+
+// log(x) for x of 1 and more, Q12 to Q5, as in fixedpoint.py: near sqrt(sqrt(1/2)), where x is
+// brought to, the logarithm is a quotient of polynomials.
+TINYRT_FN i32 log_of(i32 x) {
+    constexpr int X_BITS = 12, LOG_BITS = 6;
+    constexpr i32 LOG_2 = 1488522236, QUARTER_ROOT = 1805811301, HALF_ROOT = 1518500250;
+    constexpr i32 UNIT = 1 << (31 - LOG_BITS), QUARTER = 1 << (29 - LOG_BITS);
+    const int room = headroom_of(x), other = headroom_of(high_product(x, HALF_ROOT));
+    const i32 first = saturated_left(high_product(x << room, HALF_ROOT), 1);
+    const i32 second = saturated_left(x, greatest(other, 0));
+    const i32 r = least(first, second);
+    const i32 power =
+        greatest((X_BITS - room - 1) * UNIT + QUARTER, (X_BITS - other) * UNIT - QUARTER);
+    const i32 p = static_cast<i32>((static_cast<i64>(r) + QUARTER_ROOT + 1) / 2);
+    const i32 q = (r - QUARTER_ROOT) * 2, square = high_product(q, q);
+    const i32 numerator = high_product(q, r) + high_product(high_product(q, square), 117049297);
+    const i32 inner = 1057819769 + q + high_product(127690142, square);
+    const i32 denominator = high_product(p, inner) + high_product(638450708, q);
+    const i32 share =
+        high_product(divide_by_power(numerator, LOG_BITS), one_over_one_plus(denominator));
+    return saturated_left(static_cast<i64>(high_product(power, LOG_2)) + share, 1);
+}
+
+// One row per thread; for distances i of 0 to 255 steps, P::differences is -i in Q5 and
+// P::exponentials its exp in Q12.
+template <class P> TINYRT_FN void log_softmax(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
+        const int sample = i / P::ROWS, at = i % P::ROWS * P::SIZE;
+        const i8 *x = P::x(t, sample) + at;
+        i8 *y = P::y(t, sample) + at;
+        i32 most = x[0], total = 0;
+        for (int j = 1; j < P::SIZE; ++j)
+            most = greatest(most, x[j]);
+        for (int j = 0; j < P::SIZE; ++j)
+            total += static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j])));
+        const i32 log = log_of(total);
+        const i32 held = requant(log + (-2147483647 - 1), P::BACK_MULT, P::BACK_SHIFT);
+        const i32 lowest = greatest(held, P::DIFF_MIN - 1);
+        for (int j = 0; j < P::SIZE; ++j) {
+            const i32 below = most - x[j];
+            const i32 difference = static_cast<i32>(constant4(P::differences(t) + 4 * below));
+            const i32 steps = divide_by_power(static_cast<i64>(difference) - log, 31 - 5 - 4);
+            y[j] = static_cast<i8>(-below > lowest ? clamp(steps + 127, -128, 127) : -128);
+        }
+    }
+}
+
+// A dense layer over a window in time: one output per thread, which moves its P::RANK filters'
+// rows of the past on by one. Features are limited before their zero point is added, and may wrap.
+template <class P> TINYRT_FN void filters_in_time(const Team &t) {
+    typedef typename P::State State;
+    constexpr i32 MOST = sizeof(State) == 1 ? 127 : 32767;
+    constexpr int SIZE = P::BATCHES * P::UNITS;
+    for (int i = t.thread; i < P::SAMPLES * SIZE; i += t.threads) {
+        const int sample = i / SIZE, unit = i % P::UNITS;
+        const i8 *x = P::x(t, sample) + i % SIZE / P::UNITS * P::C;
+        const State *before = P::before(t, sample) + i % SIZE * P::RANK * P::MEMORY;
+        State *after = P::after(t, sample) + i % SIZE * P::RANK * P::MEMORY;
+        u32 acc = constant4(P::bias(t) + 4 * unit);
+        for (int r = 0; r < P::RANK; ++r, before += P::MEMORY, after += P::MEMORY) {
+            const int filter = unit * P::RANK + r;
+            const i8 *w = P::features(t, sample) + filter * P::C;
+            const State *time = P::time(t, sample) + filter * P::MEMORY;
+            i32 sum = 0;
+            for (int k = 0; k < P::C; ++k)
+                sum += (x[k] - P::X_ZP) * w[k];
+            const i32 newest = requant(sum, P::FEATURE_MULT, P::FEATURE_SHIFT);
+            for (int k = 0; k < P::MEMORY; ++k) {
+                const State v =
+                    k + 1 < P::MEMORY
+                        ? before[k + 1]
+                        : static_cast<State>(clamp(newest, -MOST - 1, MOST) + P::STATE_ZP);
+                after[k] = v;
+                acc += static_cast<u32>((v - P::STATE_ZP) * time[k]);
+            }
+        }
+        const i64 y = requant(static_cast<i32>(acc), P::TIME_MULT, P::TIME_SHIFT);
+        P::y(t, sample)[i % SIZE] = limited<i8>(y + P::Y_ZP, -128, 127);
+    }
+}
+
 // An entry of a table of 513 int16, linear in between.
 TINYRT_FN i32 interpolated(const i8 *table, i32 x) {
     const i16 *at = reinterpret_cast<const i16 *>(table) + 256 + (x >> 7);
