@@ -63,7 +63,12 @@ class FakeDriver:
         del self.pages[array.ctypes.data]
 
     def lock(self, array):
-        self.pages[array.ctypes.data] = array.nbytes
+        """What is locked already is refused."""
+        first, last = array.ctypes.data, array.ctypes.data + array.nbytes
+        if any(page < last and first < page + size for page, size in self.pages.items()):
+            return False
+        self.pages[first] = array.nbytes
+        return True
 
     def unlock(self, array):
         del self.pages[array.ctypes.data]

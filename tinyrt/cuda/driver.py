@@ -20,6 +20,16 @@ OLDEST = (8, 0)
 """The first GPUs that multiply int8 matrices as the kernels ask them to."""
 
 
+_LESS_MEMORY = "run smaller batches; backend 'numba' needs no GPU"
+HINTS = {
+    "cuMemAlloc": _LESS_MEMORY,
+    "cuMemHostAlloc": _LESS_MEMORY,
+    "cuModuleLoadData": "a driver for CUDA 12 takes what a compiler for it makes: update the "
+    "driver, or install cuda-bindings==12.* and nvidia-cuda-nvrtc-cu12",
+}
+"""What helps where a call is refused."""
+
+
 class Driver(Protocol):
     """One GPU.
 
@@ -70,8 +80,8 @@ class Driver(Protocol):
         """Give it back."""
         ...
 
-    def lock(self, array: NDArray[np.uint8]) -> None:
-        """Lock the pages of an array, which must have them to itself."""
+    def lock(self, array: NDArray[np.uint8]) -> bool:
+        """Lock the pages of an array, which must have them to itself; False where that fails."""
         ...
 
     def unlock(self, array: NDArray[np.uint8]) -> None:
@@ -212,7 +222,7 @@ class CudaDriver:
         if result != self._cuda.CUresult.CUDA_SUCCESS:
             raise ToolError(
                 f"the GPU refused {name}: {result.name}",
-                hint="smaller batches need less memory; backend 'numba' needs no GPU",
+                hint=HINTS.get(name, "backend 'numba' needs no GPU"),
             )
         return values[0] if values else None
 
@@ -255,9 +265,11 @@ class CudaDriver:
         """As ``Driver``."""
         self._call("cuMemFreeHost", array.ctypes.data)
 
-    def lock(self, array: NDArray[np.uint8]) -> None:
+    def lock(self, array: NDArray[np.uint8]) -> bool:
         """As ``Driver``."""
-        self._call("cuMemHostRegister", array.ctypes.data, array.nbytes, 0)
+        # Another model may have locked them, and containers limit what may be locked.
+        (result,) = self._cuda.cuMemHostRegister(array.ctypes.data, array.nbytes, 0)
+        return bool(result == self._cuda.CUresult.CUDA_SUCCESS)
 
     def unlock(self, array: NDArray[np.uint8]) -> None:
         """As ``Driver``."""

@@ -12,6 +12,7 @@ from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.cumsum import CumsumS8
 from tinyrt.ops.emit import strides_of
+from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.pool import Pool2dS8
@@ -128,6 +129,15 @@ def emit_log_softmax(node: BoundNode, p: LogSoftmaxS8, w: DeviceWriter) -> None:
         "differences": p.differences().astype(np.int32),
     }
     w.op("log_softmax", "reduce", rows, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
+
+
+def emit_l2_normalization(node: BoundNode, p: L2NormalizationS8, w: DeviceWriter) -> None:
+    """One row per thread."""
+    x, y = node.input(0), node.output
+    size = x.shape[-1]
+    rows = x.size // size
+    ints: Ints = {"ROWS": rows, "SIZE": size, "X_ZP": p.x_zp}
+    w.op("l2_normalization", "reduce", rows, ints=ints, tensors={"x": x, "y": y})
 
 
 def emit_svdf(node: BoundNode, p: SvdfS8, w: DeviceWriter) -> None:

@@ -36,6 +36,7 @@ KERNELS: dict[str, Emit] = {
     "gather": moves.emit_move,
     "gelu": elementwise.emit_table,
     "hard_swish": elementwise.emit_table,
+    "l2_normalization": reduce.emit_l2_normalization,
     "leaky_relu": elementwise.emit_table,
     "log": elementwise.emit_table,
     "log_softmax": reduce.emit_log_softmax,

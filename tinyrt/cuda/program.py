@@ -27,6 +27,9 @@ RUN = "tinyrt_run"
 SHARED_LIMIT = 227 * 1024
 """Bytes of shared memory that one block may ask for on an H100 or H200."""
 
+RESERVED = 1024
+"""Bytes of shared memory that each block takes beyond what it asks for."""
+
 MOST_SAMPLES = 16
 """Rows of a tensor core's matrix: samples that share them where a model has one row per sample."""
 
@@ -211,7 +214,8 @@ def _samples(graph: Graph, plan: ArenaPlan, shape: Shape, shared_limit: int) -> 
     single = all(n.op == "fully_connected" and len(n.output.shape) == 2 for n in products)
     if not products or not single:
         return 1
-    most = shared_limit // shape.blocks // _stride(plan.arena_bytes + BANKS, MOST_SAMPLES)
+    share = (shared_limit + RESERVED) // shape.blocks - RESERVED
+    most = share // _stride(plan.arena_bytes + BANKS, MOST_SAMPLES)
     return max(1, min(MOST_SAMPLES, most))
 
 

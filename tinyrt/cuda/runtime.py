@@ -59,6 +59,14 @@ class _Memory:
     address: int
 
 
+def _is_whole(array: NDArray[np.uint8]) -> bool:
+    """Whether the array is all of what was allocated, so that no other lies on its pages."""
+    whole = array
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    return whole.base is None and whole.nbytes == array.nbytes
+
+
 class _Held:
     """What a model holds of the GPU's and of the host's, to be given back with it."""
 
@@ -83,10 +91,12 @@ class _Held:
         self._locked.append(array)
         return array
 
-    def lock(self, array: NDArray[np.uint8]) -> None:
-        """Lock the pages of the caller's array, and keep it."""
-        self._driver.lock(array)
-        self._in_place.append(array)
+    def lock(self, array: NDArray[np.uint8]) -> bool:
+        """Lock the pages of the caller's array, and keep it; False where that cannot be done."""
+        locked = _is_whole(array) and self._driver.lock(array)
+        if locked:
+            self._in_place.append(array)
+        return locked
 
     def release(self) -> None:
         """Give everything back."""
@@ -135,6 +145,7 @@ class CudaModel:
         self.program = generate(graph, layout, driver.shared_limit)
         self.samples = samples
         self._driver = driver
+        self._loaded = False
         image = compile_(self.program.source, driver.arch).image
         held = _Held(driver, driver.load(image))
         weakref.finalize(self, held.release)
@@ -143,6 +154,7 @@ class CudaModel:
         self._functions = [
             driver.function(held.module, kernel.name, shared) for kernel in self.program.kernels
         ]
+        self._resident = [self._resident_blocks(function) for function in self._functions]
         self._piece = self._piece_size()
         held.streams += [driver.stream() for _ in range(STREAMS if self._piece < samples else 1)]
         self._weights = self._upload(self.program.weights)
@@ -174,13 +186,21 @@ class CudaModel:
             np.copyto(memory.rows, memory.locked)
 
     def _replay(self) -> None:
-        """The whole batch as one recorded graph, recorded when it is first asked for."""
+        """The whole batch as one recorded graph, recorded when it is asked for again.
+
+        The first run is none: what the driver loads at a first launch it cannot load while it
+        records.
+        """
         stream, graphs = self._held.streams[0], self._held.graphs
+        self._fill(0, self.samples)
+        if not self._loaded:
+            self._loaded = True
+            self._start(0, self.samples, 0)
+            return
         if not graphs:
             self._driver.begin_capture(stream)
             self._start(0, self.samples, 0)
             graphs.append(self._driver.end_capture(stream))
-        self._fill(0, self.samples)
         self._driver.replay(graphs[0], stream)
 
     def _fill(self, first: int, last: int) -> None:
@@ -215,9 +235,9 @@ class CudaModel:
         for port, array in zip((*self.program.inputs, *self.program.outputs), ports, strict=True):
             rows = array.reshape(-1).view(np.uint8).reshape(self.samples, port.nbytes)
             large = len(memories) < len(self.program.inputs) and rows.nbytes >= LEAST_LOCKED
-            locked = rows if large else self._held.locked_memory(rows.nbytes).reshape(rows.shape)
-            if large:
-                self._held.lock(rows)
+            in_place = large and self._held.lock(rows)
+            own = None if in_place else self._held.locked_memory(rows.nbytes)
+            locked = rows if own is None else own.reshape(rows.shape)
             memories.append(_Memory(port, rows, locked, self._held.allocate(rows.nbytes)))
         return memories
 
@@ -237,15 +257,15 @@ class CudaModel:
         ports = [m.address + first * m.port.nbytes for m in self._memories]
         own = [] if program.fused else [self._arenas[lane]]
         arguments: list[int | np.int32] = [*own, self._weights, np.int32(samples), *ports]
-        for kernel, function in zip(program.kernels, self._functions, strict=True):
-            blocks = kernel.parts * samples or self._resident(function, samples)
-            shared = program.shared_bytes
+        shared = program.shared_bytes
+        for i, (kernel, function) in enumerate(zip(program.kernels, self._functions, strict=True)):
+            wanted = -(-samples // program.samples)
+            blocks = kernel.parts * samples or min(wanted, self._resident[i])
             stream = self._held.streams[lane]
             self._driver.launch(function, blocks, program.threads, shared, stream, arguments)
 
-    def _resident(self, function: Handle, samples: int) -> int:
-        """Blocks that go from sample to sample: as many as the GPU holds, or as there is work."""
+    def _resident_blocks(self, function: Handle) -> int:
+        """Blocks of the kernel that the GPU holds at once."""
         program = self.program
         each = self._driver.resident_blocks(function, program.threads, program.shared_bytes)
-        wanted = -(-samples // program.samples)
-        return min(wanted, max(1, each) * self._driver.multiprocessors)
+        return max(1, each) * self._driver.multiprocessors

@@ -37,7 +37,13 @@ struct Team {
     const i8 *weights;
 };
 
-// A warp's registers: the matrices of mma.m16n8k32 (A 16x32 int8, B 32x8 int8, C 16x8 int32).
+// A warp's registers: the matrices of mma.m16n8k32 (A 16x32 int8, B 32x8 int8, C 16x8 int32). With
+// g = lane / 4 and t = lane % 4, the PTX ISA ("Matrix Fragments for mma.m16n8k32") gives a lane
+//   A: r[0] row g,     k 4t to 4t + 3         r[2] row g,     k 16 + 4t to 16 + 4t + 3
+//      r[1] row g + 8, k 4t to 4t + 3         r[3] row g + 8, k 16 + 4t to 16 + 4t + 3
+//   B: r[0] column g,  k 4t to 4t + 3         r[1] column g,  k 16 + 4t to 16 + 4t + 3
+//   C: r[0], r[1] row g, columns 2t, 2t + 1   r[2], r[3] row g + 8, columns 2t, 2t + 1
+// the least k in the lowest byte. Sums wrap around, for `.satfinite` is not asked for.
 struct FragmentA {
     u32 r[4];
 };
@@ -106,7 +112,9 @@ TINYRT_FN u32 bytes(u32 low, u32 high, u32 picks) {
 
 TINYRT_FN void mma(FragmentC (&c)[1], const FragmentA (&a)[1], const FragmentB (&b)[1]) {
     i32 *d = c[0].r;
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+    // Volatile, so that it stays where all lanes of the warp come by, as `aligned` demands.
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
         "{%0,%1,%2,%3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a[0].r[0]), "r"(a[0].r[1]), "r"(a[0].r[2]), "r"(a[0].r[3]), "r"(b[0].r[0]),
@@ -183,7 +191,6 @@ TINYRT_FN u32 bytes(u32 low, u32 high, u32 picks) {
     return d;
 }
 
-// Rows and columns as the PTX ISA assigns them to lanes: lane = 4 * (row % 8) + k % 16 / 4.
 TINYRT_FN void mma(FragmentC (&c)[32], const FragmentA (&a)[32], const FragmentB (&b)[32]) {
     i16 rows[16][32], columns[8][32];
     for (int lane = 0; lane < 32; ++lane) {

@@ -157,6 +157,46 @@ template <class P> TINYRT_FN void log_softmax(const Team &t) {
     }
 }
 
+// 1 / sqrt(n), by the iteration x <- (3 x - n x^3) / 2 from 1, as in fixedpoint.py: a mantissa, and
+// the exponent in `shift`; the largest mantissa where n is 0.
+TINYRT_FN i32 inverse_root(i32 n, int *shift) {
+    *shift = 0;
+    if (n <= 1)
+        return 2147483647;
+    int right = 11;
+    for (; n >= 1 << 29; n /= 4)
+        ++right;
+    for (; n < 1 << 27; n *= 4)
+        --right;
+    const i32 half = divide_by_power(n >> 1, 1);
+    i32 x = 1 << 28;
+    for (int i = 0; i < 5; ++i) {
+        const i32 cube = saturated_left(high_product(high_product(x, x), x), 6);
+        x = saturated_left(high_product((1 << 28) + (1 << 27), x) - high_product(half, cube), 3);
+    }
+    const i32 root = high_product(x, 1518500250);
+    if (right < 0)
+        return static_cast<i32>(static_cast<u32>(root) << -right);
+    *shift = -right;
+    return root;
+}
+
+// One row per thread, brought to length 1 in steps of 1 / 128.
+template <class P> TINYRT_FN void l2_normalization(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
+        const int sample = i / P::ROWS, at = i % P::ROWS * P::SIZE;
+        const i8 *x = P::x(t, sample) + at;
+        i8 *y = P::y(t, sample) + at;
+        i32 total = 0;
+        int shift;
+        for (int j = 0; j < P::SIZE; ++j)
+            total += (x[j] - P::X_ZP) * (x[j] - P::X_ZP);
+        const i32 mult = inverse_root(total, &shift);
+        for (int j = 0; j < P::SIZE; ++j)
+            y[j] = static_cast<i8>(clamp(requant(x[j] - P::X_ZP, mult, shift + 7), -128, 127));
+    }
+}
+
 // A dense layer over a window in time: one output per thread, which moves its P::RANK filters'
 // rows of the past on by one. Features are limited before their zero point is added, and may wrap.
 template <class P> TINYRT_FN void filters_in_time(const Team &t) {
