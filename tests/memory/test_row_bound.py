@@ -1,0 +1,49 @@
+"""Arenas of ops that run row by row, next to the fewest bytes in which their rows can be made."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.memory.row_bound import Maker, RowSearch, makers_of
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.memory import plan_pushed, plan_streamed
+from tinyrt.ops.spec import InstructionSet
+
+
+@pytest.mark.parametrize(
+    ("name", "pushed", "wanted", "bound"),
+    [
+        ("resnet8", False, 12_000, 12_160),
+        ("resnet8", True, 10_500, None),
+        ("dscnn_kws", False, 4_200, 4_122),
+    ],
+)
+def test_no_order_of_rows_takes_less(zoo, name, pushed, wanted, bound):
+    graph = read_tflite(zoo / "models" / f"{name}_int8.tflite")
+    if pushed:
+        plan = plan_pushed(graph, InstructionSet.DSP)
+    else:
+        plan = plan_streamed(graph, InstructionSet.DSP, costly=True)
+    (segment,) = plan.segments
+    search = RowSearch(makers_of(graph, segment.stop, pushed=pushed), held=not pushed)
+    assert segment.first == 0
+    assert search.fits(plan.arena_bytes)
+    if bound is None:
+        assert not search.fits(wanted)
+    else:
+        assert search.fits(bound)
+        assert not search.fits(bound - 1)
+
+
+def test_the_search_finds_what_can_be_counted_by_hand():
+    """Windows of three rows. Held: the input and two rows of the first op. Pushed: three of one
+    tensor, two of the other, and the one that is made.
+    """
+    one = Maker(8, 10, apart=False)
+    two, three = (Maker(8, 10, ((source, 3, 1, 1),)) for source in (0, 1))
+    held = RowSearch([one, two, three], held=True)
+    assert held.fits(8 * 10 + 2 * 10)
+    assert not held.fits(8 * 10 + 2 * 10 - 1)
+    pushed = RowSearch([replace(one, apart=True), two, three], held=False)
+    assert pushed.fits(6 * 10)
+    assert not pushed.fits(6 * 10 - 1)
