@@ -14,6 +14,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 
 
@@ -111,6 +112,25 @@ def sub(rng: Rng) -> Case:
     return Case("sub", case.attrs, case.shapes)
 
 
+def _rows_of_pairs(rng: Rng, op: str, attrs: object) -> Case:
+    """Either input may repeat: along rows, in rows, or both."""
+    shape = (int(rng.integers(1, 4)), *pair(rng, 1, 5), int(rng.integers(1, 14)))
+    other = tuple(n if rng.random() < 0.6 else 1 for n in shape)
+    shapes = (shape, other) if rng.random() < 0.5 else (other, shape)
+    return Case(op, attrs, shapes)
+
+
+def add_rows(rng: Rng) -> Case:
+    """Sums where an input repeats."""
+    op, attrs = str(rng.choice(["add", "sub"])), AddAttrs(activation=activation(rng))
+    return _rows_of_pairs(rng, op, attrs)
+
+
+def mul(rng: Rng) -> Case:
+    """Products by fours, what is left of them, and of one element by many."""
+    return _rows_of_pairs(rng, "mul", MulAttrs(activation=activation(rng)))
+
+
 def max_pool2d(rng: Rng) -> Case:
     """Four channels at a time on DSP cores, and what is left of them."""
     shape = (1, *pair(rng, 2, 6), int(rng.integers(1, 11)))
@@ -130,7 +150,8 @@ PACKED_CASES = {
     case.__name__: case
     for case in (
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
-        *(depthwise_dilated, depthwise_filters, add, sub, max_pool2d, average_pool2d),
+        *(depthwise_dilated, depthwise_filters, add, sub, add_rows, mul),
+        *(max_pool2d, average_pool2d),
     )
 }
 

@@ -32,7 +32,10 @@ PACKED = {
     "tinyrt_group_block_long_s8",
     "tinyrt_depthwise_block_fine_s8",
     "tinyrt_depthwise_block_spread_s8",
+    "tinyrt_linear_sum_s8",
+    "tinyrt_linear_sum_rows_s8",
     "tinyrt_sum_s8",
+    "tinyrt_times_s8",
     "tinyrt_clamp_s8",
 }
 PACKED_INT4 = {

@@ -73,8 +73,8 @@ LAYERS = [
     ("times_s8", BOTH, Case("mul", MulAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("softmax_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((1, 10),))),
     ("softmax_table_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((16, 16),))),
-    ("sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
-    ("sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
+    ("linear_sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("linear_sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
 ]
 
 

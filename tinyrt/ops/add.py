@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 
-from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.blocks import emit_clamp
 from tinyrt.ops.emit import Fields, broadcast_fields
 from tinyrt.ops.emit_float import zip_of
+from tinyrt.ops.linear_sum import INPUTS, LinearSum, linear_sum
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_binary, sum_to
@@ -37,6 +38,9 @@ LEFT_SHIFT_S16 = 15
 
 HALF = (1 << 30, 0)
 """Mantissa and exponent of the input with the larger scale."""
+
+LINEAR_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
+"""Instruction sets with a kernel for sums with one rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +169,40 @@ def sub_ref(p: AddS8, a: Array, b: Array) -> Array:
 
 def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
     """Write the call of a sum, or of the general ``tinyrt_add_s8`` and ``_sub_s8``."""
-    if c.isa is not InstructionSet.MVE and _is_plain_sum(p):
-        _emit_sum(kernel == "tinyrt_sub_s8", node, p, c)
-        return
-    _emit_general(kernel, node, p, c)
+    subtract = kernel == "tinyrt_sub_s8"
+    linear = _linear(c.isa, subtract, p) if c.isa in LINEAR_SETS else None
+    if linear is not None:
+        _emit_linear(linear, node, p, c)
+    elif c.isa is not InstructionSet.MVE and _is_plain_sum(p):
+        _emit_sum(subtract, node, p, c)
+    else:
+        _emit_general(kernel, node, p, c)
+
+
+@lru_cache(maxsize=64)
+def _linear(isa: InstructionSet, subtract: bool, p: AddS8) -> LinearSum | None:
+    """The sum with one rounding, where it gives all that the reference gives."""
+    p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
+    ref = sub_ref if subtract else add_ref
+    outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8))
+    to_output = 2.0 ** (p.left_shift + p.y_shift - 31) * p.y_mult
+    a_ratio, b_ratio = (
+        2.0 ** (shift - 31) * mult * to_output
+        for mult, shift in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
+    )
+    return linear_sum(isa, outputs.astype(np.int64), a_ratio, -b_ratio if subtract else b_ratio)
+
+
+def _emit_linear(linear: LinearSum, node: BoundNode, p: AddS8, c: CWriter) -> None:
+    """Write the call of ``tinyrt_linear_sum_s8``, or of its like where an input repeats."""
+    kernel = "tinyrt_linear_sum_s8"
+    fields: Fields = {"size": node.output.size, "sum": asdict(linear)}
+    if node.input(0).shape != node.input(1).shape:
+        kernel = "tinyrt_linear_sum_rows_s8"
+        fields = {"shape": broadcast_fields(node), "sum": asdict(linear)}
+    params = c.params(f"{kernel}_params", fields)
+    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
+    emit_clamp(node, p.act_min, p.act_max, c)
 
 
 def _emit_general(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:

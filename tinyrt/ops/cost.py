@@ -92,7 +92,7 @@ COSTS = {
         four=51,
         listed=(345, 26),
         row=(230, 270),
-        add=22,
+        add=7,
         clamp=2.25,
     ),
     InstructionSet.SCALAR: Costs(
@@ -111,7 +111,7 @@ COSTS = {
         four=62,
         listed=(118, 28.5),
         row=(290, 190),
-        add=25,
+        add=10,
         clamp=8,
     ),
 }

@@ -13,14 +13,20 @@ typedef void (*tinyrt_row_of_pairs)(const void *params, const int8_t *a, int32_t
 static inline void tinyrt_for_each_row(const tinyrt_broadcast *shape, tinyrt_row_of_pairs row,
                                        const void *params, const int8_t *a, const int8_t *b,
                                        int8_t *y) {
-    const int32_t outer = shape->rank - 1;
-    const int32_t count = shape->dims[outer];
+    const int32_t last = shape->rank - 1;
+    const int32_t count = shape->dims[last];
+    /* The last axis but one is a plain loop. */
+    const int32_t outer = last > 0 ? last - 1 : 0;
+    const int32_t rows = last > 0 ? shape->dims[outer] : 1;
     int32_t index[TINYRT_MAX_RANK] = {0};
     do {
-        row(params, a + tinyrt_flat_index(outer, shape->a_strides, index), shape->a_strides[outer],
-            b + tinyrt_flat_index(outer, shape->b_strides, index), shape->b_strides[outer], count,
-            y);
-        y += count;
+        const int8_t *a_row = a + tinyrt_flat_index(outer, shape->a_strides, index);
+        const int8_t *b_row = b + tinyrt_flat_index(outer, shape->b_strides, index);
+        for (int32_t left = rows; left > 0; --left, y += count) {
+            row(params, a_row, shape->a_strides[last], b_row, shape->b_strides[last], count, y);
+            a_row += shape->a_strides[outer];
+            b_row += shape->b_strides[outer];
+        }
     } while (tinyrt_next_index(outer, shape->dims, index));
 }
 

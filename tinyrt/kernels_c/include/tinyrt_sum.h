@@ -1,4 +1,4 @@
-/** sum: add and sub of two tensors of one shape. */
+/** sum: add and sub. */
 #ifndef TINYRT_SUM_H
 #define TINYRT_SUM_H
 
@@ -41,6 +41,33 @@ typedef struct {
 /** As tinyrt_sum_s8 where an input repeats. y may be one that does not. */
 void tinyrt_sum_rows_s8(const tinyrt_sum_rows_s8_params *p, const int8_t *plain,
                         const int8_t *scaled, int8_t *y);
+
+/** y = limit(a_factor * a + b_factor * b + addend), where limit takes 21 bits off, rounding down.
+ *  On DSP cores factors are times 2^8, each product loses these bits before the addition, and the
+ *  result is 128 more than y. Requires: sums stay below 2^31. */
+typedef struct {
+    int32_t a_factor;
+    int32_t b_factor;
+    int32_t addend;
+} tinyrt_linear_sum;
+
+typedef struct {
+    int32_t size;
+    tinyrt_linear_sum sum;
+} tinyrt_linear_sum_s8_params;
+
+/** Sums of two tensors of one shape; y may be an input. */
+void tinyrt_linear_sum_s8(const tinyrt_linear_sum_s8_params *p, const int8_t *a, const int8_t *b,
+                          int8_t *y);
+
+typedef struct {
+    tinyrt_broadcast shape;
+    tinyrt_linear_sum sum;
+} tinyrt_linear_sum_rows_s8_params;
+
+/** As tinyrt_linear_sum_s8 where an input repeats. y may be one that does not. */
+void tinyrt_linear_sum_rows_s8(const tinyrt_linear_sum_rows_s8_params *p, const int8_t *a,
+                               const int8_t *b, int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
 #include "tinyrt_requant4.h"
 #include "tinyrt_rows_of_pairs.h"
 
-static void row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,
-                int32_t b_step, int32_t count, int8_t *y) {
+static TINYRT_NOINLINE void row(const void *params, const int8_t *a, int32_t a_step,
+                                const int8_t *b, int32_t b_step, int32_t count, int8_t *y) {
     /* A copy: the compiler need not read it again after each output. */
     const tinyrt_times_s8_params p = *(const tinyrt_times_s8_params *)params;
     const int32_t rounding = tinyrt_rounding_of(p.next_shift, 2 * p.y_zp + 1);

@@ -8,8 +8,8 @@ static int8x16_t vector(const int8_t *x, int32_t step, mve_pred16_t lanes) {
     return step == 0 ? vdupq_n_s8(*x) : vldrbq_z_s8(x, lanes);
 }
 
-static void row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,
-                int32_t b_step, int32_t count, int8_t *y) {
+static TINYRT_NOINLINE void row(const void *params, const int8_t *a, int32_t a_step,
+                                const int8_t *b, int32_t b_step, int32_t count, int8_t *y) {
     (void)params;
     if ((a_step | b_step) > 1) {
         for (; count > 0; --count, a += a_step, b += b_step) {

@@ -95,6 +95,48 @@ static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
     return sum;
 }
 
+/** acc + (factor * low) / 2^16, rounded down, modulo 2^32. */
+static inline int32_t tinyrt_add_scaled_low(int32_t factor, uint32_t pair, int32_t acc) {
+    int32_t sum;
+    __asm("smlawb %0, %1, %2, %3" : "=r"(sum) : "r"(factor), "r"(pair), "r"(acc));
+    return sum;
+}
+
+/** acc + (factor * high) / 2^16, rounded down, modulo 2^32. */
+static inline int32_t tinyrt_add_scaled_high(int32_t factor, uint32_t pair, int32_t acc) {
+    int32_t sum;
+    __asm("smlawt %0, %1, %2, %3" : "=r"(sum) : "r"(factor), "r"(pair), "r"(acc));
+    return sum;
+}
+
+/** Sums of the halves of two pairs. */
+static inline uint32_t tinyrt_add_pairs(uint32_t a, uint32_t b) {
+    uint32_t sum;
+    __asm("sadd16 %0, %1, %2" : "=r"(sum) : "r"(a), "r"(b) : "cc");
+    return sum;
+}
+
+/** Both halves limited to [0, 255]. */
+static inline uint32_t tinyrt_limit_pair(uint32_t pair) {
+    uint32_t limited;
+    __asm("usat16 %0, #8, %1" : "=r"(limited) : "r"(pair) : "cc");
+    return limited;
+}
+
+/** value / 2^21, rounded down and limited to [0, 255]. */
+static inline uint32_t tinyrt_limit_shifted(int32_t value) {
+    uint32_t limited;
+    __asm("usat %0, #8, %1, asr #21" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
+/** acc + round(a * b / 2^32), halves towards +infinity. */
+static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
+    int32_t sum;
+    __asm("smmlar %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+    return sum;
+}
+
 /** The larger of each two signed bytes. */
 static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     uint32_t most;
@@ -171,6 +213,34 @@ static inline int32_t tinyrt_add_low_high(uint32_t a, uint32_t b, int32_t acc) {
     return acc + tinyrt_low(a) * tinyrt_high(b);
 }
 
+static inline int32_t tinyrt_add_scaled_low(int32_t factor, uint32_t pair, int32_t acc) {
+    const int64_t product = (int64_t)factor * tinyrt_low(pair);
+    return (int32_t)((uint32_t)acc + (uint32_t)(product >> 16));
+}
+
+static inline int32_t tinyrt_add_scaled_high(int32_t factor, uint32_t pair, int32_t acc) {
+    return tinyrt_add_scaled_low(factor, pair >> 16, acc);
+}
+
+static inline uint32_t tinyrt_add_pairs(uint32_t a, uint32_t b) {
+    return tinyrt_pair(tinyrt_low(a) + tinyrt_low(b), tinyrt_high(a) + tinyrt_high(b));
+}
+
+static inline int32_t tinyrt_limit_byte(int32_t value) {
+    if (value < 0) {
+        return 0;
+    }
+    return value > UINT8_MAX ? UINT8_MAX : value;
+}
+
+static inline uint32_t tinyrt_limit_pair(uint32_t pair) {
+    return tinyrt_pair(tinyrt_limit_byte(tinyrt_low(pair)), tinyrt_limit_byte(tinyrt_high(pair)));
+}
+
+static inline uint32_t tinyrt_limit_shifted(int32_t value) {
+    return (uint32_t)tinyrt_limit_byte(value >> 21);
+}
+
 /** Of each two bytes the one of a where it is larger, else that of b. */
 static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     uint32_t most = 0;
@@ -188,6 +258,10 @@ static inline uint32_t tinyrt_min_bytes(uint32_t a, uint32_t b) {
 
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     return (int32_t)(((int64_t)a * b + (INT64_C(1) << 31)) >> 32);
+}
+
+static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
+    return acc + tinyrt_high_mul(a, b);
 }
 
 static inline int32_t tinyrt_saturate(int32_t value) {
