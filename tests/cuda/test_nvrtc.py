@@ -11,11 +11,13 @@ from tests.ops.cases import CASES
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
 from tinyrt.cuda.nvrtc import compile_source, load_nvrtc
-from tinyrt.cuda.program import Shape, generate
+from tinyrt.cuda.program import LATENCY, Shape, generate
 from tinyrt.errors import ToolError
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 ARCHITECTURES = ("sm_80", "sm_90")
+REGISTERS = 65536
+"""Of a multiprocessor."""
 
 
 def _installed():
@@ -23,6 +25,10 @@ def _installed():
         return bool(load_nvrtc())
     except ToolError:
         return False
+
+
+def most_registers(log):
+    return max(map(int, re.findall(r"Used (\d+) registers", log)))
 
 
 pytestmark = pytest.mark.skipif(
@@ -44,8 +50,18 @@ def test_zoo_models_compile_without_a_warning(zoo, name, arch):
     compiled = compile_source(source, arch)
     assert compiled.image[:4] == b"\x7fELF"
     assert "warning" not in compiled.log
-    assert int(re.search(r"Used (\d+) registers", compiled.log)[1]) <= 128
+    assert most_registers(compiled.log) <= 128
     assert compile_source(source, arch).log == ""  # from the cache
+
+
+@pytest.mark.parametrize("shape", [LATENCY, Shape(fused=False)], ids=["latency", "op by op"])
+def test_every_layout_compiles_without_a_warning(zoo, shape):
+    """With registers for as many threads as it has."""
+    program = generate(read_tflite(zoo / "models" / "dscnn_kws_int8.tflite"), shape)
+    compiled = compile_source(program.source, "sm_90")
+    assert "warning" not in compiled.log
+    assert compiled.log.count("Used ") == len(program.kernels)
+    assert most_registers(compiled.log) * shape.threads * shape.blocks <= REGISTERS
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
