@@ -226,6 +226,26 @@ def test_with_fallback_the_cpu_runs_what_the_gpu_lacks(gpu):
         np.testing.assert_array_equal(found[name], expected)
 
 
+def test_weights_of_float_ops_are_left_to_the_cpu(gpu):
+    x, y = (Value(n, DType.INT8, (1, 24), Q) for n in ("x", "y"))
+    stored = np.arange(24, dtype=np.int8).reshape(1, 24)
+    w = Value("w", DType.INT8, (1, 24), QParams((0.5,), 0), stored)
+    f, g, h = (Value(n, DType.FLOAT32, (1, 24)) for n in ("f", "g", "h"))
+    nodes = (
+        Node("dequantize", "weights", ("w",), ("g",), NoAttrs()),
+        Node("dequantize", "out", ("x",), ("f",), NoAttrs()),
+        Node("mul", "float", ("f", "g"), ("h",), MulAttrs()),
+        Node("quantize", "in", ("h",), ("y",), QuantizeAttrs()),
+    )
+    values = {v.name: v for v in (x, y, w, f, g, h)}
+    graph = verify(Graph("hybrid", ("x",), ("y",), values, nodes))
+    found = [segment.device for segment in cuda_backend.segments_of(graph)]
+    assert found == ["cpu", "gpu", "cpu", "gpu"]
+    given = np.random.default_rng(2).integers(-128, 128, (1, 24)).astype(np.int8)
+    expected = Model(graph, backend="numba")(given)
+    np.testing.assert_array_equal(Model(graph, backend="cuda+cpu")(given), expected)
+
+
 def test_inspect_shows_which_ops_run_where(tmp_path):
     path, page = tmp_path / "mixed.tflite", tmp_path / "mixed.html"
     save_tflite(with_an_op_that_lacks_a_kernel(), path)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
-from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddS8
@@ -17,7 +16,7 @@ from tinyrt.ops.emit import strides_of
 from tinyrt.ops.lut import LutS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.prelu import PreluS8
-from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
+from tinyrt.ops.quantize import Affine, Rescale
 from tinyrt.ops.spec import limits_of
 from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
 
@@ -186,14 +185,8 @@ def emit_quantize(node: BoundNode, p: Affine | LutS8 | Rescale, w: DeviceWriter)
     w.op("rescale", "elementwise", y.size, ints=ints, tensors=tensors, types=types)
 
 
-def emit_dequantize(node: BoundNode, p: Affine | StoredWeights, w: DeviceWriter) -> None:
+def emit_dequantize(node: BoundNode, p: Affine, w: DeviceWriter) -> None:
     """To float."""
-    if isinstance(p, StoredWeights):
-        raise UnsupportedError(
-            "backend cuda computes in integers, and these weights are for float ops",
-            op=node.describe(),
-            hint="choose backend 'numba', or quantise the model",
-        )
     x, y = node.input(0), node.output
     ints: Ints = {"SIZE": y.size, "X_ZP": p.zero_point}
     scale = {"float scale()": _float(p.scale)}

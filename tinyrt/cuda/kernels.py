@@ -131,5 +131,7 @@ def _is_known(node: BoundNode) -> bool:
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     if any(not v.is_constant and v.dtype not in C_TYPES for v in values):
         return False
+    if not any(v is not None and not v.is_constant for v in node.inputs):
+        return False  # weights of float ops, on their way to float
     weights = {Quant.WEIGHTED: node.inputs[1:], Quant.STATEFUL: node.inputs[1:STATE]}
     return all(v is None or v.is_constant for v in weights.get(OPS[node.op].quant, ()))
