@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tinyrt.ops import columns
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.depthwise_conv2d import CONVOLUTION as DEPTHWISE
 from tinyrt.ops.depthwise_conv2d import Shapes as DepthwiseShapes
@@ -41,3 +42,38 @@ def test_threads_do_not_change_a_bit(kind, stride):
             found.append((y, triple.dx.forward(shapes, y, w), triple.dw.forward(shapes, x, y)))
     for one, three in zip(*found, strict=True):
         np.testing.assert_array_equal(one, three)
+
+
+def test_columns_are_as_numpy_has_them_and_threads_do_not_change_a_bit():
+    rng = np.random.default_rng(1)
+    rows, grad = rng.normal(3, 1, (2, 9001, 17)).astype(np.float32)
+    a, b, c, d = rng.normal(size=(4, 17)).astype(np.float32)
+    found = []
+    for count in (1, 3):
+        with threads(count):
+            found.append(
+                [
+                    columns.sums(rows, a),
+                    columns.products(rows, grad, a),
+                    columns.scaled(rows, a, b, c),
+                    columns.combined(rows, grad, a, b, c, d),
+                ]
+            )
+    centred = rows.astype(np.float64) - a
+    expected = [
+        np.stack([centred.sum(0), (centred**2).sum(0)]),
+        np.stack([grad.sum(0, dtype=np.float64), (grad * centred).sum(0)]),
+        centred * b + c,
+        centred * b + grad * c + d,
+    ]
+    for one, many, exact in zip(*found, expected, strict=True):
+        np.testing.assert_array_equal(one, many)
+        np.testing.assert_allclose(one, exact, rtol=1e-4, atol=2e-2)
+
+
+def test_an_error_in_a_block_is_raised():
+    def fail(block: slice) -> None:
+        raise ValueError(f"block from {block.start}")
+
+    with threads(2), pytest.raises(ValueError, match="block from"):
+        each_block(10, 1000, fail, 300)

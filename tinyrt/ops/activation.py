@@ -11,6 +11,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import round_half_away
 from tinyrt.ir import Value
 from tinyrt.ops.function import constant
+from tinyrt.ops.parallel import each_part
 from tinyrt.ops.spec import limits_of, qparams
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -46,7 +47,10 @@ def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     if activation == "NONE":
         return x
     low, high = (None if np.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
-    return np.asarray(np.clip(x, low, high), x.dtype)
+    y = np.empty_like(x)
+    rows, out = np.atleast_1d(x, y)
+    each_part(len(out), 2 * y.nbytes, lambda part: np.clip(rows[part], low, high, out=out[part]))
+    return y
 
 
 def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
@@ -55,8 +59,19 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
         return grad
     low, high = clamp_of(activation)
     y = constant(output)
-    passes = y > low
-    return grad * (passes if high == np.inf else passes & (y < high))
+    if not isinstance(grad, np.ndarray):
+        return grad * ((y > low) & (y < high))
+    passed = np.empty_like(grad)
+    rows, arrived, out = np.atleast_1d(y, grad, passed)
+
+    def multiply(part: slice) -> None:
+        passes = rows[part] > low
+        if high != np.inf:
+            passes &= rows[part] < high
+        np.multiply(arrived[part], passes, out=out[part])
+
+    each_part(len(out), 3 * grad.nbytes, multiply)
+    return passed
 
 
 def act_range(activation: str, output: Value) -> tuple[int, int]:

@@ -6,6 +6,7 @@ matrix stays in the cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -50,7 +51,6 @@ class Shapes:
 def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
     """Sum over taps and input channels: (n, out_h, out_w, c_out)."""
     window, c_out = shapes.window, shapes.w[0]
-    padded = window.pad(x)
     y = np.empty((len(x), *window.out, c_out), np.result_type(x, w))
     for ins, outs in shapes.groups():
         weights = np.ascontiguousarray(w[outs].reshape(outs.stop - outs.start, -1).T)
@@ -61,7 +61,7 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
             else:
                 y[images, ..., outs] = (columns @ b).reshape(y[images, ..., outs].shape)
 
-        _by_columns(window, padded[..., ins], multiply)
+        _by_columns(window, x[..., ins], multiply)
     return y
 
 
@@ -98,30 +98,28 @@ def _dx_by_taps(shapes: Shapes, grad: Array, w: Array) -> Array:
 
 
 def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    padded = shapes.window.pad(x)
     dw = np.zeros(shapes.w, grad.dtype)
     for ins, outs in shapes.groups():
 
         def product(images: slice, columns: Array, outs: slice = outs) -> Array:
             return np.asarray(grad[images, ..., outs].reshape(len(columns), -1).T @ columns)
 
-        for part in _by_columns(shapes.window, padded[..., ins], product):
+        for part in _by_columns(shapes.window, x[..., ins], product):
             dw[outs] += part.reshape(dw[outs].shape)
     return dw
 
 
-def _by_columns(
-    window: Window, padded: Array, work: Callable[[slice, Array], Result]
-) -> list[Result]:
+def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]) -> list[Result]:
     """Do work on blocks of images, each with what its outputs read, (outputs, taps * channels)."""
-    patches = window.patches(padded)
-    size = window.kernel[0] * window.kernel[1] * padded.shape[3]
+    size = math.prod(window.kernel) * x.shape[3]
 
     def block(images: slice) -> Result:
+        patches = window.patches(window.pad(x[images]))
         # A copy unless the patches lie one behind the other, as pixels of pointwise layers do.
-        return work(images, patches[images].reshape(-1, size))
+        return work(images, patches.reshape(-1, size))
 
-    return each_block(len(padded), patches.size * padded.itemsize, block, BLOCK_BYTES)
+    nbytes = len(x) * math.prod(window.out) * size * x.itemsize
+    return each_block(len(x), nbytes, block, BLOCK_BYTES)
 
 
 CONVOLUTION = bilinear_triple("convolution", convolve, _dx, _dw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient, bilinear_triple
-from tinyrt.ops.parallel import each_block
+from tinyrt.ops.parallel import each_block, each_part
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
@@ -95,7 +96,7 @@ def _spread(padded: Array, w: Array) -> Array:
 
 
 def _convolve(window: Window, padded: Array, w: Array) -> Array:
-    """Sum over taps."""
+    """Sum over taps, of any kind of number."""
     spread = _spread(padded, w)
     y = np.empty((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
 
@@ -114,7 +115,7 @@ def _convolve(window: Window, padded: Array, w: Array) -> Array:
 def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
     window = window_of(attrs, x.shape, w.shape)
-    acc = _convolve(window, window.pad(x), w)
+    acc = _y(Shapes(window, x.shape, w.shape), x, w)
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
@@ -128,38 +129,53 @@ class Shapes:
 
 
 def _y(shapes: Shapes, x: Array, w: Array) -> Array:
-    return _convolve(shapes.window, shapes.window.pad(x), w)
+    spread, w = _floats(_spread(x, w), w)
+    y = np.empty((len(x), *shapes.window.out, w.shape[3]), w.dtype)
+    steps = _steps(shapes.window)
+    kernel = _loops().depthwise
+    each_part(len(y), y.nbytes, lambda part: kernel(spread[part], w[0], y[part], *steps))
+    return y
 
 
 def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
     """Each tap's weights carry the gradient back to the elements that the tap read."""
-    spread_shape = (*shapes.x[:3], w.shape[3])
-    padded = shapes.window.padded_zeros(spread_shape, grad.dtype)
-
-    def carry(images: slice) -> None:
-        part, product = padded[images], np.empty_like(grad[images])
-        for i, j, where in shapes.window.taps():
-            part[where] += np.multiply(grad[images], w[0, i, j], out=product)
-
-    each_block(len(grad), padded.nbytes + 2 * grad.nbytes, carry)
-    dx = shapes.window.crop(padded, shapes.x)
+    grad, w = _floats(grad, w)
+    dx = np.zeros((*shapes.x[:3], w.shape[3]), w.dtype)
+    steps = _steps(shapes.window)
+    kernel = _loops().depthwise_dx
+    each_part(len(dx), dx.nbytes, lambda part: kernel(grad[part], w[0], dx[part], *steps))
     per_channel = w.shape[3] // shapes.x[3]
     return dx if per_channel == 1 else dx.reshape(*shapes.x, per_channel).sum(axis=4)
 
 
 def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    spread = _spread(shapes.window.pad(x), np.empty(shapes.w))
+    spread, grad = _floats(_spread(x, np.empty(shapes.w)), grad)
+    steps = _steps(shapes.window)
+    kernel = _loops().depthwise_dw
 
     def sums(images: slice) -> Array:
-        part, rows = np.empty(shapes.w, grad.dtype), grad[images]
-        product = np.empty(rows.shape, grad.dtype)
-        ones = np.ones(rows[..., 0].size, grad.dtype)
-        for i, j, where in shapes.window.taps():
-            np.multiply(spread[images][where], rows, out=product)
-            part[0, i, j] = ones @ product.reshape(ones.size, -1)
+        part = np.zeros(shapes.w, grad.dtype)
+        kernel(spread[images], grad[images], part[0], *steps)
         return part
 
-    return np.asarray(sum(each_block(len(grad), 3 * grad.nbytes, sums)))
+    return np.asarray(sum(each_part(len(grad), grad.nbytes, sums)))
+
+
+def _floats(*operands: Array) -> list[Array]:
+    """The operands as the compiled loops take them."""
+    dtype = np.result_type(*operands, np.float32)
+    return [np.ascontiguousarray(a, dtype) for a in operands]
+
+
+def _steps(window: Window) -> tuple[Pair, Pair, Pair]:
+    return window.stride, window.dilation, window.before
+
+
+def _loops() -> ModuleType:
+    # Numba takes its time to be imported, and only floats need it.
+    from tinyrt.ops import depthwise_loops
+
+    return depthwise_loops
 
 
 CONVOLUTION = bilinear_triple("depthwise_convolution", _y, _dx, _dw)

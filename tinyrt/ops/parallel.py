@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
@@ -52,9 +52,31 @@ def each_block(
     """
     size = max(1, count * block_bytes // max(1, nbytes))
     blocks = [slice(start, min(start + size, count)) for start in range(0, count, size)]
-    if len(blocks) < 2 or _Threads.count < 2:
+    helpers = min(len(blocks), _Threads.count) - 1
+    if helpers < 1:
         return [work(block) for block in blocks]
-    return list(_pool(_Threads.count).map(work, blocks))
+    results: dict[int, Result] = {}
+    left = iter(range(len(blocks)))
+
+    def drain() -> None:
+        for i in left:
+            results[i] = work(blocks[i])
+
+    futures = [_pool(helpers).submit(drain) for _ in range(helpers)]
+    try:
+        drain()
+    finally:
+        # One that has not started by now, as on a busy machine, is not waited for.
+        running = [future for future in futures if not future.cancel()]
+        wait(running)
+    for future in running:
+        future.result()
+    return [results[i] for i in range(len(blocks))]
+
+
+def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
+    """As ``each_block`` for one pass over memory: a few parts, since nothing stays in the cache."""
+    return each_block(count, nbytes, work, max(BLOCK_BYTES, -(-nbytes // MOST_THREADS)))
 
 
 @cache
