@@ -16,6 +16,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 
 def _attrs(rng: Rng, kind, stride):
@@ -131,6 +132,12 @@ def mul(rng: Rng) -> Case:
     return _rows_of_pairs(rng, "mul", MulAttrs(activation=activation(rng)))
 
 
+def softmax(rng: Rng) -> Case:
+    """Rows of fewer exponentials than the kernel keeps, and of more."""
+    shape = (int(rng.integers(1, 10)), int(rng.integers(1, 26)))
+    return Case("softmax", SoftmaxAttrs(float(rng.choice([0.5, 1.0, 2.0]))), (shape,))
+
+
 def max_pool2d(rng: Rng) -> Case:
     """Four channels at a time on DSP cores, and what is left of them."""
     shape = (1, *pair(rng, 2, 6), int(rng.integers(1, 11)))
@@ -151,7 +158,7 @@ PACKED_CASES = {
     for case in (
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
         *(depthwise_dilated, depthwise_filters, add, sub, add_rows, mul),
-        *(max_pool2d, average_pool2d),
+        *(max_pool2d, average_pool2d, softmax),
     )
 }
 

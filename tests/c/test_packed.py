@@ -37,6 +37,8 @@ PACKED = {
     "tinyrt_sum_s8",
     "tinyrt_times_s8",
     "tinyrt_clamp_s8",
+    "tinyrt_max_pool2d_s8",
+    "tinyrt_softmax_s8",
 }
 PACKED_INT4 = {
     "tinyrt_dense_s4",

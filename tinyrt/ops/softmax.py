@@ -175,7 +175,8 @@ def ref_s16(p: SoftmaxS16, x: NDArray[np.int16]) -> NDArray[np.int16]:
 def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
 
-    A table of exponentials pays where every entry is read once or more, on average.
+    A table of exponentials pays where every entry is read once or more, on average; it also takes
+    steps of the input that are finer than Q5.26 holds.
 
     Raises:
         UnsupportedError: a row is too long for the sum's integer bits.
@@ -191,7 +192,7 @@ def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
         )
     fields: dict[str, object] = {"rows": x.size // length, "c": length}
     kernel = "tinyrt_softmax_s8"
-    if x.size >= TABLE_ENTRIES:
+    if x.size >= TABLE_ENTRIES or p.shift < 0:
         kernel = "tinyrt_softmax_table_s8"
         fields["exponentials"] = c.array("int32_t", "exponentials", p.exponentials())
     else:

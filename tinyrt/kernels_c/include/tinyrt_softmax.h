@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /** x_mult and x_shift bring differences of x to Q5.26; differences below diff_min give 0.
- *  Requires: c < 2^12. */
+ *  Requires: c < 2^12; x_shift is not negative. */
 typedef struct {
     int32_t rows;
     int32_t c;

@@ -6,6 +6,9 @@
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_reciprocal.h"
 
+/** Exponentials of a row that are kept on the stack. */
+#define MOST_KEPT 12
+
 /** exp(a) for a in [-1/4, 0), Q0.31: the Taylor polynomial around -1/8. */
 static int32_t exp_of_rest(int32_t a) {
     const int32_t exp_minus_one_eighth = 1895147668;
@@ -49,26 +52,32 @@ static int32_t largest(const int8_t *x, int32_t length) {
     return most;
 }
 
-static int32_t exp_of_difference(const tinyrt_softmax_s8_params *p, int32_t difference) {
-    return exp_of_negative(tinyrt_requant(difference, p->x_mult, p->x_shift));
+/** 0 below the least difference. */
+static TINYRT_NOINLINE int32_t exp_of_difference(const tinyrt_softmax_s8_params *p,
+                                                 int32_t difference) {
+    if (difference < p->diff_min) {
+        return 0;
+    }
+    const int32_t raised = tinyrt_shift_left(difference, p->x_shift);
+    return exp_of_negative(tinyrt_rounding_doubling_high_mul(raised, p->x_mult));
 }
 
 static void softmax_row(const tinyrt_softmax_s8_params *p, const int8_t *x, int8_t *y) {
+    /* The first exponentials are kept, those behind them are computed twice. */
+    int32_t kept[MOST_KEPT];
     const int32_t most = largest(x, p->c);
     int32_t sum = 0;
     for (int32_t i = 0; i < p->c; ++i) {
-        if (x[i] - most >= p->diff_min) {
-            sum +=
-                tinyrt_rounding_divide_by_pot(exp_of_difference(p, x[i] - most), TINYRT_SUM_BITS);
+        const int32_t exponential = exp_of_difference(p, x[i] - most);
+        sum += tinyrt_rounding_divide_by_pot(exponential, TINYRT_SUM_BITS);
+        if (i < MOST_KEPT) {
+            kept[i] = exponential;
         }
     }
     const tinyrt_reciprocal reciprocal = tinyrt_reciprocal_of((uint32_t)sum);
     for (int32_t i = 0; i < p->c; ++i) {
-        int32_t share = 0;
-        if (x[i] - most >= p->diff_min) {
-            share = tinyrt_rounding_doubling_high_mul(reciprocal.scale,
-                                                      exp_of_difference(p, x[i] - most));
-        }
+        const int32_t exponential = i < MOST_KEPT ? kept[i] : exp_of_difference(p, x[i] - most);
+        const int32_t share = tinyrt_rounding_doubling_high_mul(reciprocal.scale, exponential);
         y[i] = tinyrt_softmax_output(share, reciprocal.exponent);
     }
 }
