@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -55,12 +55,13 @@ def each_block(
     helpers = min(len(blocks), _Threads.count) - 1
     if helpers < 1:
         return [work(block) for block in blocks]
+    tasks = [partial(work, block) for block in blocks]
     results: dict[int, Result] = {}
     left = iter(range(len(blocks)))
 
     def drain() -> None:
         for i in left:
-            results[i] = work(blocks[i])
+            results[i] = tasks[i]()
 
     futures = [_pool(helpers).submit(drain) for _ in range(helpers)]
     try:
@@ -71,7 +72,11 @@ def each_block(
         wait(running)
     for future in running:
         future.result()
-    return [results[i] for i in range(len(blocks))]
+    found = [results[i] for i in range(len(blocks))]
+    # A cancelled helper stays in the pool's queue for a while: not so the arrays it refers to.
+    tasks.clear()
+    results.clear()
+    return found
 
 
 def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
