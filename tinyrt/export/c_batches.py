@@ -87,6 +87,8 @@ def _leaves(fields: Mapping[str, object], path: str = "") -> Iterator[tuple[str,
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{path}{name}.")
+        elif isinstance(value, list | tuple):
+            yield from ((f"{path}{name}[{i}]", one) for i, one in enumerate(value))
         else:
             yield path + name, value
 

@@ -136,6 +136,7 @@ class SegmentWriter:
             rows=stage.rows,
             row_bytes=stage.writes.nbytes,
             place=self._in_arena(stage.writes),
+            block=stage.block,
             next_stage=self.next_stage,
             cases=tuple(indented(case, 2) for case in cases),
         )

@@ -33,7 +33,8 @@ class PushedRows:
         moving: how many counters there are.
         rows: how many rows the input has.
         row_bytes: size of a row.
-        place: C expression for where a row is copied to.
+        place: C expression for where a row is copied to; the first one of a batch.
+        block: rows of a whole batch.
         next_stage: C expression for the stage that comes next.
         cases: of the switch over stages.
 
@@ -44,6 +45,7 @@ class PushedRows:
     rows: int
     row_bytes: int
     place: str
+    block: int
     next_stage: str
     cases: tuple[str, ...]
 

@@ -32,6 +32,9 @@ BATCHES = (2, 4, 8, 16)
 STATE_NAME = "state"
 """The buffer for where a segment stands between two rows that are pushed."""
 
+NO_LIMIT = 1 << 62
+"""More bytes than any program has."""
+
 COUNTER_BYTES = 4
 """One counter of the state."""
 
@@ -100,9 +103,12 @@ def choose_segments(
             candidate.place(QUICK_TRIES)
             least = max(min(least, candidate.size), enough + 1)
     variants = [v for c in _promising(found) for v in _variants(model, c, most)]
-    best = _smallest(variants, most, base=None if costly else whole_cost(graph))
+    base = whole_cost(graph)
+    best = _smallest(variants, most, base=None if costly else base)
     if best is None and pushed is not None:
-        best = _smallest(variants, most)
+        # Whoever cannot hold the input would rather spend flash than time.
+        best = _smallest(variants, most, base=replace(base, code=NO_LIMIT))
+        best = best or _smallest(variants, most)
     if enough and (best is None or best.size > enough):
         best = _smallest(variants, most, enough)
     return best.finished() if best is not None else None
@@ -120,7 +126,9 @@ def _variants(model: _Model, candidate: _Candidate, most: int) -> list[_Candidat
     (segment,) = candidate.segments
     ways = [(1, True), *((n, early) for n in BATCHES for early in (True, False))]
     found = [candidate]
-    for times, early in ways if segment.pushed is None else ways[:1]:
+    # Vector kernels may ask for more scratch memory where a batch has fewer rows than others.
+    alone = segment.pushed is not None and model.isa is InstructionSet.MVE
+    for times, early in ways[:1] if alone else ways:
         other = build(
             *(model.graph, model.ops, segment.first, segment.stop, segment.pushed, times, early)
         )
@@ -204,7 +212,7 @@ class _Model:
         self.leads = {(names[y], names[x]): lead for (y, x), lead in found.items()}
         extents = extents_of(graph, self.buffers, (), {})
         self._kept = Packing(extents, found, options.alignment).kept
-        self._isa = isa
+        self.isa = isa
         self._scratch: dict[tuple[int, int], int] = {}
 
     def kept_outside(self, first: int, stop: int) -> int:
@@ -222,7 +230,7 @@ class _Model:
         assert stage.batch is not None
         key = stage.batch.index, stage.block
         if key not in self._scratch:
-            self._scratch[key] = scratch_bytes(stage.batch, self._isa)
+            self._scratch[key] = scratch_bytes(stage.batch, self.isa)
         return self._scratch[key]
 
     def whole_buffers(self, segments: Sequence[Segment]) -> list[Buffer]:

@@ -70,7 +70,8 @@ def plan_pushed(
         isa: likewise.
         options: likewise.
         enough: likewise.
-        costly: likewise; where nothing is that cheap, the smallest arena is taken anyway.
+        costly: likewise; where nothing is that cheap, 3 % more instructions and any code will do,
+            and where nothing is that cheap either, the smallest arena is taken anyway.
 
     Raises:
         UnsupportedError: the input cannot come row by row, or there are several regions.

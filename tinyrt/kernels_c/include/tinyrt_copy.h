@@ -26,6 +26,16 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
     return to;
 }
 
+/** As tinyrt_copy, for a multiple of 32 bytes: half the instructions. */
+static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
+    /* Where words must be aligned, compilers would call memcpy for more than a byte. */
+    enum { STEP = TINYRT_COPY_BYTES == 1 ? 1 : 32 };
+    for (; to != end; to += STEP, from += STEP) {
+        TINYRT_SHORT_LOOP;
+        memcpy(to, from, STEP);
+    }
+}
+
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
