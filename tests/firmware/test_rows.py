@@ -68,7 +68,7 @@ def test_a_small_budget_buys_memory_with_instructions(zoo, tmp_path):
 
 @pytest.mark.parametrize("how", ["by_rows", "input_rows"])
 @pytest.mark.parametrize(
-    ("core", "seed"), [("cortex-m0", 51), ("cortex-m4", 7), ("cortex-m55", 24)]
+    ("core", "seed"), [("cortex-m0", 51), ("cortex-m4", 7), ("cortex-m4", 35), ("cortex-m55", 24)]
 )
 def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
     graph = random_net(seed)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyrt.errors import VerifyError
 from tinyrt.export.c_text import INDENT
 from tinyrt.export.c_writer import ModelWriter
@@ -87,7 +89,7 @@ def _leaves(fields: Mapping[str, object], path: str = "") -> Iterator[tuple[str,
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{path}{name}.")
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list | tuple | np.ndarray):
             yield from ((f"{path}{name}[{i}]", one) for i, one in enumerate(value))
         else:
             yield path + name, value
