@@ -14,7 +14,7 @@ from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.quantize import quantize_graph
+from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Adam, Tensor, apply, cross_entropy, no_grad, trace
 from tinyrt.train.fake_quant import (
@@ -121,7 +121,7 @@ def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem):
     net, x, _ = problem
     graph = optimise(trace(net, x.shape[1:]))
     deployed = QatModel(graph, x).deployed()
-    expected = quantize_graph(graph, x)
+    expected = quantize_graph(graph, x, QuantConfig())
     for name, value in expected.values.items():
         assert deployed.values[name].q.zero_point == value.q.zero_point
         np.testing.assert_allclose(deployed.values[name].q.scales, value.q.scales, rtol=1e-6)
