@@ -35,6 +35,12 @@ def test_transposes_sink_behind_new_dimensions(wide):
     assert ops(graph) == ["reshape", "transpose"]
 
 
+def test_norms_of_one_channel_stay_behind_reshapes_to_it():
+    net = Net((1, 6))
+    graph = net.graph(net.batch_norm(net.reshape("x", 6, 1, 1, 1)))
+    assert "what its constant applies to" in refusal(graph, SINK_RESHAPE)
+
+
 def test_transposes_stay_before_other_reshapes():
     net = Net((1, 40, 16))
     graph = net.graph(net.reshape(net.transpose("x", (0, 2, 1)), 1, 8, 2, 40))

@@ -37,7 +37,7 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
     names, inputs, constants = Names(graph), list(node.inputs), []
     inputs[position] = source.name
     for i, constant in enumerate(graph.value(n) for n in node.inputs):
-        if i == position or constant.size == 1:
+        if i == position or (constant.size == 1 and node.op in BINARY):
             continue
         vector = None if constant.data is None else channel_vector(constant.data, shaped.shape)
         if vector is None or source.shape[-1:] != shaped.shape[-1:]:
