@@ -11,9 +11,9 @@ seeded ones of the same kinds.
 onnxruntime must be installed here. ai-edge-quantizer and TensorFlow pin other packages than tinyrt
 does; each runs in an environment of its own, whose Python a variable names:
 
-    python -m venv /tmp/aeq && /tmp/aeq/bin/pip install ai-edge-quantizer
-    python -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu
-    AI_EDGE_PYTHON=/tmp/aeq/bin/python TENSORFLOW_PYTHON=/tmp/tf/bin/python \\
+    python -m venv .aeq && .aeq/bin/pip install ai-edge-quantizer
+    python -m venv .tf && .tf/bin/pip install tensorflow-cpu
+    AI_EDGE_PYTHON=.aeq/bin/python TENSORFLOW_PYTHON=.tf/bin/python \\
         python -m benchmarks.quantize
 
 A tool that is not installed, or fails, has no figure; why is said on stderr.

@@ -89,7 +89,7 @@ class Quantised:
 class Dequantised(np.ndarray):
     """Real values that lie on a grid; whatever is computed from them no longer does."""
 
-    grid: Grid
+    grid: Grid | None
 
     @classmethod
     def of(cls, real: NDArray[Any], grid: Grid) -> Dequantised:
@@ -100,7 +100,7 @@ class Dequantised(np.ndarray):
 
     def __array_finalize__(self, source: object) -> None:
         """Views and results have no grid, until one is noted."""
-        self.grid = None  # type: ignore[assignment]
+        self.grid = None
 
 
 def grid_of(array: NDArray[Any]) -> Grid | None:
