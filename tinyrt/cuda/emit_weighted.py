@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
-from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ir import BoundNode, DType, Shape, Value
 from tinyrt.ops.batch_matmul import BatchMatmulS8, BatchMatmulS16
+from tinyrt.ops.conv2d import Conv2dS8, Conv2dS16
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
 from tinyrt.ops.emit import strides_of
+from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.spec import Array
+from tinyrt.ops.spec import Array, qparams
+from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
 from tinyrt.ops.window import Window
 
 PIECE = 64
@@ -250,10 +254,10 @@ def emit_plain(
     w.op(kernel, "plain", y.size, ints=ints, tensors=tensors, types=types, blobs=blobs)
 
 
-def emit_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
+def emit_conv2d(node: BoundNode, p: Conv2dS8 | Conv2dS16, w: DeviceWriter) -> None:
     """Write a convolution: on the tensor cores, but for groups and int16."""
-    window, x_zp, requant = _prepared(p)
     x, weights, y = node.input(0), node.input(1), node.output
+    window, requant, (_, x_zp) = p.window, p.requant, qparams(x)
     per_group = weights.shape[3]
     if x.dtype is DType.INT8 and per_group == x.shape[3] and isinstance(requant, Requant):
         emit_dense(node, window, x_zp, requant, w)
@@ -266,10 +270,12 @@ def emit_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
     emit_plain("plain_convolution", node, ints, np.asarray(weights.data), requant, w)
 
 
-def emit_depthwise_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
+def emit_depthwise_conv2d(
+    node: BoundNode, p: DepthwiseConv2dS8 | DepthwiseConv2dS16, w: DeviceWriter
+) -> None:
     """Write a depthwise convolution: in registers, but for odd channels and int16."""
-    window, x_zp, requant = _prepared(p)
     x, weights, y = node.input(0), node.input(1), node.output
+    window, requant, (_, x_zp) = p.window, p.requant, qparams(x)
     multiplier = y.shape[3] // x.shape[3]
     fits = x.dtype is DType.INT8 and multiplier == 1 and x.shape[3] % 4 == 0
     if fits and isinstance(requant, Requant):
@@ -283,46 +289,43 @@ def emit_depthwise_conv2d(node: BoundNode, p: object, w: DeviceWriter) -> None:
     emit_plain("plain_convolution", node, ints, per_channel, requant, w)
 
 
-def emit_fully_connected(node: BoundNode, p: object, w: DeviceWriter) -> None:
+def emit_fully_connected(
+    node: BoundNode, p: FullyConnectedS8 | FullyConnectedS16, w: DeviceWriter
+) -> None:
     """Write a matrix product as a convolution of one tap over rows of ``k`` channels."""
-    _, x_zp, requant = _prepared(p)
     x, weights = node.input(0), node.input(1)
+    requant, (_, x_zp) = p.requant, qparams(x)
     c_out, k = weights.shape
     rows = x.size // k
     window = Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), (rows, 1))
-    seen = _Reshaped(node, (1, rows, 1, k), (1, rows, 1, c_out))
+    seen = _reshaped(node, (1, rows, 1, k), (1, rows, 1, c_out))
     if x.dtype is DType.INT8 and isinstance(requant, Requant):
-        emit_dense(seen.node, window, x_zp, requant, w)
+        emit_dense(seen, window, x_zp, requant, w)
         return
     ints = {
-        **window_ints(window, seen.node.input(0), seen.node.output),
+        **window_ints(window, seen.input(0), seen.output),
         "C_GROUP": k, "PER_GROUP": c_out, "X_ZP": x_zp,
     }  # fmt: skip
-    emit_plain("plain_convolution", seen.node, ints, np.asarray(weights.data), requant, w)
+    emit_plain("plain_convolution", seen, ints, np.asarray(weights.data), requant, w)
 
 
-class _Reshaped:
-    """A node that sees its input and output in other shapes."""
-
-    def __init__(self, node: BoundNode, x: tuple[int, ...], y: tuple[int, ...]) -> None:
-        from dataclasses import replace
-
-        first, *others = node.inputs
-        assert first is not None
-        self.node = replace(
-            node,
-            inputs=(replace(first, shape=x), *others),
-            outputs=(replace(node.output, shape=y),),
-        )
+def _reshaped(node: BoundNode, x: Shape, y: Shape) -> BoundNode:
+    """The node with its input and output in other shapes."""
+    first, *others = node.inputs
+    assert first is not None, "a dense layer has an input"
+    output = replace(node.output, shape=y)
+    return replace(node, inputs=(replace(first, shape=x), *others), outputs=(output,))
 
 
-def emit_transpose_conv(node: BoundNode, p: object, w: DeviceWriter) -> None:
+def emit_transpose_conv(
+    node: BoundNode, p: TransposeConvS8 | TransposeConvS16, w: DeviceWriter
+) -> None:
     """Write a transposed convolution; its window slides over the output."""
     x, weights, y = node.input(0), node.input(1), node.output
     attrs = node.attrs
     kernel = (weights.shape[1], weights.shape[2])
     window = Window.of(attrs.size, kernel, attrs.stride, attrs.padding)
-    _, x_zp, requant = _prepared(p)
+    requant, (_, x_zp) = p.requant, qparams(x)
     ints = {
         "IMAGES": x.shape[0], "IH": x.shape[1], "IW": x.shape[2], "C": x.shape[3],
         "OH": y.shape[1], "OW": y.shape[2], "N": y.shape[3],
@@ -371,11 +374,6 @@ def emit_batch_matmul(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, w: Dev
         blobs={"channels": channels},
         functions=functions,
     )
-
-
-def _prepared(p: object) -> tuple[Window, int, Requant | WideRequant]:
-    """Window, the input's zero point and requantisation, as far as the record has them."""
-    return getattr(p, "window", None), getattr(p, "x_zp", 0), p.requant  # type: ignore[attr-defined, return-value]
 
 
 def _data(value: Value | None) -> Array | None:
