@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tinyrt.convert.passes.common import Names, is_private, permuted, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape
@@ -10,25 +10,53 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
-def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """transpose(split(transpose(x))) = transpose(split(x)), where the reshape splits dimensions."""
-    split = producer(graph, node, op="reshape")
-    first = producer(graph, split, op="transpose") if split is not None else None
-    if split is None or first is None:
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """A reshape between two transposes, which splits dimensions or joins them.
+
+    Attributes:
+        first: the transpose before it.
+        reshape: the reshape.
+        parts: the wide shape's dimensions that each one of the narrow shape is made of.
+
+    """
+
+    first: Node
+    reshape: Node
+    parts: list[list[int]]
+
+
+def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | None:
+    """What lies before the transpose ``node``: a reshape that splits, or one that joins."""
+    reshape = producer(graph, node, op="reshape")
+    first = producer(graph, reshape, op="transpose") if reshape is not None else None
+    if reshape is None or first is None:
         return None
-    narrow, wide = (graph.value(n).shape for n in (split.inputs[0], split.outputs[0]))
+    before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.outputs[0]))
+    narrow, wide = (before, after) if splits else (after, before)
     if len(wide) <= len(narrow):
         return None
     parts = _parts(narrow, wide)
     if parts is None:
-        return Refusal(node.name, f"'{split.name}' does more than split dimensions")
-    if not is_private(graph, split.outputs[0]):
-        return Refusal(node.name, f"the output of '{split.name}' has other readers")
+        does = "split" if splits else "join"
+        return Refusal(node.name, f"'{reshape.name}' does more than {does} dimensions")
+    if not is_private(graph, reshape.outputs[0]):
+        return Refusal(node.name, f"the output of '{reshape.name}' has other readers")
+    return _Between(first, reshape, parts)
+
+
+def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(split(transpose(x))) = transpose(split(x)), where the reshape splits dimensions."""
+    found = _between(graph, node, splits=True)
+    if not isinstance(found, _Between):
+        return found
+    first, split, parts = found.first, found.reshape, found.parts
     source, perm = graph.value(first.inputs[0]), first.attrs.perm
+    wide = graph.value(split.outputs[0]).shape
     # The parts of each dimension of x, in its own order.
     order = [part for axis in range(len(perm)) for part in parts[perm.index(axis)]]
     name = Names(graph).new(f"{source.name}.split")
-    shape = tuple(wide[i] for i in order)
+    shape = permuted(wide, order)
     inner = replace(source, name=name, shape=shape)
     reshape = replace(split, name=name, inputs=first.inputs, outputs=(name,))
     reshape = replace(reshape, attrs=ReshapeAttrs(shape))
@@ -39,28 +67,18 @@ def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     """transpose(join(transpose(x))) = join(transpose(x)), where the reshape joins dimensions."""
-    join = producer(graph, node, op="reshape")
-    first = producer(graph, join, op="transpose") if join is not None else None
-    if join is None or first is None:
-        return None
-    wide, narrow = (graph.value(n).shape for n in (join.inputs[0], join.outputs[0]))
-    if len(wide) <= len(narrow):
-        return None
-    parts = _parts(narrow, wide)
-    if parts is None:
-        return Refusal(node.name, f"'{join.name}' does more than join dimensions")
-    if not is_private(graph, join.outputs[0]):
-        return Refusal(node.name, f"the output of '{join.name}' has other readers")
-    order = [part for axis in node.attrs.perm for part in parts[axis]]
-    turned = graph.value(first.outputs[0])
+    found = _between(graph, node, splits=False)
+    if not isinstance(found, _Between):
+        return found
+    order = [part for axis in node.attrs.perm for part in found.parts[axis]]
+    turned = graph.value(found.first.outputs[0])
     name = Names(graph).new(f"{turned.name}.turned")
-    inner = replace(turned, name=name, shape=permuted(wide, order))
-    perm = TransposeAttrs(permuted(first.attrs.perm, order))
-    transpose = replace(first, name=name, outputs=(name,), attrs=perm)
+    inner = replace(turned, name=name, shape=permuted(turned.shape, order))
+    perm = TransposeAttrs(permuted(found.first.attrs.perm, order))
+    transpose = replace(found.first, name=name, outputs=(name,), attrs=perm)
     shape = graph.value(node.outputs[0]).shape
-    attrs = ReshapeAttrs(shape)
-    last = Node("reshape", node.name, (name,), node.outputs, attrs)
-    return Patch(remove=(join, node), add=(transpose, last), values=(inner,))
+    last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(shape))
+    return Patch(remove=(found.reshape, node), add=(transpose, last), values=(inner,))
 
 
 def _parts(narrow: Shape, wide: Shape) -> list[list[int]] | None:
