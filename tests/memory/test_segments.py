@@ -11,7 +11,7 @@ from tests.memory.nets import random_net
 from tinyrt.errors import TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
-from tinyrt.memory.segments import build, row_ops
+from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.isa import InstructionSet
 

@@ -13,7 +13,8 @@ from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions, whole_cost
-from tinyrt.memory.segments import Segment, Stage, build, row_ops
+from tinyrt.memory.segment_builder import build, row_ops
+from tinyrt.memory.segments import Segment, Stage
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
 
