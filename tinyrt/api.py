@@ -15,9 +15,7 @@ from tinyrt.api_quantize import bisect_model, debug_model, quantize_model, quant
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
-from tinyrt.errors import (
-    error_context,
-)
+from tinyrt.errors import DataError, error_context
 from tinyrt.inspection import Inspection, OpCost, inspect_model
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
 from tinyrt.interpreter.model import Model, Progress
@@ -264,6 +262,7 @@ def run_emulated(
         with error_context(file=file_of(inputs)):
             feeds = host.stored_inputs(as_inputs(inputs))
     expected = host.run_raw(feeds)
+    feeds, expected = (_apart(graph, arrays) for arrays in (feeds, expected))
     with tempfile.TemporaryDirectory() as scratch:
         return run(
             model,
@@ -282,12 +281,34 @@ def run_emulated(
         )
 
 
+def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays of rows along the first axis -> one entry per run, where a run has several rows.
+
+    Raises:
+        DataError: the last run is not whole.
+
+    """
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        value = graph.value(name)
+        rows = value.shape[0] if value.shape else 1
+        if len(array) % rows:
+            raise DataError(
+                f"the data have {len(array)} rows",
+                tensor=value.describe(),
+                expected=f"a multiple of {rows}: the device runs the model with its own batch size",
+            )
+        found[name] = array if rows == 1 else array.reshape(-1, *value.shape)
+    return found
+
+
 def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]:
     """Seeded random inputs over the whole range of each input's dtype, samples first."""
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
     for value in map(graph.value, graph.fed):
-        shape = (samples, *value.shape[1:])
+        rows = value.shape[0] if value.shape else 1
+        shape = (samples * rows, *value.shape[1:])
         if value.dtype in (DType.INT8, DType.UINT8):
             limits = np.iinfo(value.dtype.numpy)
             feeds[value.name] = rng.integers(limits.min, limits.max + 1, shape, limits.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
+from tinyrt.interpreter.batch import batch_of, rebatch
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.interpreter.tensors import MAX_MEMORY
@@ -68,8 +70,10 @@ class Model:
 
     Float inputs of a quantised model are quantised with its own parameters and its outputs
     come back as real values; int8 inputs are taken as raw values, and raw outputs come back.
-    The first axis is the batch. A model that keeps state takes the samples one after the other,
-    in their order, and goes on in the next call where it was; ``reset`` begins anew.
+    The first axis is the batch. A model that mixes what lies along it (a sequence, say) takes as
+    many rows as it declares at a time, and so many for each run. A model that keeps state takes
+    the samples one after the other, in their order, and goes on in the next call where it was;
+    ``reset`` begins anew.
 
     Args:
         graph: the model.
@@ -137,14 +141,15 @@ class Model:
         self, feeds: Mapping[str, Array], progress: Progress | None = None
     ) -> dict[str, Array]:
         """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
-        count = len(next(iter(feeds.values())))
+        count = self.runs(feeds)
         size = self._batch_size(count)
         results: dict[str, list[Array]] = {name: [] for name in self.graph.answers}
         for start in range(0, count, size):
             stop = min(start + size, count)
             # Whoever watches ops must not see the rows that fill up the last batch.
             batch = size if self._on_op is None else stop - start
-            outputs = self._invoke({n: a[start:stop] for n, a in feeds.items()}, batch)
+            part = {n: a[start * self.rows[n] : stop * self.rows[n]] for n, a in feeds.items()}
+            outputs = self._invoke(part, batch)
             for name, array in outputs.items():
                 results[name].append(array)
             if progress is not None:
@@ -194,10 +199,43 @@ class Model:
                     hint="name the arrays as the model's inputs, or 'x' for its only input",
                 )
             feeds = {v.name: _check(v, np.asarray(x[v.name])) for v in values}
-            counts = {len(a) for a in feeds.values()}
+            counts = {len(a) / self.rows[n] for n, a in feeds.items()}
             if len(counts) != 1:
-                raise DataError(f"inputs have different numbers of samples: {sorted(counts)}")
+                lengths = {n: len(a) for n, a in feeds.items()}
+                raise DataError(
+                    f"inputs have different numbers of samples: {lengths}",
+                    expected=f"for each run as many rows as {self.rows}",
+                )
             return feeds
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Rows of each input, by name, that belong together: 1 where samples are kept apart."""
+        own = {name: (self.graph.value(name).shape or (1,))[0] for name in self.graph.fed}
+        if set(own.values()) != {1}:
+            try:
+                rebatch(self.graph, 1)
+            except ShapeError:
+                return own
+        return dict.fromkeys(own, 1)
+
+    def runs(self, feeds: Mapping[str, Array]) -> int:
+        """How many samples, or groups of rows that the model mixes, the inputs are.
+
+        Raises:
+            DataError: the last group is not whole.
+
+        """
+        name, array = next(iter(feeds.items()))
+        runs, left = divmod(len(array), self.rows[name])
+        if left or not runs:
+            raise DataError(
+                f"the data have {len(array)} rows",
+                tensor=self.graph.value(name).describe(),
+                expected=f"{self.rows[name]} for each run, as the model mixes them",
+                hint="pass whole runs, one behind the other along the first axis",
+            )
+        return runs
 
     def stored_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name as the model stores them: floats quantised with its own parameters.
@@ -210,7 +248,9 @@ class Model:
         return {n: _stored(self.graph.value(n), a) for n, a in feeds.items()}
 
     def _batch_size(self, count: int) -> int:
-        """Samples per invoke: several where the model keeps samples apart, else one."""
+        """Samples per invoke: several where the model keeps samples apart, else one run."""
+        if set(self.rows.values()) != {1}:
+            return 1
         size = min(self._most, count)
         if self._on_op is None:
             size = min(self._most, 1 << (count - 1).bit_length())
@@ -235,8 +275,8 @@ class Model:
                 on_op=self._on_op,
                 max_memory=self._max_memory,
             )
-            if batch != 1:
-                (first, *_) = interpreter.get_input_details()
+            (first, *_) = interpreter.get_input_details()
+            if set(self.rows.values()) == {1} and batch != batch_of(self.graph):
                 interpreter.resize_tensor_input(first["index"], (batch, *first["shape"][1:]))
             interpreter.allocate_tensors()
             self._prepared[batch] = _Ready(

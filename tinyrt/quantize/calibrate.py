@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.interpreter.model import Model, Progress
@@ -57,8 +58,8 @@ def _choose(
     graph: Graph, data: Samples, progress: Progress | None, config: QuantConfig
 ) -> dict[str, Range]:
     """For each tensor, the calibrator's range that serves the model's output best."""
-    checked = checked_batches(Model(graph), data)
-    head, batches = split_head(checked, search_samples(graph))
+    model = Model(graph)
+    head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
     every = observe(graph, batches, lambda: Every(config), progress)
     proposals = {name: observer.candidates() for name, observer in every.items()}
     columns = zip(*proposals.values(), strict=True)
@@ -104,20 +105,28 @@ def observe(
         for name, array in feeds.items():
             record(name, array)
         model.run_raw(feeds, _shifted(progress, done))
-        done += len(next(iter(feeds.values())))
+        done += model.runs(feeds)
     _warn(graph, done, {name: e.range() for name, e in extent.items()})
     return observers
 
 
 def checked_batches(model: Model, data: Samples) -> Iterator[dict[str, NDArray[Any]]]:
-    """The data's batches, each checked against the model's inputs.
+    """The data's batches, each of whole runs and checked against the model's inputs.
 
     Raises:
         DataError: the data do not fit the model's inputs.
 
     """
+    left: dict[str, NDArray[Any]] = {}
     for batch in read_batches(data):
-        yield model.check_inputs(batch)
+        feeds = model.check_inputs(batch)
+        feeds = {n: np.concatenate([left[n], a]) if n in left else a for n, a in feeds.items()}
+        whole = {n: len(a) // model.rows[n] * model.rows[n] for n, a in feeds.items()}
+        left = {n: a[whole[n] :] for n, a in feeds.items() if len(a) > whole[n]}
+        if all(whole.values()):
+            yield {n: a[: whole[n]] for n, a in feeds.items()}
+    if left:
+        model.runs(left)
 
 
 def _shifted(progress: Progress | None, done: int) -> Progress | None:

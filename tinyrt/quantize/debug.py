@@ -112,8 +112,8 @@ def debug_graphs(
 
     """
     require_pair(graph, quantised)
-    count = search_samples(graph)
-    feeds = {n: a[:count] for n, a in Model(graph).check_inputs(data).items()}
+    model, count = Model(graph), search_samples(graph)
+    feeds = {n: a[: count * model.rows[n]] for n, a in model.check_inputs(data).items()}
     matched = as_quantised(graph, quantised)
     dtypes = {v.name: v.dtype for v in quantised.values.values()}
     simulator = Simulator(matched, feeds, dtypes)

@@ -88,7 +88,8 @@ def prepare(
     graph: Graph, data: Samples, config: QuantConfig, progress: Progress | None = None
 ) -> Prepared:
     """Read and calibrate; arguments and errors as for ``quantize_graph``."""
-    head, batches = split_head(checked_batches(Model(graph), data), search_samples(graph))
+    model = Model(graph)
+    head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
     if config.equalize or config.smooth:
         graph = equalize(graph, Simulator(graph, head).reference, config)
     return Prepared(graph, calibrate(graph, batches, progress, config), head)

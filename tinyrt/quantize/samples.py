@@ -78,12 +78,15 @@ def _npy(path: Path) -> Iterator[Array]:
         yield np.array(array[start : start + SLICE])
 
 
-def split_head(batches: Iterable[Batch], count: int) -> tuple[dict[str, Array], Iterator[Batch]]:
+def split_head(
+    batches: Iterable[Batch], count: int, rows: Mapping[str, int] | None = None
+) -> tuple[dict[str, Array], Iterator[Batch]]:
     """The first ``count`` samples as one batch, and all batches again, these included.
 
     Args:
-        batches: at least one; read as far as the head needs.
+        batches: at least one, each of whole samples; read as far as the head needs.
         count: most samples of the head.
+        rows: rows of each input that a sample has, where they are not one.
 
     """
     rest = iter(batches)
@@ -91,8 +94,10 @@ def split_head(batches: Iterable[Batch], count: int) -> tuple[dict[str, Array], 
     have = 0
     for batch in rest:
         taken.append(batch)
-        have += len(next(iter(batch.values())))
+        name, array = next(iter(batch.items()))
+        have += len(array) // (rows or {}).get(name, 1)
         if have >= count:
             break
-    head = {name: np.concatenate([b[name] for b in taken])[:count] for name in taken[0]}
+    most = {name: count * (rows or {}).get(name, 1) for name in taken[0]}
+    head = {name: np.concatenate([b[name] for b in taken])[: most[name]] for name in taken[0]}
     return head, chain(taken, rest)

@@ -26,6 +26,8 @@ Weights = Mapping[str, tuple[Array, ...]]
 class Simulator:
     """A float graph on fixed samples; activations are (samples, ...) arrays.
 
+    A model that mixes samples has (runs, ...) arrays instead, each run of as many rows as it takes.
+
     Quantised tensors are rounded to their grids and stay real values, sums run in float32: the
     result differs from the integer model's by rare single steps.
 
@@ -46,17 +48,20 @@ class Simulator:
         dtypes: Mapping[str, DType] | None = None,
     ) -> None:
         self._dtypes = dtypes or {}
-        self.samples = len(next(iter(feeds.values())))
+        name, first = next(iter(feeds.items()))
+        self.samples = len(first)
         self.graph = graph
         try:
             batched = rebatch(graph, self.samples)
             self._nodes, self._stacked = list(batched.bound()), False
         except ShapeError:
-            # The model mixes samples: each is computed for itself, along a new first axis.
+            # The model mixes samples: each run is computed for itself, along a new first axis.
             self._nodes, self._stacked = list(graph.bound()), True
+            self.samples //= graph.value(name).shape[0]
         self._constants = {n: v.data for n, v in graph.values.items() if v.data is not None}
         self._feeds = {
-            name: array[:, None] if self._stacked else array for name, array in feeds.items()
+            name: array.reshape(self.samples, *graph.value(name).shape) if self._stacked else array
+            for name, array in feeds.items()
         }
         self.targets = (logits_name(graph), *graph.outputs[1:])
         self.reference = self.run({}, {})

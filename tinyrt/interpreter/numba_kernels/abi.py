@@ -42,7 +42,17 @@ Int = int | np.int64
 
 
 def subroutine(function: Subroutine) -> Subroutine:
-    """Compile a function for kernels to call."""
+    """Compile a function for kernels to call.
+
+    Its qualified name must be its own: a kernel from the disk cache brings the functions that it
+    calls along, and where two of one name and signature meet, both kernels call the first one.
+
+    Raises:
+        ValueError: it is the inner function of another, and so has the name of its siblings.
+
+    """
+    if "<locals>" in function.__qualname__:
+        raise ValueError(f"{function.__qualname__} shares its name: give it a __qualname__")
     compiled: Subroutine = numba.njit(error_model="numpy")(function)
     return compiled
 

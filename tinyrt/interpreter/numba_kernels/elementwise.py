@@ -75,7 +75,6 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
     def decorate(function: Callable[..., Any]) -> Callable[[Any], None]:
         single, sixteen = subroutine(function), lanes.on_lanes(compute)
 
-        @subroutine
         def run(p: Any) -> None:
             walk = row_of(p.walk, Walk)
             starts = s64_at(walk.starts)
@@ -91,7 +90,8 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
                     element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
                     s8_at(y)[i] = element
 
-        return run
+        run.__qualname__ = f"{function.__qualname__}_run"
+        return subroutine(run)
 
     return decorate
 

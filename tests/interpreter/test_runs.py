@@ -1,0 +1,67 @@
+"""Models whose first axis is no batch take whole runs of rows, one behind the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tinyrt
+from tests.convert.onnx_build import OnnxModel, expected
+from tinyrt.api import open_model
+from tinyrt.errors import DataError
+from tinyrt.interpreter.model import Model
+from tinyrt.ops.evaluate import evaluate
+
+STEPS, FEATURES, HIDDEN, RUNS = 5, 3, 4, 12
+
+
+@pytest.fixture
+def layer(tmp_path):
+    """A GRU whose input begins with time, and whose first state is another input."""
+    m = OnnxModel(17, seed=2)
+    x, h = m.input(STEPS, 1, FEATURES), m.input(1, 1, HIDDEN, name="h")
+    weights = (m.weights(1, 3 * HIDDEN, FEATURES), m.weights(1, 3 * HIDDEN, HIDDEN))
+    y = m.op("GRU", x, *weights, "", "", h, hidden_size=HIDDEN)
+    return m.save(tmp_path, y)
+
+
+def feeds(runs, seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = {"x": (runs * STEPS, 1, FEATURES), "h": (runs, 1, HIDDEN)}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def test_each_run_is_computed_for_itself(layer):
+    graph, data = open_model(layer), feeds(RUNS)
+    found = Model(graph).run(data)[graph.outputs[0]]
+    for i in range(RUNS):
+        rows = slice(i * STEPS, (i + 1) * STEPS)
+        (want,) = expected(layer, {"x": data["x"][rows], "h": data["h"][i : i + 1]})
+        np.testing.assert_allclose(found[rows].reshape(want.shape), want, atol=1e-5)
+
+
+def test_it_is_calibrated_on_whole_runs(layer, tmp_path):
+    path = tmp_path / "int8.tflite"
+    int8 = tinyrt.quantize_model(layer, feeds(40), path)
+    data = feeds(RUNS, seed=1)
+    report = tinyrt.evaluate(path, data, against=layer)
+    assert report.sqnr_db > 25
+    assert int8.value("x").shape == (STEPS, 1, FEATURES)
+
+
+def test_rows_that_are_no_whole_run_are_refused(layer):
+    data = feeds(2)
+    with pytest.raises(DataError, match="different numbers of samples"):
+        Model(open_model(layer)).run(data | {"x": data["x"][:-1]})
+    with pytest.raises(DataError, match="5 for each run"):
+        Model(open_model(layer)).runs({"x": data["x"][:7]})
+
+
+def test_a_declared_batch_is_no_run_where_samples_are_apart(tmp_path):
+    m = OnnxModel()
+    graph = open_model(m.save(tmp_path, m.op("Relu", m.input(4, 3))))
+    x = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
+    for count in (1, 2):
+        (want,) = evaluate(graph, {"x": np.resize(x, (4, 3))}).values()
+        found = Model(graph).run({"x": x[:count]})["t0"]
+        np.testing.assert_array_equal(found, want[:count])
