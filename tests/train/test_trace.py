@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.train.test_layers import LAYERS as MORE_LAYERS
 from tests.train.test_nn import LAYERS, Residual
 from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import Stage
 from tinyrt.ops import verify
 from tinyrt.ops.evaluate import evaluate
@@ -19,7 +21,10 @@ def assert_same(module, graph, x):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("make", "shape", "out"), LAYERS.values(), ids=LAYERS)
+ALL_LAYERS = LAYERS | MORE_LAYERS
+
+
+@pytest.mark.parametrize(("make", "shape", "out"), ALL_LAYERS.values(), ids=ALL_LAYERS)
 def test_every_layer_traces_to_what_it_computes(make, shape, out):
     rng = np.random.default_rng(8)
     module = make(rng)
@@ -28,6 +33,7 @@ def test_every_layer_traces_to_what_it_computes(make, shape, out):
     graph = verify(trace(module, shape[1:]), Stage.FLOAT)
     assert graph.output_values[0].shape == (1, *out[1:])
     assert_same(module, graph, rng.normal(size=(1, *shape[1:])).astype(np.float32))
+    assert_same(module, rebatch(graph, 3), rng.normal(size=(3, *shape[1:])).astype(np.float32))
 
 
 def test_nodes_and_constants_are_named_by_the_module():
@@ -79,14 +85,51 @@ def test_shared_weights_are_one_constant_and_numbers_become_constants():
     assert_same(module, graph, np.ones((1, 3), np.float32))
 
 
-class Cubed(Module):
-    def forward(self, x):
-        return x**3
+class Applied(Module):
+    def __init__(self, compute):
+        self.forward = compute
 
 
-def test_what_only_training_has_is_refused_by_name():
-    with pytest.raises(UnsupportedError, match=r"power exists in training only"):
-        trace(Cubed(), (3,))
+INDICES = {
+    "number": np.s_[:, -1],
+    "NumPy's number": (slice(None), np.int64(2)),
+    "ellipsis": np.s_[..., 1],
+    "ellipsis for nothing": np.s_[:, 1, ..., 2],
+    "whole": np.s_[:],
+    "backwards": np.s_[:, ::-1, 1::2],
+    "behind the end": np.s_[:, 2:99],
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_a_selection_is_a_slice(index):
+    x = np.random.default_rng(11).normal(size=(1, 4, 3)).astype(np.float32)
+    graph = trace(Applied(lambda x: x[index]), (4, 3))
+    assert [n.op for n in graph.nodes] == ["slice"]
+    np.testing.assert_array_equal(evaluate(graph, {"input": x})["slice"], x[index])
+
+
+@pytest.mark.parametrize(
+    ("exponent", "op"), [(2, "square"), (2.0, "square"), (0.5, "sqrt"), (-0.5, "rsqrt")]
+)
+def test_powers_that_the_table_has_are_its_ops(exponent, op):
+    x = np.array([[0.5, 1.0, 4.0]], np.float32)
+    graph = trace(Applied(lambda x: x**exponent), (3,))
+    assert [n.op for n in graph.nodes] == [op]
+    np.testing.assert_allclose(evaluate(graph, {"input": x})[op], x**exponent, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("compute", "name"),
+    [
+        (lambda x: x**3, "power"),
+        (lambda x: x[:, [0, 0]], "select"),
+        (lambda x: x[:, None], "select"),
+    ],
+)
+def test_what_only_training_has_is_refused_by_name(compute, name):
+    with pytest.raises(UnsupportedError, match=f"{name} exists in training only"):
+        trace(Applied(compute), (3,))
 
 
 def test_a_wrong_input_shape_is_refused():

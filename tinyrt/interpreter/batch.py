@@ -26,7 +26,12 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             raise _mixes(f"a model input has no batch axis of size {old}", value)
         values[value.name] = replace(value, shape=(batch, *value.shape[1:]))
     nodes: list[Node] = []
+    fixed = {value.name for value in values.values() if value.is_constant}
     for bound in graph.bound():
+        if all(v is None or v.name in fixed for v in bound.inputs):
+            fixed.update(v.name for v in bound.outputs)  # no sample has a part in it
+            nodes.append(bound.node)
+            continue
         node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]

@@ -37,14 +37,15 @@ class Function:
             with respect to one input, the gradient of that input is ``grad^T J``, in the input's
             shape; None where there is none. One that is dear to compute comes as a callable, which
             is called only if the gradient is wanted.
-        deployable: whether the op table has it, so that a traced graph may hold it.
+        deployed: ``attrs -> (op, its attributes)``: the op of the table that computes the same, so
+            that a traced graph may hold it. Where there is none: None, or a function giving it.
 
     """
 
     name: str
     forward: Callable[..., Array]
     vjp: Vjp
-    deployable: bool = False
+    deployed: Callable[[Any], tuple[str, Any] | None] | None = None
 
     def __call__(self, attrs: Any, *operands: Any) -> Any:
         """The value for arrays; a tensor among the operands computes and records it instead."""

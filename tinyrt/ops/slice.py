@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
@@ -71,4 +71,12 @@ def walk(attrs: SliceAttrs, shape: Shape) -> Walk:
     return Walk(attrs.size, strides, begin)
 
 
-SLICE = move_op("slice", SliceAttrs, infer, move, walk)
+def rebatch(attrs: SliceAttrs, old: int, new: int) -> SliceAttrs:
+    """The attributes for batch size ``new`` instead of ``old``, where all samples are taken."""
+    whole = (attrs.begin[:1], attrs.size[:1], attrs.strides[:1]) == ((0,), (old,), (1,))
+    return (
+        replace(attrs, size=(new, *attrs.size[1:])) if whole and 0 not in attrs.dropped else attrs
+    )
+
+
+SLICE = replace(move_op("slice", SliceAttrs, infer, move, walk), rebatch=rebatch)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tinyrt.ops.function import linear_pair
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.train.function import Array, Function, Gradient
+
+POWERS_IN_TABLE = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class PowerAttrs:
 
 
 def _power(attrs: PowerAttrs, x: Array) -> Array:
-    return x**attrs.exponent
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(x**attrs.exponent)
 
 
 def _power_vjp(
@@ -32,12 +37,29 @@ def _power_vjp(
     return (grad * attrs.exponent * inputs[0] ** (attrs.exponent - 1),)
 
 
+def _power_deployed(attrs: PowerAttrs) -> tuple[str, NoAttrs] | None:
+    op = POWERS_IN_TABLE.get(attrs.exponent)
+    return None if op is None else (op, NoAttrs())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """What ``x[index]`` selects of an array of that shape."""
 
     index: Any
     shape: tuple[int, ...]
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The index by dimensions."""
+        return self.index if isinstance(self.index, tuple) else (self.index,)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether no element is selected twice, so that the selection is a view."""
+        return all(
+            isinstance(i, int | np.integer | slice | type(None) | type(...)) for i in self.parts
+        )
 
 
 def _select(selection: Selection, x: Array) -> Array:
@@ -47,13 +69,29 @@ def _select(selection: Selection, x: Array) -> Array:
 def _place(selection: Selection, grad: Array) -> Array:
     """Zeros but for the selected elements; one that is selected twice gets the sum."""
     placed = np.zeros(selection.shape, grad.dtype)
-    parts = selection.index if isinstance(selection.index, tuple) else (selection.index,)
-    if all(isinstance(i, int | slice | type(None) | type(...)) for i in parts):
+    if selection.is_view:
         placed[selection.index] = grad
     else:
         np.add.at(placed, selection.index, grad)
     return placed
 
 
-POWER = Function("power", _power, _power_vjp)
-SELECT, _ = linear_pair("select", _select, _place)
+def _select_deployed(selection: Selection) -> tuple[str, SliceAttrs] | None:
+    """A slice, where the index consists of whole numbers and slices."""
+    parts, rank = selection.parts, len(selection.shape)
+    if not selection.is_view or any(i is None for i in parts):
+        return None
+    at = parts.index(...) if ... in parts else len(parts)
+    inner = (slice(None),) * (rank - len(parts[:at]) - len(parts[at + 1 :]))
+    whole = (*parts[:at], *inner, *parts[at + 1 :])
+    taken = [
+        range(d)[i] if isinstance(i, slice) else range(i % d, i % d + 1)
+        for i, d in zip(whole, selection.shape, strict=True)
+    ]
+    dropped = tuple(axis for axis, i in enumerate(whole) if not isinstance(i, slice))
+    begin, size, strides = zip(*((r.start, len(r), r.step) for r in taken), strict=True)
+    return "slice", SliceAttrs(begin, size, strides, dropped)
+
+
+POWER = Function("power", _power, _power_vjp, deployed=_power_deployed)
+SELECT = replace(linear_pair("select", _select, _place)[0], deployed=_select_deployed)

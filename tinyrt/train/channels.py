@@ -22,7 +22,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shapes import axis_of
 from tinyrt.train.distill import recording
 from tinyrt.train.function import Array
-from tinyrt.train.graph_model import GraphModel, is_weighted, with_own_constants
+from tinyrt.train.graph_model import GraphModel, applied_once, is_weighted, with_own_constants
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.tensor import Tensor
 
@@ -116,6 +116,8 @@ class Channels:
     def _known(self, node: BoundNode, read: list[Labels]) -> Labels | None:
         """As ``_follow``; None where channels cannot be told apart behind the node."""
         y, op = node.output.shape, node.op
+        if _is_layer(node) and not applied_once(self.graph, node):
+            return None
         if op == "depthwise_conv2d":
             return np.repeat(read[0], y[-1] // len(read[0]))
         if is_weighted(node):
@@ -325,9 +327,13 @@ def _scored(graph: Graph) -> list[BoundNode]:
     for node in graph.bound():
         behind = graph.consumers(node.output.name)
         normed = len(behind) == 1 and behind[0].op == "batch_norm"
-        if (is_weighted(node) or node.op == "batch_norm") and not normed:
+        if _is_layer(node) and applied_once(graph, node) and not normed:
             found.append(node)
     return found
+
+
+def _is_layer(node: BoundNode) -> bool:
+    return is_weighted(node) or node.op == "batch_norm"
 
 
 def _cheapest_first(channels: Channels, scores: Mapping[str, Array]) -> list[int]:

@@ -6,8 +6,9 @@ parameters of batch norms are trained; other constants stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from tinyrt.train.module import Module, Parameter
 from tinyrt.train.nn import BatchNorm
 from tinyrt.train.tensor import Tensor, apply
 
+Layer = TypeVar("Layer", bound=Module)
+
 
 class GraphModule(Module):
     """What trains a graph: the graph itself, for any number of samples.
@@ -28,7 +31,8 @@ class GraphModule(Module):
         graph: a float graph with one input and one output, batch 1.
 
     Attributes:
-        graph: the same, where no two layers share weights or bias: each goes its own way.
+        graph: the same, where layers share no constants: each goes its own way. One that is applied
+            several times, with the same weights and bias, stays one.
         logits: name of the value that the module gives: the output, or where that is a softmax,
             what goes into it, which a loss wants.
 
@@ -75,23 +79,22 @@ class GraphModel(GraphModule):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        layers = ((node.name, _layer(node)) for node in self.graph.bound())
-        self.layers = {name: layer for name, layer in layers if layer is not None}
+        self.layers = layers_of(self.graph, _layer)
 
     def children(self) -> Iterator[tuple[str, Module]]:
-        """Layers by their nodes' names."""
-        return iter(self.layers.items())
+        """Layers by their nodes' names, the first where there are several."""
+        return each_once(self.layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
         live = {self.graph.inputs[0]: x}
         for node in self.nodes(x.shape[0]):
-            layer = self.layers.get(node.name)
-            if layer is not None:
-                y = layer(live[node.input(0).name])
+            operands = [_operand(value, live) for value in node.inputs]
+            layer, x = self.layers.get(node.name), operands[0]
+            if layer is not None and x is not None:
+                live[node.output.name] = layer(x)
             else:
-                y = apply(node.op, node.attrs, *(_operand(v, live) for v in node.inputs))
-            live[node.output.name] = y
+                live[node.output.name] = apply(node.op, node.attrs, *operands)
         return live[self.logits]
 
     def trained(self) -> Graph:
@@ -132,21 +135,61 @@ def is_weighted(node: BoundNode) -> bool:
     return OPS[node.op].quant is Quant.WEIGHTED
 
 
+def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:
+    """Node name -> what ``make`` gives for it, if anything, once for all with the same weights."""
+    made: dict[str, Layer | None] = {}
+    found = {}
+    for node in graph.bound():
+        weights = node.optional(1)
+        if weights is None or not weights.is_constant:
+            continue
+        if weights.name not in made:
+            made[weights.name] = make(node)
+        layer = made[weights.name]
+        if layer is not None:
+            found[node.name] = layer
+    return found
+
+
+def each_once(layers: Mapping[str, Layer]) -> Iterator[tuple[str, Layer]]:
+    """Layers by the names of the first nodes that apply them."""
+    first = {id(layer): name for name, layer in reversed(layers.items())}
+    return ((name, layer) for name, layer in layers.items() if first[id(layer)] == name)
+
+
+def applied_once(graph: Graph, node: BoundNode) -> bool:
+    """Whether a layer's weights are its own, and not those of other nodes as well."""
+    return len(graph.consumers(node.input(1).name)) == 1
+
+
 def with_own_constants(graph: Graph) -> Graph:
-    """The same graph where no two layers share weights, bias or batch norm parameters."""
-    for node in [n for n in graph.bound() if is_weighted(n) or n.op == "batch_norm"]:
-        names = list(node.node.inputs)
-        for i, value in enumerate(node.inputs[1:], start=1):
-            shared = value is not None and (
-                len(graph.consumers(value.name)) > 1 or names.count(value.name) > 1
-            )
-            if value is not None and shared:
-                names[i] = graph.unique_name(f"{node.name}.{value.name}")
-                graph = graph.with_nodes(graph.nodes, [replace(value, name=names[i])])
-        nodes = list(graph.nodes)
-        nodes[node.index] = replace(node.node, inputs=tuple(names))
-        graph = graph.with_nodes(nodes)
+    """The same graph where no two layers share weights, bias or batch norm parameters.
+
+    Nodes that do the same with the same constants are one layer.
+    """
+    layers: dict[Any, list[BoundNode]] = {}
+    for node in graph.bound():
+        if is_weighted(node) or node.op == "batch_norm":
+            layers.setdefault((node.op, node.attrs, node.node.inputs[1:]), []).append(node)
+    for applications in layers.values():
+        graph = _owning(graph, applications)
     return graph
+
+
+def _owning(graph: Graph, applications: Sequence[BoundNode]) -> Graph:
+    """The graph where nothing but one layer's applications reads its constants."""
+    first, nodes = applications[0], list(graph.nodes)
+    names, readers = list(first.node.inputs), {node.name for node in applications}
+    for i, value in enumerate(first.inputs[1:], start=1):
+        if value is None or value.data is None:
+            continue
+        others = {node.name for node in graph.consumers(value.name)} - readers
+        if others or names.count(value.name) > 1:
+            names[i] = graph.unique_name(f"{first.name}.{value.name}")
+            graph = graph.with_nodes(nodes, [replace(value, name=names[i])])
+    for node in applications:
+        nodes[node.index] = replace(node.node, inputs=(node.node.inputs[0], *names[1:]))
+    return graph.with_nodes(nodes)
 
 
 def _layer(node: BoundNode) -> Module | None:

@@ -125,7 +125,7 @@ class DepthwiseConv2d(Module):
 
 
 class Linear(Module):
-    """``x @ weight.T + bias``: (n, k) to (n, c_out).
+    """``x @ weight.T + bias`` along the last dimension: (..., k) to (..., c_out).
 
     Args:
         k: inputs.
@@ -140,8 +140,9 @@ class Linear(Module):
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, k) -> (n, c_out)."""
-        return apply("fully_connected", FullyConnectedAttrs(), x, self.weight, self.bias)
+        """(..., k) -> (..., c_out)."""
+        attrs = FullyConnectedAttrs(keep_num_dims=x.ndim > 2)
+        return apply("fully_connected", attrs, x, self.weight, self.bias)
 
 
 class BatchNorm(Module):

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+
 from tinyrt.errors import DataError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
@@ -36,10 +38,10 @@ from tinyrt.train.fake_quant import (
     fake_quantize_bias,
 )
 from tinyrt.train.function import Array
-from tinyrt.train.graph_model import GraphModule, is_weighted
+from tinyrt.train.graph_model import GraphModule, each_once, is_weighted, layers_of
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer
-from tinyrt.train.tensor import Tensor, apply, no_grad
+from tinyrt.train.tensor import Tensor, apply, knowing, no_grad
 
 
 class Scales(StrEnum):
@@ -126,24 +128,24 @@ class QatModel(GraphModule):
                 self.quantizers[root] = Quantizer(q)
             else:
                 self.quantizers[root] = _quantizer(q, config.activation_scales)
-        self.layers: dict[str, WeightedLayer] = {}
-        for node in graph.bound():
-            if is_weighted(node):
-                q = plan.weights[node.output.name]
-                learned = config.weight_scales is not Scales.RANGE
-                from_rounding = config.weight_scales is Scales.LSQ
-                self.layers[node.name] = WeightedLayer(
-                    node,
-                    q,
-                    source,
-                    bits=config.weight_bits if _takes_int4(node) else 8,
-                    learned=learned,
-                    learns_from_rounding=from_rounding,
-                )
+
+        def layer(node: BoundNode) -> WeightedLayer | None:
+            if not is_weighted(node):
+                return None
+            return WeightedLayer(
+                node,
+                plan.weights[node.output.name],
+                source,
+                bits=config.weight_bits if _takes_int4(node) else 8,
+                learned=config.weight_scales is not Scales.RANGE,
+                learns_from_rounding=config.weight_scales is Scales.LSQ,
+            )
+
+        self.layers = layers_of(graph, layer)
 
     def children(self) -> Iterator[tuple[str, Module]]:
-        """Layers by their nodes' names, then quantisers by their groups'."""
-        yield from self.layers.items()
+        """Layers by their first nodes' names, then quantisers by their groups'."""
+        yield from each_once(self.layers)
         yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
 
     def freeze(self) -> None:
@@ -237,8 +239,19 @@ class QatModel(GraphModule):
         answer = _integer_kernel(node, parameters, self._quantizer(y).q)(
             *(o.steps for o in operands)
         )
-        result = apply(node.op, node.attrs, *(o.tensor for o in operands))
+        result = self._in_float(node, [o.tensor for o in operands], answer)
         return self._replace(y, result, answer, moving)
+
+    def _in_float(self, node: BoundNode, operands: Sequence[Tensor], answer: Array) -> Tensor:
+        """The float op; where it has no finite value (a root of 0), what the integers stand for."""
+        result = apply(node.op, node.attrs, *operands)
+        known = np.isfinite(result.data)
+        if known.all():
+            return result
+        q = self._quantizer(node.output.name).q
+        deployed = (answer - np.float32(q.zero_point)) * np.float32(q.scale)
+        with knowing(np.where(known, result.data, deployed)):
+            return apply(node.op, node.attrs, *operands)
 
     def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:
         """What the quantiser puts in between where tensors that should share a scale cannot."""

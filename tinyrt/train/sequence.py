@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -66,6 +67,8 @@ class Conv1d(Module):
 class Embedding(Module):
     """A trained vector for each of ``count`` symbols; takes integers, so it comes first.
 
+    The table has no op for it: on a device the vectors are looked up before the model runs.
+
     Args:
         count: symbols.
         channels: size of the vectors.
@@ -110,12 +113,12 @@ class LSTM(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, t, c_in) -> (n, t, c_out), the state after each step."""
-        size = self.state.weight.shape[1]
-        y = cell = Tensor(np.zeros((x.shape[0], size), x.dtype))
+        given, size = self.input(x), self.state.weight.shape[1]
+        y = cell = _start(size, x)
         outputs = []
         for t in range(x.shape[1]):
-            gates = self.input(x[:, t]) + self.state(y)
-            i, f, o = (_sigmoid(gates[:, k * size : (k + 1) * size]) for k in (0, 1, 2))
+            gates = given[:, t] + self.state(y)
+            i, f, o = _parts(_sigmoid(gates[:, : 3 * size]), size)
             cell = f * cell + i * _tanh(gates[:, 3 * size :])
             y = o * _tanh(cell)
             outputs.append(y)
@@ -139,15 +142,12 @@ class GRU(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, t, c_in) -> (n, t, c_out), the state after each step."""
-        size = self.state.weight.shape[1]
-        y = Tensor(np.zeros((x.shape[0], size), x.dtype))
+        given, size = self.input(x), self.state.weight.shape[1]
+        y = _start(size, x)
         outputs = []
         for t in range(x.shape[1]):
-            a, b = self.input(x[:, t]), self.state(y)
-            r, z = (
-                _sigmoid(a[:, k * size : (k + 1) * size] + b[:, k * size : (k + 1) * size])
-                for k in (0, 1)
-            )
+            a, b = given[:, t], self.state(y)
+            r, z = _parts(_sigmoid(a[:, : 2 * size] + b[:, : 2 * size]), size)
             new = _tanh(a[:, 2 * size :] + r * b[:, 2 * size :])
             y = new + z * (y - new)
             outputs.append(y)
@@ -182,15 +182,13 @@ class MultiHeadAttention(Module):
         """(n, t, channels) -> the same shape."""
         n, t, channels = x.shape
         d = channels // self.heads
-        rows = x.reshape(n * t, channels)
         q, k, v = (
-            layer(rows).reshape(n, t, self.heads, d).transpose(0, 2, 1, 3)
+            layer(x).reshape(n, t, self.heads, d).transpose(0, 2, 1, 3)
             for layer in (self.query, self.key, self.value)
         )
         scores = (q @ k.transpose(0, 1, 3, 2)) * (1 / math.sqrt(d))
         mixed = apply("softmax", SoftmaxAttrs(), scores) @ v  # (n, heads, t, d)
-        together = mixed.transpose(0, 2, 1, 3).reshape(n * t, channels)
-        return self.output(together).reshape(n, t, channels)
+        return self.output(mixed.transpose(0, 2, 1, 3).reshape(n, t, channels))
 
 
 def _recurrent(
@@ -201,6 +199,16 @@ def _recurrent(
     from_state = Linear(c_out, gates * c_out, rng=rng)
     from_state.weight = orthogonal(rng, c_out, gates)
     return from_input, from_state
+
+
+def _start(size: int, x: Tensor) -> Tensor:
+    """The state before the first step, the same for all samples."""
+    return Tensor(np.zeros((1, size), x.dtype))
+
+
+def _parts(gates: Tensor, size: int) -> Iterator[Tensor]:
+    """Gates side by side, (n, k * size), one by one."""
+    return (gates[:, at : at + size] for at in range(0, gates.shape[1], size))
 
 
 def _stack(steps: list[Tensor]) -> Tensor:

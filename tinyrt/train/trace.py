@@ -57,16 +57,18 @@ class _Recorder:
         self, function: Function, attrs: Any, inputs: tuple[Tensor, ...], output: Tensor
     ) -> None:
         """Add one op."""
-        if not function.deployable:
+        found = function.deployed(attrs) if function.deployed is not None else None
+        if found is None:
             raise UnsupportedError(
                 f"{function.name} exists in training only, so no graph can hold it",
                 tensor=f"shape {output.shape}",
                 hint="build the module's forward from layers and table ops",
             )
+        op, attrs = found
         names = tuple(self._name_of(t) for t in inputs)
-        name = self._graph.unique_name(self._node_name(function))
+        name = self._graph.unique_name(self._node_name(op))
         self._names[id(output)] = (output, name)
-        node = Node(function.name, name, names, (name,), attrs)
+        node = Node(op, name, names, (name,), attrs)
         value = Value(name, DType.FLOAT32, output.shape)
         self._graph = self._graph.with_nodes((*self._graph.nodes, node), [value])
 
@@ -74,13 +76,13 @@ class _Recorder:
         """What was recorded, with ``y`` as the output."""
         return replace(self._graph, outputs=(self._name_of(y),))
 
-    def _node_name(self, function: Function) -> str:
+    def _node_name(self, op: str) -> str:
         module = active_module()
         path = self._modules.get(id(module), "")
         if module is None or not path:
-            return function.name
+            return op
         is_layer = next(module.children(), None) is None
-        return path if is_layer else f"{path}.{function.name}"
+        return path if is_layer else f"{path}.{op}"
 
     def _name_of(self, tensor: Tensor) -> str:
         """The tensor's name; one that was not computed here becomes a constant."""

@@ -1,0 +1,171 @@
+"""Every kind of network trains for int8, and is deployed as it was trained, bit for bit."""
+
+import numpy as np
+import pytest
+
+from tinyrt.api import run_emulated
+from tinyrt.convert.passes import optimise
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType
+from tinyrt.train import Adam, Tensor, cross_entropy, no_grad, trace
+from tinyrt.train.graph_model import GraphModel
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    ConvTranspose2d,
+    DepthwiseConv2d,
+    GlobalAvgPool2d,
+    LayerNorm,
+    Linear,
+    Module,
+    ReLU,
+    ReLU6,
+    Residual,
+    Sequential,
+)
+from tinyrt.train.qat import QatConfig, QatModel, Scales
+from tinyrt.train.sequence import GRU, LSTM, Conv1d, MultiHeadAttention
+
+IMAGE, SERIES = (6, 6, 2), (5, 3)
+CLASSES = 3
+
+
+class MeanOverTime(Module):
+    def forward(self, x):
+        return x.mean(1)
+
+
+class LastOfTime(Module):
+    def forward(self, x):
+        return x[:, -1]
+
+
+def residual(rng):
+    body = Sequential(Conv2d(8, 8, 3, rng=rng, bias=False), BatchNorm(8), ReLU())
+    return Sequential(
+        Conv2d(2, 8, 3, rng=rng, bias=False),
+        BatchNorm(8),
+        ReLU(),
+        Residual(body),
+        Residual(Conv2d(8, 4, 1, stride=2, rng=rng), Conv2d(8, 4, 1, stride=2, rng=rng)),
+        GlobalAvgPool2d(),
+        Linear(4, CLASSES, rng=rng),
+    )
+
+
+def depthwise(rng):
+    return Sequential(
+        DepthwiseConv2d(2, 3, multiplier=4, rng=rng, bias=False),
+        BatchNorm(8),
+        ReLU6(),
+        ConvTranspose2d(8, 4, 3, stride=2, rng=rng),
+        ReLU(),
+        GlobalAvgPool2d(),
+        Linear(4, CLASSES, rng=rng),
+    )
+
+
+def recurrent(layer, end):
+    return lambda rng: Sequential(layer(3, 6, rng=rng), end, Linear(6, CLASSES, rng=rng))
+
+
+def attention(rng):
+    return Sequential(
+        Conv1d(3, 8, 3, rng=rng),
+        Residual(MultiHeadAttention(8, 2, rng=rng)),
+        LayerNorm(8),
+        MeanOverTime(),
+        Linear(8, CLASSES, rng=rng),
+    )
+
+
+def dense(rng):
+    return Sequential(Linear(3, 8, rng=rng), ReLU(), LastOfTime(), Linear(8, CLASSES, rng=rng))
+
+
+NETS = {
+    "dense": (dense, SERIES),
+    "residual": (residual, IMAGE),
+    "depthwise, transposed": (depthwise, IMAGE),
+    "LSTM": (recurrent(LSTM, LastOfTime()), SERIES),
+    "GRU": (recurrent(GRU, MeanOverTime()), SERIES),
+    "attention, layer norm": (attention, SERIES),
+}
+CONFIGS = {
+    "ranges": QatConfig(),
+    "LSQ": QatConfig(activation_scales=Scales.LSQ, weight_scales=Scales.LSQ),
+    "PACT": QatConfig(activation_scales=Scales.PACT, per_channel_dense=True),
+    "int4": QatConfig(weight_bits=4, weight_scales=Scales.LSQ),
+}
+
+
+def problem(make, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, CLASSES, 48)
+    level = y.reshape(-1, *(1 for _ in shape))
+    x = (rng.normal(size=(48, *shape)) + level).astype(np.float32)
+    net = make(rng)
+    for _ in range(10):
+        net(Tensor(x))  # statistics for the batch norms
+    return net, x, y
+
+
+def train(model, x, y, steps):
+    optimizer = Adam(model.parameters(), 3e-3)
+    losses = []
+    for _ in range(steps):
+        loss = cross_entropy(model(Tensor(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def answers(module, x):
+    with module.evaluating(), no_grad():
+        return module(Tensor(x)).data
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@pytest.mark.parametrize(("make", "shape"), NETS.values(), ids=NETS)
+def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
+    net, x, y = problem(make, shape)
+    source = trace(net, shape)
+    model = QatModel(optimise(source), x, source=source, config=config)
+    losses = train(model, x, y, 6)
+    model.freeze()
+    assert train(model, x, y, 2)[-1] < losses[0]
+    path = save_tflite(model.deployed(), tmp_path / "net.tflite")
+    graph = read_tflite(path)
+    assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT8}
+    np.testing.assert_allclose(Model(graph)(x), answers(model, x), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [NETS["LSTM"][0], NETS["GRU"][0]], ids=["LSTM", "GRU"])
+def test_weights_of_all_time_steps_stay_one(make):
+    net, x, y = problem(make, SERIES)
+    source = trace(net, SERIES)
+    model = GraphModel(source)
+    assert sum(p.data.size for p in model.parameters()) == sum(
+        p.data.size for p in net.parameters()
+    )
+    np.testing.assert_allclose(answers(model, x), answers(net, x), atol=1e-6)
+    losses = train(model, x, y, 5)
+    assert losses[-1] < losses[0]
+    np.testing.assert_allclose(Model(model.trained())(x), answers(model, x), atol=1e-5)
+    trained = QatModel(optimise(source), x)
+    train(trained, x, y, 2)
+    weights = {n.inputs[1] for n in trained.deployed().nodes if n.op == "fully_connected"}
+    assert len(weights) == 3  # of the input, of the state, of the classifier
+
+
+def test_an_lstm_answers_in_firmware_as_on_the_host(tmp_path):
+    net, x, y = problem(NETS["LSTM"][0], SERIES)
+    model = QatModel(optimise(trace(net, SERIES)), x)
+    train(model, x, y, 2)
+    path = save_tflite(model.deployed(), tmp_path / "lstm.tflite")
+    report = run_emulated(path, inputs={"x": x[:4]}, build_dir=tmp_path / "build")
+    assert report.bit_exact
