@@ -13,33 +13,19 @@ from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.train.function import Array, Function, Gradient
 
-POWERS_IN_TABLE = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}
+POWERS_IN_TABLE = {e: (op, NoAttrs()) for e, op in ((2, "square"), (0.5, "sqrt"), (-0.5, "rsqrt"))}
 
 
-@dataclass(frozen=True, slots=True)
-class PowerAttrs:
-    """A constant exponent."""
-
-    exponent: float
-
-
-def _power(attrs: PowerAttrs, x: Array) -> Array:
+def _power(exponent: float, x: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(x**attrs.exponent)
+        return np.asarray(x**exponent)
 
 
 def _power_vjp(
-    attrs: PowerAttrs, inputs: Sequence[Array], output: Array, grad: Array
+    exponent: float, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
     del output
-    if attrs.exponent == 0:
-        return (None,)
-    return (grad * attrs.exponent * inputs[0] ** (attrs.exponent - 1),)
-
-
-def _power_deployed(attrs: PowerAttrs) -> tuple[str, NoAttrs] | None:
-    op = POWERS_IN_TABLE.get(attrs.exponent)
-    return None if op is None else (op, NoAttrs())
+    return (None if exponent == 0 else grad * exponent * inputs[0] ** (exponent - 1),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,5 +79,5 @@ def _select_deployed(selection: Selection) -> tuple[str, SliceAttrs] | None:
     return "slice", SliceAttrs(begin, size, strides, dropped)
 
 
-POWER = Function("power", _power, _power_vjp, deployed=_power_deployed)
+POWER = Function("power", _power, _power_vjp, deployed=POWERS_IN_TABLE.get)
 SELECT = replace(linear_pair("select", _select, _place)[0], deployed=_select_deployed)

@@ -64,12 +64,11 @@ def partial_derivatives(
     retain_graph: bool | None = None,
 ) -> list[Tensor | None]:
     """As ``grad``, but None for an input that does not influence the output."""
-    given = grad_output if isinstance(grad_output, Tensor) else None
-    seed: Any = output.seed(
-        grad_output if not isinstance(grad_output, Tensor) else grad_output.data
-    )
+    if not output.requires_grad:
+        return [None] * len(inputs)
+    seed: Any = output.seed(grad_output.data if isinstance(grad_output, Tensor) else grad_output)
     if create_graph:
-        seed = Tensor(seed) if given is None else given
+        seed = grad_output if isinstance(grad_output, Tensor) else Tensor(seed)
     retain = create_graph if retain_graph is None else retain_graph
     targets = {id(t) for t in inputs}
     found: dict[int, Any] = {}
@@ -105,10 +104,16 @@ def jvp(
         output = function(*leaves)
         u = Tensor(np.zeros_like(output.data), requires_grad=True)
         products = partial_derivatives(output, leaves, u, create_graph=True)
-        along = [(p * v).sum() for p, v in zip(products, directions, strict=True) if p is not None]
-        total = sum(along[1:], start=along[0])
+        total = inner_product(products, directions)
     (derivative,) = grad(total, [u])
     return output.detach(), derivative
+
+
+def inner_product(tensors: Sequence[Tensor | None], vectors: Sequence[ArrayLike]) -> Tensor:
+    """The sum of the elements' products over all pairs, where there is a tensor."""
+    pairs = zip(tensors, vectors, strict=True)
+    first, *others = [(t * np.asarray(v)).sum() for t, v in pairs if t is not None]
+    return sum(others, start=first)
 
 
 def hvp(
@@ -127,10 +132,7 @@ def hvp(
     leaves = [Tensor(x.data, requires_grad=True) for x in inputs]
     with enable_grad():
         gradients = grad(function(*leaves), leaves, create_graph=True)
-        along = [(g * np.asarray(v)).sum() for g, v in zip(gradients, vectors, strict=True)]
-        total = sum(along[1:], start=along[0])
-    if not total.requires_grad:
-        return tuple(Tensor(np.zeros_like(x.data)) for x in leaves)
+        total = inner_product(gradients, vectors)
     found = partial_derivatives(total, leaves)
     return tuple(
         Tensor(np.zeros_like(x.data)) if h is None else h

@@ -54,11 +54,9 @@ def checkpoint_sequential(layers: Sequential, x: Tensor, segments: int) -> Tenso
     """
     parts = list(layers.layers.items())
     size = -(-len(parts) // segments)
-    for start in range(0, len(parts) - size, size):
-        x = checkpoint(Sequential(**dict(parts[start : start + size])), x)
-    tail = (len(parts) - 1) // size * size
-    for _, layer in parts[tail:]:
-        x = layer(x)
+    for start in range(0, len(parts), size):
+        segment = Sequential(**dict(parts[start : start + size]))
+        x = checkpoint(segment, x) if start + size < len(parts) else segment(x)
     return x
 
 
@@ -73,13 +71,10 @@ def checkpoint_cheap_layers(layers: Sequential, x: Tensor) -> Tensor:
     segment: dict[str, Module] = {}
     for name, layer in layers.layers.items():
         segment[name] = layer
-        if isinstance(layer, WEIGHTED) and len(segment) > 1:
-            x = checkpoint(Sequential(**segment), x)
-        elif isinstance(layer, WEIGHTED):
-            x = layer(x)
-        else:
-            continue
-        segment = {}
+        if isinstance(layer, WEIGHTED):
+            part = Sequential(**segment)
+            x = checkpoint(part, x) if len(segment) > 1 else part(x)
+            segment = {}
     return Sequential(**segment)(x)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyrt.errors import GradientError
-from tinyrt.train.autograd import partial_derivatives
+from tinyrt.train.autograd import inner_product, partial_derivatives
 from tinyrt.train.function import Array
 from tinyrt.train.tensor import Tensor
 
@@ -48,9 +48,7 @@ def gradcheck(
     rng = np.random.default_rng(seed)
     output = function(*inputs)
     weights = rng.normal(size=output.shape)
-    gradients: Sequence[Tensor | None] = [None] * len(inputs)
-    if output.requires_grad:
-        gradients = partial_derivatives(output, inputs, weights)
+    gradients = partial_derivatives(output, inputs, weights)
     for i, (x, gradient) in enumerate(zip(inputs, gradients, strict=True)):
         direction = rng.normal(size=x.shape)
         found = 0.0 if gradient is None else float((gradient.data * direction).sum())
@@ -87,8 +85,7 @@ def gradgradcheck(
 
     def gradients(*_: Tensor) -> Tensor:
         found = partial_derivatives(function(*inputs), inputs, u, create_graph=True)
-        parts = [(g * w).sum() for g, w in zip(found, weights, strict=True) if g is not None]
-        return sum(parts[1:], start=parts[0])
+        return inner_product(found, weights)
 
     gradcheck(gradients, [*inputs, u], step=step, rtol=rtol, atol=atol, seed=seed)
 

@@ -83,16 +83,16 @@ class GraphModel(GraphModule):
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their nodes' names, the first where there are several."""
-        return each_once(self.layers)
+        yield from each_once(self.layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
         live = {self.graph.inputs[0]: x}
         for node in self.nodes(x.shape[0]):
             operands = [_operand(value, live) for value in node.inputs]
-            layer, x = self.layers.get(node.name), operands[0]
-            if layer is not None and x is not None:
-                live[node.output.name] = layer(x)
+            layer, first = self.layers.get(node.name), operands[0]
+            if layer is not None and first is not None:
+                live[node.output.name] = layer(first)
             else:
                 live[node.output.name] = apply(node.op, node.attrs, *operands)
         return live[self.logits]
@@ -153,8 +153,11 @@ def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[s
 
 def each_once(layers: Mapping[str, Layer]) -> Iterator[tuple[str, Layer]]:
     """Layers by the names of the first nodes that apply them."""
-    first = {id(layer): name for name, layer in reversed(layers.items())}
-    return ((name, layer) for name, layer in layers.items() if first[id(layer)] == name)
+    seen: set[int] = set()
+    for name, layer in layers.items():
+        if id(layer) not in seen:
+            seen.add(id(layer))
+            yield name, layer
 
 
 def applied_once(graph: Graph, node: BoundNode) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.errors import ShapeError
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.function import Array, Function, Gradient, table_function
+from tinyrt.train.function import Array
 from tinyrt.train.tensor import Tensor, apply
 
 
@@ -81,31 +80,19 @@ def huber_loss(output: Tensor, target: ArrayLike, *, delta: float = 1.0) -> Tens
     return (near * near * 0.5 + (distance - near) * delta).mean()
 
 
-def _softplus(attrs: NoAttrs, x: Array) -> Array:
-    """``log(1 + exp(x))``, without overflow."""
-    del attrs
-    return np.logaddexp(0, x).astype(x.dtype)
-
-
-def _softplus_vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    del output
-    return (grad * table_function("logistic")(attrs, inputs[0]),)
-
-
-SOFTPLUS = Function("softplus", _softplus, _softplus_vjp)
-
-
 def bce_loss(logits: Tensor, target: ArrayLike) -> Tensor:
     """Binary cross entropy, ``-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))``; its mean.
+
+    Computed as the cross entropy of two classes with the logits x and 0, which cannot overflow.
 
     Args:
         logits: any shape, before any sigmoid.
         target: probabilities, in the same shape.
 
     """
-    return (apply(SOFTPLUS, NoAttrs(), logits) - logits * _target(logits, target)).mean()
+    x, t = logits.reshape(-1, 1), _target(logits, target).reshape(-1, 1)
+    pairs = apply("concatenation", ConcatenationAttrs(1), x, x * 0)
+    return (log_softmax(pairs) * np.concatenate([t, 1 - t], axis=1)).sum() * (-1 / t.size)
 
 
 def kl_loss(logits: Tensor, target: ArrayLike) -> Tensor:

@@ -38,37 +38,44 @@ class Optimizer(ABC):
     Args:
         parameters: the leaves to train, or groups of them.
         lr: learning rate; may be changed between steps.
-        weight_decay: how strongly weights are drawn to 0; each rule says in what way.
+        weight_decay: how strongly weights are drawn to 0.
 
     Attributes:
+        decoupled: how weight decay acts: as an L2 penalty, on the gradient (``g += weight_decay *
+            w``), or decoupled from it, on the step (``w -= lr * weight_decay * w`` besides).
         lr: learning rate of the next step.
         steps: steps taken so far.
         state: per parameter, the arrays that its rule remembers, by name.
 
     """
 
+    decoupled = False
+
     def __init__(
         self, parameters: Iterable[Tensor] | Iterable[Group], lr: float, weight_decay: float = 0.0
     ) -> None:
         self.lr, self.weight_decay = lr, weight_decay
-        given = list(parameters)
-        loose = [p for p in given if isinstance(p, Tensor)]
-        groups = [g for g in given if isinstance(g, Group)]
-        self._groups = [*groups, *([Group(loose)] if loose else [])]
-        self.parameters = [p for g in self._groups for p in g.parameters]
+        groups = [g if isinstance(g, Group) else Group([g]) for g in parameters]
+        self.parameters = [p for g in groups for p in g.parameters]
+        self._group_of = [g for g in groups for _ in g.parameters]
         self.state: list[State] = [{} for _ in self.parameters]
         self.steps = 0
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         self.steps += 1
-        states = iter(self.state)
-        for group in self._groups:
+        everything = zip(self.parameters, self._group_of, self.state, strict=True)
+        for parameter, group, state in everything:
+            data, grad = parameter.data, parameter.grad
+            if grad is None:
+                continue
             decay = self.weight_decay if group.weight_decay is None else group.weight_decay
-            for parameter, state in zip(group.parameters, states, strict=False):
-                if parameter.grad is not None:
-                    change = self._change(parameter.data, parameter.grad, state, decay)
-                    parameter.data -= (self.lr * group.lr_scale) * change
+            if decay and not self.decoupled:
+                grad = grad + decay * data
+            change = self._change(grad, state)
+            if decay and self.decoupled:
+                change = change + decay * data
+            parameter.data -= (self.lr * group.lr_scale) * change
 
     def zero_grad(self) -> None:
         """Forget the gradients gathered so far."""
@@ -102,22 +109,18 @@ class Optimizer(ABC):
         self.state, self.steps, self.lr = found, int(state["steps"]), float(state["lr"])
 
     @abstractmethod
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
-        """What to subtract from ``data``, per unit of learning rate; ``state`` starts empty."""
+    def _change(self, grad: Array, state: State) -> Array:
+        """What to subtract from a parameter, per unit of learning rate; ``state`` starts empty."""
 
 
 class SGD(Optimizer):
     """Gradient descent with momentum (Polyak 1964): ``v = momentum * v + g``, ``w -= lr * v``.
 
-    Weight decay is an L2 penalty: ``g = grad + weight_decay * w``. With Nesterov's correction
-    (Sutskever et al. 2013) the step is ``g + momentum * v``.
+    With Nesterov's correction (Sutskever et al. 2013) the step is ``g + momentum * v``.
 
-    Args:
-        parameters: the leaves to train, or groups of them.
-        lr: learning rate.
+    Args beside those of ``Optimizer``:
         momentum: share of the last step that is kept, 0 for none.
         nesterov: look ahead by the momentum.
-        weight_decay: strength of the penalty.
 
     """
 
@@ -133,12 +136,10 @@ class SGD(Optimizer):
         super().__init__(parameters, lr, weight_decay)
         self.momentum, self.nesterov = momentum, nesterov
 
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
-        if decay:
-            grad = grad + decay * data
+    def _change(self, grad: Array, state: State) -> Array:
         if not self.momentum:
             return grad
-        velocity = _remembered(state, "velocity", data)
+        velocity = _remembered(state, "velocity", grad)
         velocity *= self.momentum
         velocity += grad
         return grad + self.momentum * velocity if self.nesterov else velocity
@@ -148,14 +149,11 @@ class Adam(Optimizer):
     """Adam (Kingma & Ba 2015, algorithm 1).
 
     ``m`` and ``v`` are running averages of the gradient and of its square, corrected for having
-    started at 0: ``w -= lr * m / (sqrt(v) + eps)``. Weight decay is an L2 penalty on the gradient.
+    started at 0: ``w -= lr * m / (sqrt(v) + eps)``.
 
-    Args:
-        parameters: the leaves to train, or groups of them.
-        lr: learning rate.
+    Args beside those of ``Optimizer``:
         betas: how much of ``m`` and of ``v`` is kept at each step.
         eps: keeps the quotient finite.
-        weight_decay: strength of the penalty.
 
     """
 
@@ -171,12 +169,9 @@ class Adam(Optimizer):
         super().__init__(parameters, lr, weight_decay)
         self.betas, self.eps = betas, eps
 
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
-        return self._direction(data, grad + decay * data if decay else grad, state)
-
-    def _direction(self, data: Array, grad: Array, state: State) -> Array:
+    def _change(self, grad: Array, state: State) -> Array:
         beta1, beta2 = self.betas
-        m, v = _remembered(state, "m", data), _remembered(state, "v", data)
+        m, v = _remembered(state, "m", grad), _remembered(state, "v", grad)
         m += (1 - beta1) * (grad - m)
         v += (1 - beta2) * (grad * grad - v)
         root = np.sqrt(v / (1 - beta2**self.steps))
@@ -185,27 +180,19 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is apart from the gradient: ``w -= lr * weight_decay * w`` besides.
+    """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
-    Loshchilov & Hutter 2019, "Decoupled Weight Decay Regularization".
-    """
-
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
-        direction = self._direction(data, grad, state)
-        return direction + decay * data if decay else direction
+    decoupled = True
 
 
 class RMSProp(Optimizer):
     """``v`` is a running average of the squared gradient: ``w -= lr * g / (sqrt(v) + eps)``.
 
-    Tieleman & Hinton 2012, lecture 6.5. Weight decay is an L2 penalty on the gradient.
+    Tieleman & Hinton 2012, lecture 6.5.
 
-    Args:
-        parameters: the leaves to train, or groups of them.
-        lr: learning rate.
+    Args beside those of ``Optimizer``:
         decay: how much of ``v`` is kept at each step.
         eps: keeps the quotient finite.
-        weight_decay: strength of the penalty.
 
     """
 
@@ -221,10 +208,8 @@ class RMSProp(Optimizer):
         super().__init__(parameters, lr, weight_decay)
         self.decay, self.eps = decay, eps
 
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
-        if decay:
-            grad = grad + decay * data
-        v = _remembered(state, "v", data)
+    def _change(self, grad: Array, state: State) -> Array:
+        v = _remembered(state, "v", grad)
         v += (1 - self.decay) * (grad * grad - v)
         return np.asarray(grad / (np.sqrt(v) + self.eps))
 
@@ -235,13 +220,12 @@ class Lion(Optimizer):
     ``w -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w)``, then ``m`` keeps ``beta2``
     of itself. Wants a learning rate about ten times smaller than Adam's.
 
-    Args:
-        parameters: the leaves to train, or groups of them.
-        lr: learning rate.
+    Args beside those of ``Optimizer``:
         betas: share of the momentum in the step, and what it keeps.
-        weight_decay: decoupled from the gradient.
 
     """
+
+    decoupled = True
 
     def __init__(
         self,
@@ -254,16 +238,16 @@ class Lion(Optimizer):
         super().__init__(parameters, lr, weight_decay)
         self.betas = betas
 
-    def _change(self, data: Array, grad: Array, state: State, decay: float) -> Array:
+    def _change(self, grad: Array, state: State) -> Array:
         beta1, beta2 = self.betas
-        m = _remembered(state, "m", data)
+        m = _remembered(state, "m", grad)
         direction = np.sign(beta1 * m + (1 - beta1) * grad)
         m += (1 - beta2) * (grad - m)
-        return direction + decay * data if decay else direction
+        return np.asarray(direction)
 
 
 def _remembered(state: State, name: str, like: Array) -> Array:
-    """The array of that name, zeros in the parameter's shape at first."""
+    """The array of that name, zeros in the gradient's shape at first."""
     if name not in state:
         state[name] = np.zeros_like(like)
     return state[name]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,7 @@ from tinyrt.train.function import Array, Function, table_function
 from tinyrt.train.tape import Step, reverse
 
 Axes = int | tuple[int, ...] | None
+Value = TypeVar("Value")
 Listener = Callable[[Function, Any, tuple["Tensor", ...], "Tensor"], None]
 
 _grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
@@ -213,7 +214,7 @@ class Tensor:
         return self * -1
 
     def __pow__(self, exponent: float) -> Tensor:
-        return apply(arithmetic.POWER, arithmetic.PowerAttrs(exponent), self)
+        return apply(arithmetic.POWER, exponent, self)
 
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
         return apply("batch_matmul", _MATMUL, self, self._operand(other))
@@ -336,39 +337,29 @@ def _share_edits(output: Tensor, operands: tuple[Tensor, ...]) -> None:
 
 
 @contextmanager
-def _grad_mode(enabled: bool) -> Iterator[None]:
-    token = _grad_enabled.set(enabled)
+def _setting(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _grad_enabled.reset(token)
+        variable.reset(token)
 
 
 def no_grad() -> AbstractContextManager[None]:
     """Compute without a tape: results do not require gradients, and operands are not kept."""
-    return _grad_mode(False)
+    return _setting(_grad_enabled, False)
 
 
 def enable_grad() -> AbstractContextManager[None]:
     """Compute with a tape again, inside of ``no_grad``."""
-    return _grad_mode(True)
+    return _setting(_grad_enabled, True)
 
 
-@contextmanager
-def knowing(value: Array) -> Iterator[None]:
+def knowing(value: Array) -> AbstractContextManager[None]:
     """Take ``value`` for the result of the one ``apply`` within a ``with`` block, uncomputed."""
-    token = _known.set(value)
-    try:
-        yield
-    finally:
-        _known.reset(token)
+    return _setting(_known, value)
 
 
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: Listener) -> AbstractContextManager[None]:
     """Tell ``listener`` of every ``apply``: function, attributes, operands, result."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return _setting(_listener, listener)
