@@ -152,3 +152,27 @@ def random_net(seed: int) -> Graph:
     if net.pick(True, False, False):
         outputs.append(net.pick(*(n.outputs[0] for n in net.nodes)))
     return net.graph(*dict.fromkeys(outputs))
+
+
+def gate(net: RandomNet) -> None:
+    """Squeeze and excite: a tensor times what follows from its own average."""
+    x = net.values[net.images[-1]]
+    mean = net.op("mean", MeanAttrs((1, 2), keep_dims=True), x.name)
+    w, b = net.weights((x.shape[3], 1, 1, x.shape[3]), 0)
+    middle = net.op("conv2d", Conv2dAttrs(activation="RELU"), mean.name, w, b)
+    weights = net.op("logistic", NoAttrs(), middle.name)
+    net.images = net.images[:-2]
+    net.op("mul", AddAttrs(), x.name, weights.name)
+    net.images = net.images[-1:]
+
+
+def gated_net(seed: int) -> Graph:
+    """A random network whose rows depend on all others, once or twice: it takes several segments."""
+    net = RandomNet(seed)
+    for _ in range(2 + seed % 2):
+        for _ in range(1 + int(net.rng.integers(3))):
+            net.pick(*STEPS)(net)
+        gate(net)
+    for _ in range(1 + int(net.rng.integers(3))):
+        net.pick(*STEPS)(net)
+    return net.graph(net.nodes[-1].outputs[0])

@@ -15,7 +15,7 @@ from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.segments import Access, Segment, Stage
 from tinyrt.memory.steps import encode
-from tinyrt.memory.stream import STATE_NAME
+from tinyrt.memory.candidates import STATE_NAME
 from tinyrt.ops import OPS
 
 WriteOp = Callable[[ModelWriter, BoundNode], None]
@@ -242,6 +242,8 @@ class SegmentWriter:
         if not access.held:
             at = self._in_arena(access)
             return f"{at} + {access.step} * {first}" if first and access.step else at
+        if not access.step:
+            return self.writer.pointer(self._graph.value(access.name))
         counter = f"moved[{self.moving}]"
         self.moving += 1
         each = f"{access.step} * {ROWS}" if first else str(access.step * stage.block)

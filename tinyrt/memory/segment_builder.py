@@ -42,9 +42,9 @@ def sums_name(index: int) -> str:
     return f"sums#{index}"
 
 
-def ring_name(value: str) -> str:
-    """The name of the ring that rows of a whole tensor are copied into."""
-    return f"rows#{value}"
+def ring_name(value: str, first: int) -> str:
+    """The name of the ring that a segment from node ``first`` on copies rows of a tensor into."""
+    return f"rows{first}#{value}"
 
 
 @dataclass(slots=True)
@@ -144,8 +144,12 @@ class _Builder:
             assert op is not None
             reads: list[tuple[str, RowWindow] | None] = []
             for value, window in zip(node.inputs, op.windows, strict=True):
-                known = value is None or window is None
-                reads.append(None if known else (self._source(value, inside), window))  # type: ignore[arg-type]
+                if value is None or window is None:
+                    reads.append(None)
+                elif window.step == 0 and value.name in {*inside, self.pushed}:
+                    return False  # rows that come before it is complete read it
+                else:
+                    reads.append((self._source(value, inside), window))
             y = node.output
             if op.fold is not None:
                 if y.name in read:
@@ -160,7 +164,7 @@ class _Builder:
         if self._held(value.name, inside) and (
             value.name == self.pushed or self._any_padding(value.name)
         ):
-            key = ring_name(value.name)
+            key = ring_name(value.name, self.first)
             if key not in self.maker:
                 reads = [None if value.name == self.pushed else (value.name, RowWindow())]
                 self._add(_Draft(None, value, key, value.shape[1], list(reads)))

@@ -7,11 +7,12 @@ from dataclasses import replace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, plan_memory
+from tinyrt.memory.candidates import Streamed
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.regions import Region
 from tinyrt.memory.segments import Segment
-from tinyrt.memory.stream import Streamed, choose_segments, place_segments
+from tinyrt.memory.stream import choose_segments, place_segments
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.isa import InstructionSet
 

@@ -26,7 +26,7 @@ class RowWindow:
 
     Attributes:
         rows: how many it reads.
-        step: rows from one window to the next.
+        step: rows from one window to the next; 0 where all outputs read the same row.
         above: rows of padding above the input.
         below: rows of padding below it.
         fill: the raw value of padding.
@@ -128,7 +128,7 @@ def one_row(node: BoundNode, attrs: Any = None) -> BoundNode:
 
 
 def elementwise_rows(node: BoundNode) -> RowOp | None:
-    """The rows of an op that works element by element; constants may repeat along the height."""
+    """The rows of an op that works element by element; inputs may repeat along the height."""
     y = node.output
     if len(y.shape) != 4 or y.shape[0] != 1:
         return None
@@ -140,6 +140,8 @@ def elementwise_rows(node: BoundNode) -> RowOp | None:
             windows.append(None)
         elif value.shape == y.shape:
             windows.append(RowWindow())
+        elif len(value.shape) == 4 and value.shape[:2] == (1, 1):
+            windows.append(RowWindow(step=0))
         else:
             return None
     return RowOp(one_row(node), tuple(windows))

@@ -1,0 +1,213 @@
+"""A choice of segments as a problem: what is kept when, its cost, and where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tinyrt.ir import Graph
+from tinyrt.memory.arena import MemoryOptions
+from tinyrt.memory.extents import Clock, extents_of
+from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
+from tinyrt.memory.overlap import leads
+from tinyrt.memory.packing import Packing
+from tinyrt.memory.row_costs import Cost, added_code, added_instructions
+from tinyrt.memory.segment_builder import build, row_ops
+from tinyrt.memory.segments import Segment, Stage
+from tinyrt.ops.isa import InstructionSet
+
+FINAL_TRIES = 4000
+"""Orders in which the buffers of the best candidates are placed."""
+
+STATE_NAME = "state"
+"""The buffer for where a segment stands between two rows that are pushed."""
+
+COUNTER_BYTES = 4
+"""One counter of the state."""
+
+PROGRESS_BYTES = 12
+"""The position in the schedule."""
+
+NEVER = 1 << 62
+"""More bytes than any arena has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A model with segments, placed.
+
+    Attributes:
+        segments: in order.
+        offsets: buffer -> byte offset.
+        arena_bytes: size of the arena.
+        lower_bound: bytes that no placement of these buffers can do without.
+        buffers: what was placed; those of a segment are alive at all of its nodes.
+
+    """
+
+    segments: tuple[Segment, ...]
+    offsets: dict[str, int]
+    arena_bytes: int
+    lower_bound: int
+    buffers: tuple[Buffer, ...]
+
+
+class Model:
+    """What all candidates share.
+
+    Attributes:
+        graph: the model.
+        ops: of its nodes, see ``row_ops``.
+        buffers: of the plan without segments.
+        leads: outputs and inputs that may overlap then, by their names.
+        alignment: what offsets are multiples of.
+
+    """
+
+    def __init__(self, graph: Graph, isa: InstructionSet, options: MemoryOptions) -> None:
+        self.graph = graph
+        self.ops = row_ops(graph)
+        self.alignment = options.alignment
+        self.buffers = buffers(graph, isa, options.outside)
+        names = [b.names[0] for b in self.buffers]
+        found = leads(graph, self.buffers, isa)
+        self.leads = {(names[y], names[x]): lead for (y, x), lead in found.items()}
+        extents = extents_of(graph, self.buffers, (), {})
+        self._kept = Packing(extents, found, options.alignment).kept
+        self.isa = isa
+        self._scratch: dict[tuple[int, int], int] = {}
+        self._candidates: dict[tuple[int, int, str | None], Candidate | None] = {}
+
+    def candidate(self, first: int, stop: int, pushed: str | None) -> Candidate | None:
+        """The model with these nodes as its only segment; None where they do not make one."""
+        key = first, stop, pushed
+        if key not in self._candidates:
+            segment = build(self.graph, self.ops, *key)
+            self._candidates[key] = None if segment is None else Candidate(self, (segment,))
+        return self._candidates[key]
+
+    def kept_outside(self, first: int, stop: int) -> int:
+        """Bytes that nodes outside of a segment cannot do without."""
+        before, behind = self._kept[1 : first + 1], self._kept[stop + 1 :]
+        return int(max(before.max(initial=0), behind.max(initial=0)))
+
+    def kept_alone(self, pushed: str | None) -> list[int]:
+        """For each node, the bytes that are kept while it runs by itself.
+
+        Readers of an input that is pushed cannot: it is never there as a whole.
+        """
+        kept = [int(n) for n in self._kept[1:-1]]
+        for i, node in enumerate(self.graph.nodes):
+            if pushed is not None and pushed in node.inputs:
+                kept[i] = NEVER
+        return kept
+
+    def kept_across(self, pushed: str | None) -> list[int]:
+        """For each node, and behind the last one: bytes of tensors that are there before it.
+
+        A segment can begin or end there only if so many are free.
+        """
+        held = [b for b in self.buffers if b.names[0] != pushed]
+        boundaries = range(len(self.graph.nodes) + 1)
+        return [sum(b.nbytes for b in held if b.first < i <= b.last) for i in boundaries]
+
+    def row_scratch(self, segments: Sequence[Segment]) -> dict[int, int]:
+        """Node in a segment -> scratch bytes of its kernel for one row."""
+        stages = [s for segment in segments for s in segment.stages]
+        nodes = {s.batch.index: s for s in stages if s.batch is not None and s.fold is None}
+        return {i: self._scratch_of(s) for i, s in nodes.items()}
+
+    def _scratch_of(self, stage: Stage) -> int:
+        assert stage.batch is not None
+        key = stage.batch.index, stage.block
+        if key not in self._scratch:
+            self._scratch[key] = scratch_bytes(stage.batch, self.isa)
+        return self._scratch[key]
+
+    def whole_buffers(self, segments: Sequence[Segment]) -> list[Buffer]:
+        """Tensors held whole, scratch memory of nodes outside of segments, and the state."""
+        absent = {name for s in segments for name in s.rings}
+        absent |= {scratch_name(i) for s in segments for i in range(s.first, s.stop)}
+        found = [b for b in self.buffers if b.names[0] not in absent]
+        for s in segments:
+            if s.pushed is not None:
+                found = [b for b in found if b.names[0] != s.pushed]
+                found.append(Buffer((STATE_NAME,), state_bytes(s), s.first, s.stop - 1))
+        return found
+
+
+class Candidate:
+    """A choice of segments, with the problem of placing its buffers."""
+
+    def __init__(self, model: Model, segments: tuple[Segment, ...]) -> None:
+        self.segments = segments
+        self.found = model.whole_buffers(segments)
+        scratch = model.row_scratch(segments)
+        self._extents = extents_of(model.graph, self.found, segments, scratch)
+        index = {b.names[0]: i for i, b in enumerate(self.found)}
+        inside = {i for s in segments for i in range(s.first, s.stop)}
+        allowed = {
+            (index[y], index[x]): lead
+            for (y, x), lead in model.leads.items()
+            if y in index and x in index and self.found[index[y]].first not in inside
+        }
+        self._packing = Packing(self._extents, allowed, model.alignment)
+        self.bound = self._packing.bound
+        self._graph = model.graph
+        self.size = 0
+        self._at: dict[int, int] = {}
+        self._tries = 0
+
+    @property
+    def peak(self) -> int:
+        """Bytes that are kept at the fullest step of the first segment."""
+        segment = self.segments[0]
+        begin = Clock.of(self._graph, self.segments).begins[segment.first + 1]
+        return int(self._packing.kept[begin : begin + len(segment.steps)].max())
+
+    @cached_property
+    def instructions(self) -> int:
+        """What the segments add to the program."""
+        return added_instructions(self._graph, self.segments)
+
+    def is_cheap(self, base: Cost) -> bool:
+        """Whether that much may be added to ``base``; the code is looked at last: it takes long."""
+        added = Cost(self.instructions, 0)
+        if added.is_cheap(base):
+            added = replace(added, code=added_code(self._graph, self.segments))
+        return added.is_cheap(base)
+
+    def place(self, tries: int) -> None:
+        """Place everything in as few bytes as so many orders give."""
+        if self._tries >= tries:
+            return
+        self._tries = tries
+        self._at = self._packing.pack(tries)
+        self.size = self._packing.size(self._at)
+
+    def finished(self) -> Streamed:
+        """The placement, once it is the one to take."""
+        self.place(FINAL_TRIES)
+        offsets: dict[str, int] = {}
+        placed: list[Buffer] = list(self.found)
+        for i, name in enumerate(self._extents.names):
+            if i < len(self.found):
+                offsets.update(dict.fromkeys(self.found[i].names, self._at[i]))
+                continue
+            offsets[name] = self._at[i]
+            segment = next(s for s in self.segments if _belongs(name, s))
+            nbytes = self._extents.nbytes[i]
+            placed.append(Buffer((name,), nbytes, segment.first, segment.stop - 1))
+        return Streamed(self.segments, offsets, self.size, self.bound, tuple(placed))
+
+
+def _belongs(name: str, segment: Segment) -> bool:
+    scratch = {scratch_name(i) for i in range(segment.first, segment.stop)}
+    return name in segment.rings or name in scratch
+
+
+def state_bytes(segment: Segment) -> int:
+    """Bytes of the position in the schedule, and of one counter for each tensor held whole."""
+    moving = sum(access.held and access.step > 0 for access in segment.accesses())
+    return PROGRESS_BYTES + COUNTER_BYTES * moving

@@ -1,0 +1,85 @@
+"""Which segments go together: ways through a model, each node alone or in a segment.
+
+What is kept while a segment runs depends on that segment alone: what it shares with others, before
+and behind it, is held whole. So the fullest moment of a way is that of its fullest part, and its
+work is the sum of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinyrt.memory.segments import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment that can be a part of a way.
+
+    Attributes:
+        segment: its nodes.
+        peak: bytes that are kept at its fullest step.
+        instructions: what it adds to a program.
+
+    """
+
+    segment: Segment
+    peak: int
+    instructions: int
+
+
+Chain = tuple[Piece, ...]
+
+
+def chains(pieces: Sequence[Piece], kept: Sequence[int], most: int) -> list[Chain]:
+    """Ways that no other beats in both bytes and work; the one with the fewest bytes first.
+
+    Args:
+        pieces: segments, several of which may have nodes in common.
+        kept: for each node, the bytes that are kept while it runs by itself.
+        most: bytes that a way's fullest moment must stay below.
+
+    """
+    levels = sorted({n for n in (*kept, *(p.peak for p in pieces)) if n < most})
+    found: list[Chain] = []
+    least: int | None = None
+    for level in levels[_first_open(pieces, kept, levels) :]:
+        chain = _cheapest(pieces, kept, level)
+        assert chain is not None
+        work = sum(p.instructions for p in chain)
+        if least is None or work < least:
+            least = work
+            found.append(chain)
+    return found
+
+
+def _first_open(pieces: Sequence[Piece], kept: Sequence[int], levels: Sequence[int]) -> int:
+    """The number of the lowest level at which there is a way."""
+    low, high = 0, len(levels)
+    while low < high:
+        middle = (low + high) // 2
+        if _cheapest(pieces, kept, levels[middle]) is None:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _cheapest(pieces: Sequence[Piece], kept: Sequence[int], level: int) -> Chain | None:
+    """The way with the least work on which no more than ``level`` bytes are kept."""
+    starting: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        if piece.peak <= level:
+            starting.setdefault(piece.segment.first, []).append(piece)
+    # For each node, from the last one on: work, segments, and the way that they belong to.
+    best: list[tuple[int, int, Chain] | None] = [None] * len(kept) + [(0, 0, ())]
+    for node in range(len(kept) - 1, -1, -1):
+        options = [best[node + 1]] if kept[node] <= level else []
+        for piece in starting.get(node, []):
+            rest = best[piece.segment.stop]
+            if rest is not None:
+                work, count, chain = rest
+                options.append((work + piece.instructions, count + 1, (piece, *chain)))
+        best[node] = min((o for o in options if o is not None), key=lambda o: o[:2], default=None)
+    return None if best[0] is None else best[0][2]
