@@ -13,9 +13,9 @@ from tinyrt.export.c_calls import Body, alike, tables
 from tinyrt.export.c_writer import ModelWriter, PushedRows
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory import ArenaPlan
+from tinyrt.memory.candidates import STATE_NAME
 from tinyrt.memory.segments import Access, Segment, Stage
 from tinyrt.memory.steps import encode
-from tinyrt.memory.candidates import STATE_NAME
 from tinyrt.ops import OPS
 
 WriteOp = Callable[[ModelWriter, BoundNode], None]
@@ -45,6 +45,8 @@ class SegmentWriter:
         self._plan = plan
         self._segment = segment
         self._name = f"rows{number}"
+        # The first one may run as rows are pushed, around the others.
+        self._own = str(number) if number else ""
         self._numbers: dict[int, int] = {}
 
     def write(self, write_op: WriteOp) -> list[str]:
@@ -53,7 +55,7 @@ class SegmentWriter:
             self.writer.kernels.append(ROWS_HEADER)
         texts: dict[int, str] = {}
         for index, stage in enumerate(self._segment.stages):
-            if stage.node is None and self._segment.pushed is not None:
+            if stage.node is None and stage.reads == (None,):
                 continue  # The caller copies what is pushed.
             self.writer.statements, outer = [], self.writer.statements
             self._write_stage(index, write_op)
@@ -93,8 +95,8 @@ class SegmentWriter:
                 f"case {self._numbers[group[-1]]}: {{",
                 c_text.block_comment(f"Ops {nodes}", "places and parameters in the table").lstrip(),
                 f"    const struct {self._name}_call *const call =",
-                f"        {self._name}_calls + stage{base};",
-                body.template.replace("(node)", f"({self._name}_nodes[stage{base}])"),
+                f"        {self._name}_calls + stage{self._own}{base};",
+                body.template.replace("(node)", f"({self._name}_nodes[stage{self._own}{base}])"),
                 *("    break;", "}"),
             ]
         return cases
@@ -111,13 +113,20 @@ class SegmentWriter:
     def block(self, cases: list[str]) -> str:
         """The statements of a segment that runs in one go."""
         nodes = f"{self._segment.first} to {self._segment.stop - 1}"
-        counters = [f"    int32_t moved[{self.moving}] = {{0}};"] if self.moving else []
+        own = self._own
+        counters = [f"    int32_t moved{own}[{self.moving}] = {{0}};"] if self.moving else []
         lines = [
             *("", f"/* Ops {nodes}, row by row. */", "{"),
-            *("    tinyrt_progress start = {0};", "    tinyrt_progress *const progress = &start;"),
+            f"    tinyrt_progress start{own} = {{0}};",
+            f"    tinyrt_progress *const progress{own} = &start{own};",
             *counters,
-            f"    for (uint32_t stage; (stage = {self.next_stage}) != TINYRT_NO_STAGE;) {{",
-            *("        switch (stage) {", *(indented(case, 2) for case in cases), "        }"),
+            f"    for (uint32_t stage{own};",
+            f"         (stage{own} = {self.next_stage}) != TINYRT_NO_STAGE;) {{",
+            *(
+                f"        switch (stage{own}) {{",
+                *(indented(case, 2) for case in cases),
+                "        }",
+            ),
             *("    }", "}"),
         ]
         return "\n".join(indented(line, 1) for line in lines)
@@ -125,7 +134,10 @@ class SegmentWriter:
     @property
     def next_stage(self) -> str:
         """The C expression for the stage that comes next, given ``progress``."""
-        return f"{self._name}_next(arena, progress)"
+        if len(self._plan.segments) == 1:
+            return f"{self._name}_next(arena, progress)"
+        rings = f"{self._name}_rings" if _advancing(self._segment) else "NULL"
+        return f"rows_next({self._name}_steps, {rings}, arena, progress{self._own})"
 
     def pushed_rows(self, cases: list[str]) -> PushedRows:
         """What a segment consists of that runs as rows are pushed."""
@@ -151,36 +163,50 @@ class SegmentWriter:
             block = 0 if self._segment.stages[i].fold is not None else ring.block_bytes
             at, keep = self._plan.offsets[ring.name], ring.nbytes - block
             rows.append(f"{{{at}, {ring.fill or 0}, {keep}, {block}}}")
-        self.writer.definitions.append(
-            f"static const tinyrt_ring {self._name}_rings[{len(rows)}] = {{\n"
-            f"{c_text.wrap(rows)}\n}};"
-        )
+        if rows:
+            self.writer.definitions.append(
+                f"static const tinyrt_ring {self._name}_rings[{len(rows)}] = {{\n"
+                f"{c_text.wrap(rows)}\n}};"
+            )
         steps = np.frombuffer(encode(self._segment, self._numbers), np.uint8)
         self.writer.definitions.append(
             c_text.array("static const", "uint8_t", f"{self._name}_steps", steps)
         )
+        if len(self._plan.segments) == 1:
+            self._write_next(
+                self._name, f"{self._name}_steps", f"{self._name}_rings" if rows else "NULL", ""
+            )
+        elif not self._own:
+            self._write_next(
+                "rows", "steps", "rings", "const uint8_t *steps, const tinyrt_ring *rings, "
+            )
+
+    def _write_next(self, name: str, steps: str, rings: str, parameters: str) -> None:
+        """The function that takes the steps; where there are several segments, one for all."""
         # It is called in two places where rows are pushed.
-        once = "" if self._segment.pushed is None else "TINYRT_NOINLINE "
+        once = self._segment.pushed is not None or len(self._plan.segments) > 1
         self.writer.definitions.append(
-            f"static {once}uint32_t {self._name}_next(int8_t *arena,"
+            f"static {'TINYRT_NOINLINE ' * once}uint32_t {name}_next({parameters}int8_t *arena,"
             " tinyrt_progress *progress) {\n"
-            f"    return tinyrt_next_stage({self._name}_steps, {self._name}_rings, "
+            f"    return tinyrt_next_stage({steps}, {rings}, "
             f"{self._what()}, arena, progress);\n}}"
         )
 
     def _what(self) -> str:
-        """What there is in the steps, as flags of ``tinyrt_next_stage``."""
-        in_words = all(ring.row_bytes % 4 == 0 for ring in self._segment.rings.values())
-        fewer = any(self._is_cut(i) for i in range(len(self._segment.stages)))
-        cuts = fewer or any(s.fill and not s.shift for s in self._segment.steps)
+        """What there is in the steps of all segments, as flags of ``tinyrt_next_stage``."""
+        segments = self._plan.segments
+        in_words = all(r.row_bytes % 4 == 0 for s in segments for r in s.rings.values())
+        fewer = any(_is_cut(s, i) for s in segments for i in range(len(s.stages)))
+        cuts = fewer or any(t.fill and not t.shift for s in segments for t in s.steps)
+        rings = any(_advancing(s) for s in segments)
         flags = ["TINYRT_IN_WORDS"] * in_words + ["TINYRT_WITH_CUTS"] * cuts
-        return " | ".join(flags) or "0"
+        return " | ".join(flags + ["TINYRT_WITH_RINGS"] * rings) or "0"
 
     def _write_stage(self, index: int, write_op: WriteOp) -> None:
         """The stage's statements go to the writer."""
         stage = self._segment.stages[index]
         moves: list[str] = []
-        cut = self._is_cut(index)
+        cut = _is_cut(self._segment, index)
         first = FIRST if cut else ""
         places = [self._place(access, first, moves, stage) for access in stage.reads]
         target = self._place(stage.writes, first, moves, stage)
@@ -223,17 +249,11 @@ class SegmentWriter:
         """Where a batch begins and how many rows it has, as far as the stage's statements ask."""
         lines = []
         if re.search(rf"\b({FIRST}|{ROWS})\b", body):
-            lines.append(f"    const int32_t {FIRST} = (int32_t)(progress->cut & 15U);")
+            lines.append(f"    const int32_t {FIRST} = (int32_t)(progress{self._own}->cut & 15U);")
         if re.search(rf"\b{ROWS}\b", body):
-            behind = "(int32_t)(progress->cut >> 4)"
+            behind = f"(int32_t)(progress{self._own}->cut >> 4)"
             lines.append(f"    const int32_t {ROWS} = {stage.block} - {FIRST} - {behind};")
         return lines
-
-    def _is_cut(self, index: int) -> bool:
-        """Whether any batch of a stage has fewer rows than others."""
-        block = self._segment.stages[index].block
-        steps = (s for s in self._segment.steps if s.stage == index and s.run)
-        return any(step.count < block for step in steps)
 
     def _place(self, access: Access | None, first: str, moves: list[str], stage: Stage) -> str:
         """The C expression for the bytes of an access; a moving one gets a counter."""
@@ -244,7 +264,7 @@ class SegmentWriter:
             return f"{at} + {access.step} * {first}" if first and access.step else at
         if not access.step:
             return self.writer.pointer(self._graph.value(access.name))
-        counter = f"moved[{self.moving}]"
+        counter = f"moved{self._own}[{self.moving}]"
         self.moving += 1
         each = f"{access.step} * {ROWS}" if first else str(access.step * stage.block)
         moves.append(f"    {counter} += {each};")
@@ -260,6 +280,12 @@ def _placed(stage: Stage, places: Sequence[str], target: str) -> dict[str, str]:
     names = [v.name if v is not None else "" for v in stage.node.inputs]
     known = {n: p for n, p in zip(names, places, strict=True) if p}
     return known | {stage.node.output.name: target}
+
+
+def _is_cut(segment: Segment, index: int) -> bool:
+    """Whether any batch of a stage has fewer rows than others."""
+    block = segment.stages[index].block
+    return any(s.count < block for s in segment.steps if s.stage == index and s.run)
 
 
 def _advancing(segment: Segment) -> set[int]:

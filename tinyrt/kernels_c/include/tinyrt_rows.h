@@ -47,8 +47,9 @@ enum {
 
 /** What there is in a segment's steps; constants where they are passed. */
 enum {
-    TINYRT_IN_WORDS = 1,  /**< All rings' sizes are multiples of four. */
-    TINYRT_WITH_CUTS = 2, /**< Some batches have fewer rows than others. */
+    TINYRT_IN_WORDS = 1,   /**< All rings' sizes are multiples of four. */
+    TINYRT_WITH_CUTS = 2,  /**< Some batches have fewer rows than others. */
+    TINYRT_WITH_RINGS = 4, /**< There are rings; else there is no table of them. */
 };
 
 #ifdef __GNUC__
@@ -117,7 +118,7 @@ static inline uint32_t tinyrt_next_stage(const uint8_t *steps, const tinyrt_ring
         } else if ((what & TINYRT_WITH_CUTS) != 0 && step == stage) {
             cut |= step < TINYRT_AT_END ? step : (step - TINYRT_AT_END) << 4;
         } else {
-            if ((step & (TINYRT_SHIFT | TINYRT_FILL)) != 0) {
+            if ((what & TINYRT_WITH_RINGS) != 0 && (step & (TINYRT_SHIFT | TINYRT_FILL)) != 0) {
                 tinyrt_move_ring(rings + stage, what, step, cut, arena + rings[stage].offset);
             }
             if ((step & TINYRT_RUN) != 0) {
