@@ -167,7 +167,7 @@ def gate(net: RandomNet) -> None:
 
 
 def gated_net(seed: int) -> Graph:
-    """A random network whose rows depend on all others, once or twice: it takes several segments."""
+    """A random network whose rows depend on all others, now and then: it takes segments."""
     net = RandomNet(seed)
     for _ in range(2 + seed % 2):
         for _ in range(1 + int(net.rng.integers(3))):
