@@ -10,6 +10,7 @@ NEVER = {
     "as_product",
     "cancel_signs",
     "clamp_before_quantiser",
+    "conv_as_dense",
     "divide_by_constant",
     "divide_by_root",
     "fold_constants",

@@ -28,7 +28,7 @@ OPS = {
     "resnet8": RESNET | {"average_pool2d": 1} | HEAD,
     "resnet8_torch": RESNET | {"mean": 1} | HEAD,
     "resnet8_torch_bn": RESNET | {"mean": 1} | HEAD,
-    "streaming_wakeword": {"conv2d": 4, "depthwise_conv2d": 4} | HEAD,
+    "streaming_wakeword": {"conv2d": 3, "depthwise_conv2d": 4, "fully_connected": 2, "softmax": 1},
 }
 
 INPUT = {

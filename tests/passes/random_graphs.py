@@ -306,6 +306,14 @@ def turned_rows(net: RandomNet, x: str, rng: Rng) -> str | None:
     return net.dense(flat)
 
 
+def one_pixel(net: RandomNet, x: str, rng: Rng) -> str:
+    """A dense layer that is written as a convolution."""
+    shape = net.shape(x)
+    rows = net.reshape(x, shape[0], 1, 1, math.prod(shape[1:]))
+    y = net.conv(rows, 3, 1)
+    return net.reshape(net.op("tanh", (y,)), shape[0], 3) if rng.random() < 0.5 else y
+
+
 def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
     """Channels in another order, as exporters of channels-first models write it."""
     shape = net.shape(x)
@@ -352,7 +360,7 @@ STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
         *(averaged, by_root, channels_first, constant_operand, cut, cut_layer, gated, gelu),
-        *(inserted, layer, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
+        *(inserted, layer, one_pixel, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
         *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
         *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),
         *(uniform_operand, weighted),

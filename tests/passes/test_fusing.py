@@ -5,10 +5,12 @@ import pytest
 
 from tests.passes.nets import Net
 from tests.passes.run import apply, ops, refusal
+from tinyrt.convert.passes import optimise
 from tinyrt.convert.passes.fuse_activation import FUSE_ACTIVATION
 from tinyrt.convert.passes.fuse_pad import FUSE_PAD
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 
@@ -118,3 +120,11 @@ def test_attributes_survive_fusing():
     y = net.conv(padded(net, 2, 2, 2, 2), padding="VALID", dilation=(2, 2), activation="RELU")
     graph, _ = apply(net.graph(y), FUSE_PAD)
     assert graph.nodes[-1].attrs == Conv2dAttrs((1, 1), "SAME", (2, 2), "RELU")
+
+
+def test_a_convolution_that_a_reshape_follows_is_a_dense_layer():
+    net = Net((1, 6, 5, 3))
+    y = net.op("mean", ("x",), MeanAttrs((1, 2), keep_dims=True))
+    y = net.op("hard_swish", (net.conv(y, 8, 1),))
+    graph = optimise(net.graph(net.softmax(net.reshape(net.conv(y, 4, 1), 1, 4))))
+    assert ops(graph) == ["mean", "conv2d", "hard_swish", "fully_connected", "softmax"]

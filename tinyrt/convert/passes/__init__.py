@@ -12,6 +12,7 @@ from tinyrt.convert.passes.algebra import (
     WRITE_OUT_POWER,
     ZERO_PRODUCT,
 )
+from tinyrt.convert.passes.conv_as_dense import CONV_AS_DENSE
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
 from tinyrt.convert.passes.fold_before import FOLD_BEFORE
@@ -110,6 +111,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Before pads fuse: what is added in front of a convolution must not meet its zeros.
     FOLD_BEFORE,
     FUSE_PAD,
+    CONV_AS_DENSE,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     TRANSPOSE_TO_RESHAPE,
     SPLIT_BATCHNORM,
