@@ -11,13 +11,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tinyrt.cuda.host import _build
+from tinyrt.cuda.host import build
 from tinyrt.cuda.nvrtc import Compiled
 
 
 def compile_on_host(source, arch):
     assert arch == "sm_90"
-    return Compiled(str(_build(source, ())).encode(), "")
+    return Compiled(str(build(source, ())).encode(), "")
 
 
 class FakeDriver:

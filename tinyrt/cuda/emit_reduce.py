@@ -21,7 +21,6 @@ from tinyrt.ops.resize import BilinearS8
 from tinyrt.ops.shapes import axis_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 from tinyrt.ops.spec import limits_of
-from tinyrt.ops.svdf import STATE, SvdfS8
 
 Ints = dict[str, int | bool]
 
@@ -138,27 +137,6 @@ def emit_l2_normalization(node: BoundNode, p: L2NormalizationS8, w: DeviceWriter
     rows = x.size // size
     ints: Ints = {"ROWS": rows, "SIZE": size, "X_ZP": p.x_zp}
     w.op("l2_normalization", "reduce", rows, ints=ints, tensors={"x": x, "y": y})
-
-
-def emit_svdf(node: BoundNode, p: SvdfS8, w: DeviceWriter) -> None:
-    """One output per thread, which moves its filters' past on."""
-    x, features, time, bias = node.input(0), node.input(1), node.input(2), node.optional(3)
-    (filters, c), (batches, units) = features.shape, node.output.shape
-    ints: Ints = {
-        "BATCHES": batches, "UNITS": units, "C": c, "RANK": filters // units,
-        "MEMORY": time.shape[1], "X_ZP": p.x_zp, "STATE_ZP": p.state_zp, "Y_ZP": p.y_zp,
-        "FEATURE_MULT": p.feature[0], "FEATURE_SHIFT": p.feature[1],
-        "TIME_MULT": p.time[0], "TIME_SHIFT": p.time[1],
-    }  # fmt: skip
-    tensors = {
-        "x": x, "features": features, "time": time,
-        "before": node.input(STATE), "after": node.outputs[1], "y": node.output,
-    }  # fmt: skip
-    start = np.zeros(units, np.int32) if bias is None else np.asarray(bias.data)
-    types = {"State": C_TYPES[p.state_dtype]}
-    blobs = {"bias": start}
-    work = batches * units
-    w.op("filters_in_time", "reduce", work, ints=ints, tensors=tensors, types=types, blobs=blobs)
 
 
 def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:

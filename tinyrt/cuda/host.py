@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,11 @@ class HostDevice:
         self.program = program
         given = np.arange(program.threads) if order is None else order
         self._order = np.ascontiguousarray(given, np.int32)
-        self._library = ctypes.CDLL(str(_build(program.source, flags)))
+        self._library = ctypes.CDLL(str(self._built(flags)))
         self._weights = _aligned(program.weights)
+
+    def _built(self, flags: tuple[str, ...]) -> Path:
+        return build(self.program.source, flags)
 
     def run(
         self, feeds: Mapping[str, NDArray[Any]], samples: int, blocks: int = 2
@@ -96,23 +99,34 @@ class HostDevice:
         arena = _aligned(np.full(program.stride * held, 0xA5, np.uint8))
         for kernel in program.kernels:
             count = blocks if program.fused else kernel.parts * samples
-            function = getattr(self._library, kernel.name)
-            for block in range(count):
-                function(
-                    block,
-                    count,
-                    ctypes.c_void_p(self._order.ctypes.data),
-                    len(self._order),
-                    ctypes.c_void_p(arena.ctypes.data),
-                    ctypes.c_void_p(self._weights.ctypes.data),
-                    samples,
-                    *(ctypes.c_void_p(port.ctypes.data) for port in ports),
-                )
+            self._launch(kernel.name, count, samples, arena, ports)
         answers = ports[len(program.inputs) :]
         return {
             p.name: y.reshape(samples, p.nbytes)
             for p, y in zip(program.outputs, answers, strict=True)
         }
+
+    def _launch(
+        self,
+        kernel: str,
+        blocks: int,
+        samples: int,
+        arena: NDArray[np.uint8],
+        ports: Sequence[NDArray[np.uint8]],
+    ) -> None:
+        """All blocks of a kernel, one after the other."""
+        function = getattr(self._library, kernel)
+        order = ctypes.c_void_p(self._order.ctypes.data)
+        arenas, weights, *addresses = (
+            ctypes.c_void_p(a.ctypes.data) for a in (arena, self._weights, *ports)
+        )
+        for block in range(blocks):
+            self._enter(block)
+            threads = len(self._order)
+            function(block, blocks, order, threads, arenas, weights, samples, *addresses)
+
+    def _enter(self, block: int) -> None:
+        """Before a block runs; for those that watch."""
 
 
 def _aligned(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -128,8 +142,8 @@ def _headers() -> bytes:
     return b"".join(path.read_bytes() for path in sorted(DEVICE.glob("*.cuh")))
 
 
-def _build(source: str, flags: tuple[str, ...]) -> Path:
-    """The shared library, from the cache where it is there."""
+def build(source: str, flags: tuple[str, ...]) -> Path:
+    """The shared library of a generated program, from the cache where it is there."""
     compiler = find_compiler()
     options = (*FLAGS, *flags)
     digest = hashlib.sha256(f"{compiler} {options}\n{source}".encode() + _headers()).hexdigest()

@@ -7,13 +7,15 @@ from typing import Any
 
 from tinyrt.cuda import emit_elementwise as elementwise
 from tinyrt.cuda import emit_moves as moves
+from tinyrt.cuda import emit_recurrent as recurrent
 from tinyrt.cuda import emit_reduce as reduce
 from tinyrt.cuda import emit_weighted as weighted
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Form, Quant, form_of, is_integer
 from tinyrt.ops.svdf import STATE
+from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
 
 Emit = Callable[[BoundNode, Any, DeviceWriter], None]
 
@@ -67,11 +69,12 @@ KERNELS: dict[str, Emit] = {
     "squared_difference": elementwise.emit_squared_difference,
     "sub": elementwise.emit_sub,
     "sum": reduce.emit_sum,
-    "svdf": reduce.emit_svdf,
+    "svdf": recurrent.emit_svdf,
     "tanh": elementwise.emit_table,
     "tile": moves.emit_move,
     "transpose": moves.emit_transpose,
     "transpose_conv": weighted.emit_transpose_conv,
+    "unidirectional_sequence_lstm": recurrent.emit_lstm,
 }
 """int8 ops."""
 
@@ -106,6 +109,7 @@ KERNELS_S16: dict[str, Emit] = {
         "tile",
         "transpose",
         "transpose_conv",
+        "unidirectional_sequence_lstm",
     )
 } | {
     "leaky_relu": elementwise.emit_table_wide,
@@ -133,5 +137,11 @@ def _is_known(node: BoundNode) -> bool:
         return False
     if not any(v is not None and not v.is_constant for v in node.inputs):
         return False  # weights of float ops, on their way to float
-    weights = {Quant.WEIGHTED: node.inputs[1:], Quant.STATEFUL: node.inputs[1:STATE]}
-    return all(v is None or v.is_constant for v in weights.get(OPS[node.op].quant, ()))
+    return all(v is None or v.is_constant for v in _weights(node))
+
+
+def _weights(node: BoundNode) -> tuple[Value | None, ...]:
+    """Inputs that are repacked; states are not."""
+    if OPS[node.op].quant is Quant.STATEFUL:
+        return node.inputs[1 : HIDDEN if node.op == "unidirectional_sequence_lstm" else STATE]
+    return node.inputs[1:] if OPS[node.op].quant is Quant.WEIGHTED else ()

@@ -245,7 +245,9 @@ def _assemble(
         code = _fused(padding, phases, parameters, writer.samples, shape)
     else:
         phases = padding + phases
-        parts = [max(1, -(-phase.work // shape.threads)) for phase in phases]
+        parts = [
+            max(1, -(-phase.work // shape.threads)) if phase.steps == 1 else 1 for phase in phases
+        ]
         kernels = tuple(
             Kernel(f"tinyrt_step_{i}", n, phase.title)
             for i, (phase, n) in enumerate(zip(phases, parts, strict=True))
@@ -315,12 +317,12 @@ def _fused(
     once: list[Phase], phases: list[Phase], parameters: str, samples: int, shape: Shape
 ) -> str:
     """Blocks that go from sample to sample, with their arenas in shared memory."""
-    before = "\n".join(f"    TINYRT_PHASE(0, {p.call}) // {p.title}" for p in once)
-    body = "\n".join(f"        TINYRT_PHASE(0, {p.call}) // {p.title}" for p in phases)
+    before = "\n".join(f"    {_run(p, '0')}" for p in once)
+    body = "\n".join(f"        {_run(p, '0')}" for p in phases)
     return f"""TINYRT_KERNEL({shape.threads}, {shape.blocks})
 {RUN}(TINYRT_GRID TINYRT_SHARED_PARAMETER const i8 *weights, int samples, {parameters}) {{
     TINYRT_SHARED
-    Team t = {{0, {shape.threads}, arena, weights}};
+    Team t = {{0, {shape.threads}, arena, weights, 0}};
 {before}
     const int step = TINYRT_BLOCKS * {samples};
     for (int first = TINYRT_BLOCK * {samples}; first < samples; first += step) {{
@@ -328,6 +330,14 @@ def _fused(
     }}
 }}
 """
+
+
+def _run(phase: Phase, first_thread: str) -> str:
+    """A phase, or a loop of them."""
+    once = f"TINYRT_PHASE({first_thread}, {phase.call})"
+    if phase.steps > 1:
+        once = f"for (; t.step < {phase.steps}; ++t.step) {once} t.step = 0;"
+    return f"{once} // {phase.title}"
 
 
 def _step(kernel: Kernel, phase: Phase, parameters: str, stride: int, shape: Shape) -> str:
@@ -338,7 +348,7 @@ TINYRT_KERNEL({shape.threads}, {shape.blocks})
     const int block_sample = TINYRT_BLOCK / {kernel.parts}, part = TINYRT_BLOCK % {kernel.parts};
     if (block_sample >= samples) return;
     i8 *const arena = arenas + static_cast<i64>(block_sample) * {stride};
-    Team t = {{0, {kernel.parts * shape.threads}, arena, weights}};
-    TINYRT_PHASE(part * {shape.threads}, {phase.call})
+    Team t = {{0, {kernel.parts * shape.threads}, arena, weights, 0}};
+    {_run(phase, f"part * {shape.threads}")}
 }}
 """

@@ -57,12 +57,14 @@ class Phase:
         title: which op of the model it is.
         call: the C++ expression that one thread evaluates.
         work: threads that have something to do, at most.
+        steps: how often, with a barrier after each; all threads are then of one block.
 
     """
 
     title: str
     call: str
     work: int
+    steps: int = 1
 
 
 def index_of(dims: Sequence[int], strides: Sequence[int], begin: int = 0) -> str:
@@ -140,6 +142,7 @@ class DeviceWriter:
         blobs: Mapping[str, Array] | None = None,
         functions: Mapping[str, str] | None = None,
         arguments: str = "t",
+        steps: int = 1,
     ) -> None:
         """Write a struct of an op's constants, and its phase.
 
@@ -153,6 +156,7 @@ class DeviceWriter:
             blobs: function name -> constants that it points to.
             functions: signature -> expression that it returns.
             arguments: what the kernel is called with.
+            steps: how often it is called, with a barrier after each.
 
         """
         name = f"Op{len(self.structs)}"
@@ -173,7 +177,8 @@ class DeviceWriter:
         body = "\n".join(lines)
         self.structs.append(f"// {self._title}\nstruct {name} {{\n{body}\n}};\n")
         call = kernel.replace("@", name) if "@" in kernel else f"{kernel}<{name}>"
-        self.phases.append(Phase(self._title, f"{call}({arguments})", work * self.samples))
+        phase = Phase(self._title, f"{call}({arguments})", work * self.samples, steps)
+        self.phases.append(phase)
         if header not in self.headers:
             self.headers.append(header)
 

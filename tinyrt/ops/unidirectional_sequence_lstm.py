@@ -274,15 +274,22 @@ def _table(p: tuple[Requant | WideRequant, ...]) -> tuple[NDArray[np.int32], NDA
     return np.array([r.mult[0] for r in p], np.int32), np.array(shifts, np.int8)
 
 
-def emit_c(node: BoundNode, p: LstmInteger, c: CWriter) -> None:
-    """Write the call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``."""
+def require_summable(node: BoundNode, p: LstmInteger) -> None:
+    """Raise ``UnsupportedError`` if a sum of products does not fit its accumulator."""
     wide = p.h_dtype is DType.INT16
-    w, r, bias = (_joined(node, i).astype(np.int64) for i in (1, 5, 9))
+    w, bias = (_joined(node, i).astype(np.int64) for i in (1, 9))
     largest = np.abs(bias) + (np.abs(w).sum(axis=1) << (15 if wide else 8))
     if largest.max() >= 1 << (47 if wide else 31):
         raise UnsupportedError(
             f"an accumulator may reach {largest.max()}", expected="smaller weights or biases"
         )
+
+
+def emit_c(node: BoundNode, p: LstmInteger, c: CWriter) -> None:
+    """Write the call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``."""
+    require_summable(node, p)
+    wide = p.h_dtype is DType.INT16
+    w, r, bias = (_joined(node, i).astype(np.int64) for i in (1, 5, 9))
     mult, shift = _table((*p.from_x, *p.from_h))
     fields = _fields(node) | {
         "mult": c.array("int32_t", "mult", mult),

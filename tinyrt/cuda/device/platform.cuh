@@ -29,12 +29,14 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-// One thread of those that share an op: which it is, of how many, and where things lie.
+// One thread of those that share an op: which it is, of how many, where things lie, and which step
+// of an op that takes several.
 struct Team {
     int thread;
     int threads;
     i8 *arena;
     const i8 *weights;
+    int step;
 };
 
 // A warp's registers: the matrices of mma.m16n8k32 (A 16x32 int8, B 32x8 int8, C 16x8 int32). With
@@ -130,10 +132,19 @@ TINYRT_FN float quotient(float a, float b) {
 
 #else
 
+// Tests may watch whose turn it is: that of a thread, or, below 0, a barrier's.
+#ifdef TINYRT_WATCHED
+extern "C" void tinyrt_turn(int thread);
+#else
+TINYRT_FN void tinyrt_turn(int) {
+}
+#endif
+
 TINYRT_FN bool leads_warp(const Team &t) {
     return (t.thread & 31) == 0;
 }
-TINYRT_FN int lane_of(const Team &, int slot) {
+TINYRT_FN int lane_of(const Team &t, int slot) {
+    tinyrt_turn(t.thread + slot);
     return slot;
 }
 
@@ -268,8 +279,12 @@ TINYRT_FN constexpr u32 four(i32 byte) {
 #define TINYRT_BLOCK tinyrt_block
 #define TINYRT_BLOCKS tinyrt_blocks
 #define TINYRT_PHASE(first_thread, ...)                                                            \
-    for (int tinyrt_n = 0; tinyrt_n < tinyrt_threads; ++tinyrt_n) {                                \
-        t.thread = (first_thread) + tinyrt_order[tinyrt_n];                                        \
-        __VA_ARGS__;                                                                               \
+    {                                                                                              \
+        for (int tinyrt_n = 0; tinyrt_n < tinyrt_threads; ++tinyrt_n) {                            \
+            t.thread = (first_thread) + tinyrt_order[tinyrt_n];                                    \
+            tinyrt_turn(t.thread);                                                                 \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        tinyrt_turn(-1);                                                                           \
     }
 #endif

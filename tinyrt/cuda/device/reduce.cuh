@@ -197,40 +197,6 @@ template <class P> TINYRT_FN void l2_normalization(const Team &t) {
     }
 }
 
-// A dense layer over a window in time: one output per thread, which moves its P::RANK filters'
-// rows of the past on by one. Features are limited before their zero point is added, and may wrap.
-template <class P> TINYRT_FN void filters_in_time(const Team &t) {
-    typedef typename P::State State;
-    constexpr i32 MOST = sizeof(State) == 1 ? 127 : 32767;
-    constexpr int SIZE = P::BATCHES * P::UNITS;
-    for (int i = t.thread; i < P::SAMPLES * SIZE; i += t.threads) {
-        const int sample = i / SIZE, unit = i % P::UNITS;
-        const i8 *x = P::x(t, sample) + i % SIZE / P::UNITS * P::C;
-        const State *before = P::before(t, sample) + i % SIZE * P::RANK * P::MEMORY;
-        State *after = P::after(t, sample) + i % SIZE * P::RANK * P::MEMORY;
-        u32 acc = constant4(P::bias(t) + 4 * unit);
-        for (int r = 0; r < P::RANK; ++r, before += P::MEMORY, after += P::MEMORY) {
-            const int filter = unit * P::RANK + r;
-            const i8 *w = P::features(t, sample) + filter * P::C;
-            const State *time = P::time(t, sample) + filter * P::MEMORY;
-            i32 sum = 0;
-            for (int k = 0; k < P::C; ++k)
-                sum += (x[k] - P::X_ZP) * w[k];
-            const i32 newest = requant(sum, P::FEATURE_MULT, P::FEATURE_SHIFT);
-            for (int k = 0; k < P::MEMORY; ++k) {
-                const State v =
-                    k + 1 < P::MEMORY
-                        ? before[k + 1]
-                        : static_cast<State>(clamp(newest, -MOST - 1, MOST) + P::STATE_ZP);
-                after[k] = v;
-                acc += static_cast<u32>((v - P::STATE_ZP) * time[k]);
-            }
-        }
-        const i64 y = requant(static_cast<i32>(acc), P::TIME_MULT, P::TIME_SHIFT);
-        P::y(t, sample)[i % SIZE] = limited<i8>(y + P::Y_ZP, -128, 127);
-    }
-}
-
 // An entry of a table of 513 int16, linear in between.
 TINYRT_FN i32 interpolated(const i8 *table, i32 x) {
     const i16 *at = reinterpret_cast<const i16 *>(table) + 256 + (x >> 7);

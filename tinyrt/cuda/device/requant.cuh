@@ -35,8 +35,8 @@ TINYRT_FN i32 requant_small(i32 x, i32 mult, int shift) {
 }
 
 // (x * mult + 2^(right - 1)) / 2^right, halves upwards: for accumulators of 64 bits.
-TINYRT_FN i32 requant_wide(i64 x, i32 mult, int right) {
-    return static_cast<i32>((x * mult + (1ll << (right - 1))) >> right);
+TINYRT_FN i64 requant_wide(i64 x, i32 mult, int right) {
+    return (x * mult + (1ll << (right - 1))) >> right;
 }
 
 // What one output channel needs, 16 bytes. Where PLAIN: `offset` is bias * mult + 2^30, `shift` the

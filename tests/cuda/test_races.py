@@ -1,0 +1,81 @@
+"""Every access of the device code to memory: no two threads may meet between two barriers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import graph_of
+from tests.cuda.requirements import needs_cxx
+from tests.cuda.watched import WatchedDevice
+from tests.ops.build import build_s8, build_s16
+from tests.ops.cases import CASES
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
+from tinyrt.cuda.program import LATENCY, THROUGHPUT, DeviceProgram, Kernel, Port, Shape, generate
+
+pytestmark = needs_cxx
+BY_OPS = Shape(threads=64, fused=False)
+MODELS = {
+    "resnet8": THROUGHPUT,
+    "dscnn_kws": THROUGHPUT,
+    "mobilenet_vww": BY_OPS,
+    "autoencoder_ad": THROUGHPUT,
+    "streaming_wakeword": LATENCY,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
+    program = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite"), MODELS[name])
+    device = WatchedDevice(program, tmp_path)
+    samples = 3 * program.samples if program.fused else 1
+    rng = np.random.default_rng(1)
+    (port,) = program.inputs
+    device.run({port.name: rng.integers(0, 256, (samples, port.nbytes)).astype(np.uint8)}, samples)
+
+
+@pytest.mark.parametrize(
+    ("ops", "build", "seeds"), [(KERNELS, build_s8, 1), (KERNELS_S16, build_s16, 2)]
+)
+def test_threads_of_every_op_do_not_meet(tmp_path, ops, build, seeds):
+    graph, feeds = graph_of({op: CASES[op] for op in ops}, range(seeds), build)
+    states = tuple(name for name in graph.values if name.endswith(("/out1", "/out2")))
+    graph = replace(graph, outputs=(*graph.outputs, *states))
+    WatchedDevice(generate(graph, Shape(threads=96)), tmp_path).run(feeds, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("phases", "fault"),
+    [
+        (["t.arena[t.thread] = 1", "port_0[t.thread] = t.arena[31 - t.thread]"], None),
+        (["t.arena[t.thread] = 1, port_0[t.thread] = t.arena[t.thread / 2]"], "race of 1 bytes"),
+        (["port_0[t.thread] = t.arena[31 - t.thread]"], "read of what was not written of 1 bytes"),
+        (["store4(t.arena + 4 * (t.thread / 2), 7)"], "race of 4 bytes at 0 of the arena"),
+        (["store4(t.arena + 6 * t.thread, 7)"], "not aligned of 4 bytes at 6 of the arena"),
+        (["port_0[t.thread] = t.weights[t.thread]"], "access outside"),
+        (["const_cast<i8 *>(t.weights)[0] = 1"], "write to a constant"),
+    ],
+)
+@pytest.mark.parametrize("fused", [True, False])
+def test_what_would_go_wrong_is_found(tmp_path, phases, fault, fused):
+    body = "\n".join(f"TINYRT_PHASE(0, {phase})" for phase in phases)
+    given = "i8 *arena," if not fused else "TINYRT_SHARED_PARAMETER"
+    source = f"""#include "requant.cuh"
+using namespace tinyrt;
+TINYRT_KERNEL(32, 1) run(TINYRT_GRID {given} const i8 *weights, int samples, i8 *port_0) {{
+    (void)port_0;
+    Team t = {{0, 32, arena, weights, 0}};
+    if (TINYRT_BLOCK < samples) {{ {body} }}
+}}
+"""
+    kernels, weights = (Kernel("run", 1, "all"),), np.zeros(16, np.uint8)
+    ports = ((Port("x", 32),), ())
+    program = DeviceProgram(source, weights, kernels, fused, 32, 1, 256, *ports)
+    device = WatchedDevice(program, tmp_path)
+    feeds = {"x": np.zeros(32, np.uint8)}
+    if fault is None:
+        device.run(feeds, 1, 1)
+        return
+    with pytest.raises(AssertionError, match=fault):
+        device.run(feeds, 1, 1)
