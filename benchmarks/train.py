@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tinyrt.ops import parallel
+from tinyrt.ops import buffers, parallel
 from tinyrt.train import (
     Adam,
     Tensor,
@@ -278,6 +278,7 @@ def checkpoints(seconds: float) -> dict[str, dict[str, float]]:
     results = {}
     for name, run in runs.items():
         gc.collect()
+        buffers.release()
         tracemalloc.start()
         run()
         peak = tracemalloc.get_traced_memory()[1]

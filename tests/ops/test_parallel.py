@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinyrt.ops import columns
+from tinyrt.ops import buffers, columns
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.depthwise_conv2d import CONVOLUTION as DEPTHWISE
 from tinyrt.ops.depthwise_conv2d import Shapes as DepthwiseShapes
@@ -77,3 +77,21 @@ def test_an_error_in_a_block_is_raised():
 
     with threads(2), pytest.raises(ValueError, match="block from"):
         each_block(10, 1000, fail, 300)
+
+
+def test_a_buffer_is_used_again_once_no_array_is_a_view_of_it():
+    buffers.release()
+    first = buffers.empty((256, 256), np.float32)
+    first[:] = 1
+    kept = first[3:5].reshape(-1)
+    address = first.ctypes.data
+    del first
+    other = buffers.empty((256, 256), np.float32)
+    other[:] = 2
+    assert (kept == 1).all()
+    del kept
+    again = buffers.empty((65_536,), np.float32)
+    assert again.ctypes.data == address
+    assert (other == 2).all()
+    buffers.release()
+    assert (other == 2).all()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import round_half_away
 from tinyrt.ir import Value
+from tinyrt.ops import buffers
 from tinyrt.ops.function import constant
 from tinyrt.ops.parallel import each_part
 from tinyrt.ops.spec import limits_of, qparams
@@ -47,7 +48,7 @@ def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     if activation == "NONE":
         return x
     low, high = (None if np.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
-    y = np.empty_like(x)
+    y = buffers.empty(x.shape, x.dtype)
     rows, out = np.atleast_1d(x, y)
     each_part(len(out), 2 * y.nbytes, lambda part: np.clip(rows[part], low, high, out=out[part]))
     return y
@@ -61,7 +62,7 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     y = constant(output)
     if not isinstance(grad, np.ndarray):
         return grad * ((y > low) & (y < high))
-    passed = np.empty_like(grad)
+    passed = buffers.empty(grad.shape, grad.dtype)
     rows, arrived, out = np.atleast_1d(y, grad, passed)
 
     def multiply(part: slice) -> None:

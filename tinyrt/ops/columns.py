@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.ops import buffers
 from tinyrt.ops.compiled import compiled
 from tinyrt.ops.parallel import each_part
 
@@ -55,7 +56,7 @@ def _over_parts(kernel: Callable[..., None], centre: Array, *matrices: Array) ->
 
 def _per_row(kernel: Callable[..., None], matrices: tuple[Array, ...], *columns: Array) -> Array:
     matrices = _contiguous(matrices)
-    out = np.empty_like(matrices[0])
+    out = buffers.empty(matrices[0].shape, matrices[0].dtype)
 
     def fill(part: slice) -> None:
         kernel(*(m[part] for m in matrices), *columns, out[part])

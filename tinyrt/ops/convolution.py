@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from tinyrt.ir import Shape
+from tinyrt.ops import buffers
 from tinyrt.ops.function import Array, bilinear_triple
 from tinyrt.ops.parallel import each_block
 from tinyrt.ops.window import Window
@@ -51,7 +52,7 @@ class Shapes:
 def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
     """Sum over taps and input channels: (n, out_h, out_w, c_out)."""
     window, c_out = shapes.window, shapes.w[0]
-    y = np.empty((len(x), *window.out, c_out), np.result_type(x, w))
+    y = buffers.empty((len(x), *window.out, c_out), np.result_type(x, w))
     for ins, outs in shapes.groups():
         weights = np.ascontiguousarray(w[outs].reshape(outs.stop - outs.start, -1).T)
 

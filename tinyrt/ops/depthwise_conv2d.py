@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ops import buffers
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.depthwise_blocks import (
     depthwise_block,
@@ -130,7 +131,7 @@ class Shapes:
 
 def _y(shapes: Shapes, x: Array, w: Array) -> Array:
     spread, w = _floats(_spread(x, w), w)
-    y = np.empty((len(x), *shapes.window.out, w.shape[3]), w.dtype)
+    y = buffers.empty((len(x), *shapes.window.out, w.shape[3]), w.dtype)
     steps = _steps(shapes.window)
     kernel = _loops().depthwise
     each_part(len(y), y.nbytes, lambda part: kernel(spread[part], w[0], y[part], *steps))
@@ -140,7 +141,7 @@ def _y(shapes: Shapes, x: Array, w: Array) -> Array:
 def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
     """Each tap's weights carry the gradient back to the elements that the tap read."""
     grad, w = _floats(grad, w)
-    dx = np.zeros((*shapes.x[:3], w.shape[3]), w.dtype)
+    dx = buffers.empty((*shapes.x[:3], w.shape[3]), w.dtype)
     steps = _steps(shapes.window)
     kernel = _loops().depthwise_dx
     each_part(len(dx), dx.nbytes, lambda part: kernel(grad[part], w[0], dx[part], *steps))

@@ -42,8 +42,9 @@ def depthwise(x: Any, w: Any, y: Any, stride: Any, dilation: Any, before: Any) -
 
 @compiled
 def depthwise_dx(grad: Any, w: Any, dx: Any, stride: Any, dilation: Any, before: Any) -> None:
-    """Add to ``dx`` (n, h, w, c) what each tap carries back of ``grad`` (n, out_h, out_w, c)."""
+    """``dx`` (n, h, w, c): sums of what taps carry back of ``grad`` (n, out_h, out_w, c)."""
     for n in range(grad.shape[0]):
+        dx[n] = 0
         for oy in range(grad.shape[1]):
             top = oy * stride[0] - before[0]
             i0, i1 = tap_range(top, dx.shape[1], dilation[0], w.shape[0])

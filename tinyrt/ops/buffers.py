@@ -1,0 +1,62 @@
+"""Memory for large results, used again once nobody refers to it.
+
+Each step of training asks for the same sizes. From the operating system, fresh memory costs more
+than the arithmetic of a pass over it: its pages are cleared and mapped one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tinyrt.ir import Shape
+
+LEAST_BYTES = 2**17
+"""Smaller arrays come from the allocator's own stock."""
+MOST_BYTES = 2**28
+"""Of all buffers kept; beyond, all are let go of."""
+
+
+_lock = Lock()
+_kept: defaultdict[int, list[NDArray[np.uint8]]] = defaultdict(list)
+"""Buffers by their size."""
+
+
+def empty(shape: Shape, dtype: DTypeLike) -> NDArray[Any]:
+    """As ``numpy.empty``; the result may be a view of a buffer that was in use before."""
+    nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+    if nbytes < LEAST_BYTES:
+        return np.empty(shape, dtype)
+    with _lock:
+        return np.ndarray(shape, dtype, _unused(nbytes))
+
+
+def release() -> None:
+    """Keep nothing: what no array is a view of is freed now, the rest with its arrays."""
+    with _lock:
+        _kept.clear()
+
+
+def _unused(nbytes: int) -> NDArray[np.uint8] | None:
+    """A buffer that no array is a view of; None if it would be too large to keep."""
+    buffers = _kept[nbytes]
+    for i in range(len(buffers)):
+        if sys.getrefcount(buffers[i]) == _REFERENCES:
+            return buffers[i]
+    if nbytes > MOST_BYTES:
+        return None
+    if nbytes + sum(size * len(kept) for size, kept in _kept.items()) > MOST_BYTES:
+        _kept.clear()  # of sizes that may never be asked for again
+    buffer = np.empty(nbytes, np.uint8)
+    _kept[nbytes].append(buffer)
+    return buffer
+
+
+_REFERENCES = next(sys.getrefcount(b[0]) for b in [[np.empty(0, np.uint8)]])
+"""That an element of a list has while nothing else refers to it."""
