@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numba
+from numba.core.registry import cpu_target
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
+
+FEATURES: frozenset[str] = frozenset(
+    cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+)
+"""What LLVM knows of this CPU: "+avx512f" and the like."""
 
 
 def compiled(loop: Loop) -> Loop:

@@ -95,6 +95,13 @@ def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
+def train_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """As ``ref_f32``, by compiled loops."""
+    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
+    acc = CONVOLUTION.y.forward(shapes, x, w)
+    return activate(acc if bias is None else acc + bias, attrs.activation)
+
+
 def vjp(
     attrs: Conv2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
@@ -227,6 +234,7 @@ CONV2D = OpSpec(
     infer=infer,
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
+    train_f32=train_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,

@@ -1,7 +1,7 @@
-"""The convolution of images as matrix products, and its derivatives.
+"""The convolution of images as matrix products, and its adjoint: as specified, on NumPy alone.
 
 What each output reads is gathered into the rows of a matrix, block of images by block, so that the
-matrix stays in the cache.
+matrix stays in the cache. Training computes the same by compiled loops: ``CONVOLUTION``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -40,12 +41,16 @@ class Shapes:
     x: Shape
     w: Shape
 
+    @property
+    def group_count(self) -> int:
+        """Parts of the channels that do not see each other."""
+        return self.x[3] // self.w[3]
+
     def groups(self) -> Iterator[tuple[slice, slice]]:
         """Input and output channels of each group."""
         c_out, _, _, c_in = self.w
-        count = self.x[3] // c_in
-        per_group = c_out // count
-        for g in range(count):
+        per_group = c_out // self.group_count
+        for g in range(self.group_count):
             yield slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
 
 
@@ -66,25 +71,8 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
     return y
 
 
-def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """Where the kernel moves by single steps, a convolution of the gradient, kernel reversed."""
-    if shapes.window.stride != (1, 1):
-        return _dx_by_taps(shapes, grad, w)
-    reversed_w = np.empty(
-        (shapes.x[3], *shapes.w[1:3], shapes.w[0] // _group_count(shapes)), w.dtype
-    )
-    for ins, outs in shapes.groups():
-        reversed_w[ins] = w[outs, ::-1, ::-1].transpose(3, 1, 2, 0)
-    window = shapes.window.reversed(shapes.x)
-    return convolve(Shapes(window, grad.shape, reversed_w.shape), grad, reversed_w)
-
-
-def _group_count(shapes: Shapes) -> int:
-    return shapes.x[3] // shapes.w[3]
-
-
-def _dx_by_taps(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """Each tap's weights carry the gradient back to the elements that the tap read."""
+def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
+    """The derivative in x: each tap's weights carry the gradient back to what the tap read."""
     padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
 
     def carry(images: slice) -> None:
@@ -96,18 +84,6 @@ def _dx_by_taps(shapes: Shapes, grad: Array, w: Array) -> Array:
 
     each_block(len(grad), padded.nbytes + 2 * grad.nbytes, carry)
     return shapes.window.crop(padded, shapes.x)
-
-
-def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    dw = np.zeros(shapes.w, grad.dtype)
-    for ins, outs in shapes.groups():
-
-        def product(images: slice, columns: Array, outs: slice = outs) -> Array:
-            return np.asarray(grad[images, ..., outs].reshape(len(columns), -1).T @ columns)
-
-        for part in _by_columns(shapes.window, x[..., ins], product):
-            dw[outs] += part.reshape(dw[outs].shape)
-    return dw
 
 
 def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]) -> list[Result]:
@@ -123,4 +99,17 @@ def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]
     return each_block(len(x), nbytes, block, BLOCK_BYTES)
 
 
-CONVOLUTION = bilinear_triple("convolution", convolve, _dx, _dw)
+def _compiled() -> ModuleType:
+    # Numba takes its time to be imported, and only training needs it.
+    from tinyrt.ops import convolution_products
+
+    return convolution_products
+
+
+CONVOLUTION = bilinear_triple(
+    "convolution",
+    lambda *operands: _compiled().convolve(*operands),
+    lambda *operands: _compiled().dx(*operands),
+    lambda *operands: _compiled().dw(*operands),
+)
+"""For training: by compiled loops that read the windows where they are."""

@@ -157,6 +157,7 @@ class OpSpec:
         infer: output types from attributes and input types; raises ``ShapeError``.
         quant: how its tensors get their quantisation parameters.
         ref_f32: ``(attrs, *arrays) -> array``, the float specification; a tuple likewise.
+        train_f32: the same in training, where compiled loops are faster; None for ``ref_f32``.
         vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
             op cannot be trained.
         prepare_s8: ``IntegerForm.prepare`` of the int8 form.
@@ -182,6 +183,7 @@ class OpSpec:
     infer: Infer
     quant: Quant
     ref_f32: Callable[..., Outputs] | None = None
+    train_f32: Callable[..., Array] | None = None
     vjp: Vjp | None = None
     prepare_s8: Callable[[BoundNode], Any] | None = None
     ref_s8: Callable[..., Outputs] | None = None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
@@ -83,8 +83,14 @@ def _turned(w: Array) -> Array:
 
 def ref_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Each input, times the kernel, added to the outputs under it; then bias and activation."""
-    acc = CONVOLUTION.dx.forward(_shapes(attrs, x.shape, w.shape), x, _turned(w))
+    acc = adjoint(_shapes(attrs, x.shape, w.shape), x, _turned(w))
     return activate(np.asarray(acc if bias is None else acc + bias), attrs.activation)
+
+
+def train_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """As ``ref_f32``, by compiled loops."""
+    acc = CONVOLUTION.dx.forward(_shapes(attrs, x.shape, w.shape), x, _turned(w))
+    return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
 def vjp(
@@ -116,7 +122,7 @@ def ref_s8(
     """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``; sums are exact in float64."""
     shapes = _shapes(p.attrs, x.shape, w.shape)
     centred = x.astype(np.float64) - p.x_zp
-    acc = CONVOLUTION.dx.forward(shapes, centred, _turned(w.astype(np.float64))).astype(np.int64)
+    acc = adjoint(shapes, centred, _turned(w.astype(np.float64))).astype(np.int64)
     return p.requant.apply(acc if bias is None else acc + bias)
 
 
@@ -130,7 +136,7 @@ def ref_s16(
 ) -> Array:
     """``clamp(requant(bias + sum(x * w)))``; sums are exact in float64."""
     shapes, turned = _shapes(p.attrs, x.shape, w.shape), _turned(w.astype(np.float64))
-    acc = CONVOLUTION.dx.forward(shapes, x.astype(np.float64), turned).astype(np.int64)
+    acc = adjoint(shapes, x.astype(np.float64), turned).astype(np.int64)
     return p.requant.apply(acc if bias is None else acc + bias)
 
 
@@ -185,6 +191,7 @@ TRANSPOSE_CONV = OpSpec(
     infer=infer,
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
+    train_f32=train_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,

@@ -19,7 +19,7 @@ __all__ = ["Array", "Function", "Gradient", "Vjp", "table_function"]
 
 @cache
 def table_function(op: str) -> Function:
-    """The op of that name in ``OPS``, applied through ``ref_f32`` and differentiated by ``vjp``.
+    """The op of that name in ``OPS``: ``train_f32`` or ``ref_f32``, differentiated by ``vjp``.
 
     The op's shape rule runs first, so that shapes that do not fit are reported as shapes.
 
@@ -30,8 +30,8 @@ def table_function(op: str) -> Function:
     spec = OPS.get(op)
     if spec is None:
         raise UnsupportedError(f"there is no op '{op}'", expected=", ".join(sorted(OPS)))
-    ref_f32, infer = spec.ref_f32, spec.infer
-    if ref_f32 is None or spec.vjp is None:
+    compute, infer = spec.train_f32 or spec.ref_f32, spec.infer
+    if compute is None or spec.vjp is None:
         raise UnsupportedError(f"{op} cannot be trained: it has no float form with a gradient")
 
     @lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
@@ -40,7 +40,7 @@ def table_function(op: str) -> Function:
 
     def forward(attrs: Any, *arrays: Array) -> Array:
         check(attrs, tuple(a.shape for a in arrays))
-        found: Array = ref_f32(attrs, *arrays)
+        found: Array = compute(attrs, *arrays)
         return found
 
     return Function(op, forward, spec.vjp, deployed=lambda attrs: (op, attrs))

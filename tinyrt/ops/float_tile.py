@@ -1,0 +1,169 @@
+"""A register tile: sums of products for several rows and vectors of columns at once, in floats.
+
+Compilers keep neither arrays of sums in registers nor block loops for them: the tile is written in
+LLVM's vector types, fully unrolled but for the loop over products. Rows are found through tables of
+byte offsets, so that one tile serves a convolution with any window and both of its derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import extending
+from numba.core import cgutils, types
+
+from tinyrt.ops.compiled import FEATURES
+
+Intrinsic = Callable[..., Any]
+
+I1, I32, I64 = (ir.IntType(bits) for bits in (1, 32, 64))
+
+WIDE = "+avx512f" in FEATURES
+"""Whether vectors of 64 bytes fit one register and there are 32 of those."""
+VECTOR_BYTES = 64 if WIDE else 32
+ROWS = (8, 8, 8, 6) if WIDE else (8, 6)
+"""Rows of a tile that is one vector wide, two, and so on: sums that fit into the registers."""
+MOST_ROWS = max(ROWS)
+
+
+class _Vectors:
+    """Loads and stores of vectors of which only the first ``channels`` columns are touched.
+
+    Args:
+        builder: the IR builder.
+        element: LLVM's type of an element.
+        vectors: vectors side by side.
+        channels: columns there are, i64.
+
+    """
+
+    def __init__(self, builder: Any, element: Any, vectors: int, channels: Any) -> None:
+        self.builder, self.element, self.vectors = builder, element, vectors
+        self.item = 4 if isinstance(element, ir.FloatType) else 8
+        self.lanes = lanes = VECTOR_BYTES // self.item
+        self.kind = ir.VectorType(element, lanes)
+        places = ir.VectorType(I64, lanes)
+        count = self._splat(channels, places)
+        self.masks = [
+            builder.icmp_signed("<", ir.Constant(places, _range(v * lanes, lanes)), count)
+            for v in range(vectors)
+        ]
+
+    def _splat(self, scalar: Any, kind: Any) -> Any:
+        none = ir.Constant(kind, ir.Undefined)
+        first = self.builder.insert_element(none, scalar, I32(0))
+        everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, none, everywhere)
+
+    def spread(self, address: Any) -> Any:
+        """The one element at an address in every lane."""
+        pointer = self.builder.inttoptr(address, self.element.as_pointer())
+        return self._splat(self.builder.load(pointer), self.kind)
+
+    def load(self, address: Any) -> list[Any]:
+        """The vectors from an address on; columns beyond the last are 0."""
+        zeros = ir.Constant(self.kind, [0.0] * self.lanes)
+        mask = ir.VectorType(I1, self.lanes)
+        arguments = [self.kind.as_pointer(), I32, mask, self.kind]
+        function = self._masked("load", ir.FunctionType(self.kind, arguments))
+        return [
+            self.builder.call(function, [pointer, I32(self.item), mask, zeros])
+            for pointer, mask in self._pointers(address)
+        ]
+
+    def store(self, values: list[Any], address: Any) -> None:
+        """Write the vectors from an address on."""
+        mask = ir.VectorType(I1, self.lanes)
+        arguments = [self.kind, self.kind.as_pointer(), I32, mask]
+        function = self._masked("store", ir.FunctionType(ir.VoidType(), arguments))
+        for value, (pointer, mask) in zip(values, self._pointers(address), strict=True):
+            self.builder.call(function, [value, pointer, I32(self.item), mask])
+
+    def _pointers(self, address: Any) -> list[tuple[Any, Any]]:
+        at = [self.builder.add(address, I64(v * VECTOR_BYTES)) for v in range(self.vectors)]
+        pointers = [self.builder.inttoptr(a, self.kind.as_pointer()) for a in at]
+        return list(zip(pointers, self.masks, strict=True))
+
+    def _masked(self, which: str, kind: Any) -> Any:
+        name = f"llvm.masked.{which}.v{self.lanes}f{8 * self.item}.p0"
+        return cgutils.get_or_insert_function(self.builder.module, kind, name)
+
+
+def _range(first: int, count: int) -> list[int]:
+    return list(range(first, first + count))
+
+
+def product_tile(vectors: int) -> Intrinsic:
+    """``tile(like, x, rows, steps, count, w, w_bytes, start, starts, y, places, channels)``.
+
+    For each row ``i`` of the tile (``ROWS[vectors - 1]`` of them) and each column ``c``::
+
+        y[places[i]][c] = start[starts[i]][c] + sum(
+            x[rows[i] + steps[k]] * w[k * w_bytes][c] for k in range(count)
+        )
+
+    Elements are of the type of the array ``like``. All else are addresses but the numbers
+    ``count``, ``w_bytes`` and ``channels``; ``rows``, ``steps``, ``starts`` and ``places`` are
+    tables of int64 that hold bytes. Columns are contiguous. A sum runs in the order of ``k``;
+    products are added without rounding where the CPU can.
+
+    Args:
+        vectors: vectors side by side; of them, ``channels`` columns are read and written.
+
+    """
+    height = ROWS[vectors - 1]
+
+    @extending.intrinsic  # type: ignore[untyped-decorator]
+    def tile(
+        typingctx: Any,
+        like: Any,
+        x: Any,
+        rows: Any,
+        steps: Any,
+        count: Any,
+        w: Any,
+        w_bytes: Any,
+        start: Any,
+        starts: Any,
+        y: Any,
+        places: Any,
+        channels: Any,
+    ) -> Any:
+        del typingctx, x, rows, steps, count, w, w_bytes, start, starts, y, places, channels
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            x, rows, steps, count, w, w_bytes, start, starts, y, places, channels = args[1:]
+            element = context.get_value_type(like.dtype)
+            columns = _Vectors(builder, element, vectors, channels)
+
+            def entry(table: Any, index: Any) -> Any:
+                at = builder.add(table, builder.mul(index, I64(8)))
+                return builder.load(builder.inttoptr(at, I64.as_pointer()))
+
+            at = [builder.add(x, entry(rows, I64(i))) for i in range(height)]
+            sums = []
+            for i in range(height):
+                sums.append([cgutils.alloca_once(builder, columns.kind) for _ in range(vectors)])
+                begun = columns.load(builder.add(start, entry(starts, I64(i))))
+                for value, place in zip(begun, sums[-1], strict=True):
+                    builder.store(value, place)
+            with cgutils.for_range(builder, count) as loop:
+                step = entry(steps, loop.index)
+                factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
+                for row, places_of_row in zip(at, sums, strict=True):
+                    spread = columns.spread(builder.add(row, step))
+                    for factor, place in zip(factors, places_of_row, strict=True):
+                        product = builder.fmul(spread, factor, flags=("contract",))
+                        total = builder.fadd(builder.load(place), product, flags=("contract",))
+                        builder.store(total, place)
+            for i in range(height):
+                done = [builder.load(place) for place in sums[i]]
+                columns.store(done, builder.add(y, entry(places, I64(i))))
+            return context.get_dummy_value()
+
+        return types.void(like, *[types.int64] * 11), codegen
+
+    return tile
