@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyrt.ir import Shape
 from tinyrt.ops import buffers, convolution_tables
 from tinyrt.ops.convolution import Shapes
 from tinyrt.ops.convolution_loops import products

@@ -59,7 +59,9 @@ def outputs(shapes: Shapes, item: int) -> Products:
     """
     rows, steps, border = _reads(shapes, item)
     places = np.arange(rows.size) * shapes.w[0] * item
-    return Products(border, _filled(rows, steps, np.zeros_like(rows), places), rows.size, _all(shapes))
+    return Products(
+        border, _filled(rows, steps, np.zeros_like(rows), places), rows.size, _all(shapes)
+    )
 
 
 @lru_cache(maxsize=256)
@@ -78,7 +80,9 @@ def input_parts(shapes: Shapes, item: int) -> list[Products]:
     """Of the derivative in the input: a convolution of the gradient for each place in a stride."""
     stride_h, stride_w = shapes.window.stride
     pairs = ((a, b) for a in range(stride_h) for b in range(stride_w))
-    return [_input_part(shapes, item, a, b) for a, b in pairs if a < shapes.x[1] and b < shapes.x[2]]
+    return [
+        _input_part(shapes, item, a, b) for a, b in pairs if a < shapes.x[1] and b < shapes.x[2]
+    ]
 
 
 def _reads(shapes: Shapes, item: int) -> tuple[Table, Table, tuple[int, int, int, int]]:
@@ -108,7 +112,9 @@ def _input_part(shapes: Shapes, item: int, a: int, b: int) -> Products:
     taps_w, shifts_w, left, right = _reached(shapes, 1, b, width)
     border = (top, left, top + out_h + bottom, left + out_w + right)
     line, pixel = border[3] * c_out * item, c_out * item
-    rows = _outer(np.arange(-(-(height - a) // sh)) * line, np.arange(-(-(width - b) // sw)) * pixel)
+    rows = _outer(
+        np.arange(-(-(height - a) // sh)) * line, np.arange(-(-(width - b) // sw)) * pixel
+    )
     steps = _outer(
         (shifts_h + top) * line,
         (shifts_w + left) * pixel,
@@ -119,9 +125,7 @@ def _input_part(shapes: Shapes, item: int, a: int, b: int) -> Products:
     return Products(border, tables, rows.size, (taps_h, taps_w))
 
 
-def _reached(
-    shapes: Shapes, axis: int, first: int, size: int
-) -> tuple[list[int], Table, int, int]:
+def _reached(shapes: Shapes, axis: int, first: int, size: int) -> tuple[list[int], Table, int, int]:
     """The taps that reach the elements ``first``, ``first + stride``, ... along an axis.
 
     Returns:

@@ -115,8 +115,7 @@ def product_tile(vectors: int) -> Intrinsic:
     """
     height = ROWS[vectors - 1]
 
-    @extending.intrinsic  # type: ignore[untyped-decorator]
-    def tile(
+    def typing(
         typingctx: Any,
         like: Any,
         x: Any,
@@ -166,4 +165,5 @@ def product_tile(vectors: int) -> Intrinsic:
 
         return types.void(like, *[types.int64] * 11), codegen
 
+    tile: Intrinsic = extending.intrinsic(typing)
     return tile

@@ -106,14 +106,6 @@ class Window:
         top, left = self.before
         return padded[:, top : top + in_shape[1], left : left + in_shape[2], :]
 
-    def reversed(self, in_shape: Shape) -> Window:
-        """The window that slides over the output and undoes this one, whose stride must be 1."""
-        reach = [(k - 1) * d for k, d in zip(self.kernel, self.dilation, strict=True)]
-        before = [r - b for r, b in zip(reach, self.before, strict=True)]
-        after = [r - a for r, a in zip(reach, self.after, strict=True)]
-        hw = (in_shape[1], in_shape[2])
-        return Window(self.kernel, (1, 1), self.dilation, _pair(before), _pair(after), hw)
-
     def turned(self) -> Window:
         """The window with rows and columns exchanged."""
         pairs = (self.kernel, self.stride, self.dilation, self.before, self.after, self.out)

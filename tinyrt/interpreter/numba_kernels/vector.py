@@ -10,17 +10,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.registry import cpu_target
 
+from tinyrt.ops.compiled import FEATURES
 from tinyrt.ops.packing_lanes import LANES as LANES
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 V = ir.VectorType(I32, LANES)
 
-_FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-WIDE = "+avx512bw" in _FEATURES
+WIDE = "+avx512bw" in FEATURES
 """Whether sixteen lanes fit one register and there are 32 of those."""
-_VNNI = WIDE and "+avx512vnni" in _FEATURES
+_VNNI = WIDE and "+avx512vnni" in FEATURES
 
 
 def splat(value: int) -> Any:

@@ -1,0 +1,52 @@
+"""The compiled convolution and its derivatives against the plain formulas."""
+
+import numpy as np
+import pytest
+
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, convolve
+from tinyrt.ops.window import Window
+
+
+def drawn(rng):
+    """Operands of a random convolution: any window, groups, and channels around vectors' sizes."""
+    groups = int(rng.choice([1, 1, 2, 3]))
+    c_in, c_out = (int(c) for c in rng.choice([1, 2, 3, 8, 15, 16, 17, 33], 2))
+    hw = tuple(int(n) for n in rng.integers(4, 12, 2))
+    kernel, stride, dilation = ((int(a), int(b)) for a, b in rng.integers(1, 4, (3, 2)))
+    if rng.random() < 0.4:
+        stride = (1, 1)
+    padding = "SAME"
+    if all((k - 1) * d < n for k, d, n in zip(kernel, dilation, hw, strict=True)):
+        padding = str(rng.choice(["SAME", "VALID"]))
+    window = Window.of(hw, kernel, stride, padding, dilation)
+    x = rng.normal(size=(int(rng.integers(1, 4)), *hw, c_in * groups))
+    w = rng.normal(size=(c_out * groups, *kernel, c_in))
+    return Shapes(window, x.shape, w.shape), x, w
+
+
+def weight_gradient(shapes, x, grad):
+    patches = shapes.window.patches(shapes.window.pad(x))
+    parts = [
+        np.einsum("nhwijc,nhwo->oijc", patches[..., ins], grad[..., outs])
+        for ins, outs in shapes.groups()
+    ]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tiles_are_the_convolution_and_its_derivatives(dtype):
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        shapes, x, w = drawn(rng)
+        exact = convolve(shapes, x, w)
+        grad = rng.normal(size=exact.shape)
+        x, w, grad = (a.astype(dtype) for a in (x, w, grad))
+        pairs = (
+            (CONVOLUTION.y.forward(shapes, x, w), exact),
+            (CONVOLUTION.dx.forward(shapes, grad, w), adjoint(shapes, grad.astype(float), w)),
+            (CONVOLUTION.dw.forward(shapes, x, grad), weight_gradient(shapes, x, grad)),
+        )
+        for found, expected in pairs:
+            assert found.dtype == dtype
+            tolerance = 1e-4 if dtype == np.float32 else 1e-10
+            np.testing.assert_allclose(found, expected, tolerance, tolerance, err_msg=str(shapes))
