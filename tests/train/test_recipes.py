@@ -37,10 +37,27 @@ def test_motion_goes_all_the_way(tmp_path):
     assert [v["bit_exact"] for v in found.values()] == [None, True, True, True, True]
     assert found["pruned"]["macs"] <= 0.5 * found["qat"]["macs"]
     for key in ("bytes", "arena", "instructions"):
-        assert found["pruned"][key] < found["qat"][key]
+        assert found["pruned"][key] < found["qat"][key] < found["float"][key]
+    assert found["float"]["float_error"] < 1e-5
+    assert all(v["agrees"] for v in found.values())
     assert found["int4"]["bytes"] < found["qat"]["bytes"] < found["float"]["bytes"]
     written = {p.name for p in tmp_path.iterdir()}
     assert {"motion_qat.tflite", "motion_qat_firmware", "history.csv", "history.svg"} <= written
+
+
+@pytest.mark.parametrize("name", ["gesture", "vowels", "anomaly"])
+def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
+    """At a glance, in one epoch a stage."""
+    quick = ["--epochs", "1", "--samples", "2", "--json"]
+    done = CliRunner().invoke(app, ["train", name, "-o", str(tmp_path), *quick])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["variants"]
+    assert [v["name"] for v in found] == ["float", "ptq", "qat", "pruned", "int4"]
+    for variant in found:
+        assert {"name", "top1", "bytes", "macs", "arena", "instructions"} <= variant.keys()
+        assert variant["agrees"]
+        assert min(variant[key] for key in ("bytes", "macs", "arena", "instructions")) > 0
+    assert [v["bit_exact"] for v in found] == [None, True, True, True, True]
 
 
 def test_vowels_stay_right_as_int8():

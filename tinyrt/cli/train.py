@@ -31,7 +31,10 @@ class Row:
         macs: multiply-accumulates per inference.
         arena: bytes of activations.
         instructions: per inference on the emulated core; None where it cannot run there.
-        bit_exact: whether the core answered what the host did; None where it did not run.
+        bit_exact: whether the core answered what the host did; None where it did not run, and for
+            floats, whose last bits are not the host's.
+        float_error: of floats, the greatest difference, as a part of the greatest output.
+        agrees: whether it answered that, or for floats nearly that; None where it did not run.
         note: why it did not run.
         file: the .tflite file.
 
@@ -44,14 +47,23 @@ class Row:
     arena: int
     instructions: int | None
     bit_exact: bool | None
+    float_error: float | None
+    agrees: bool | None
     note: str | None
     file: Path
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, for ``--json``."""
-        facts = ("bytes", "macs", "arena", "instructions", "bit_exact", "note")
-        measured = {name: getattr(self, name) for name in facts}
+        costs = ("bytes", "macs", "arena", "instructions")
+        checks = ("bit_exact", "float_error", "agrees", "note")
+        measured = {name: getattr(self, name) for name in (*costs, *checks)}
         return {"name": self.name, **self.scores, **measured, "file": str(self.file)}
+
+    def shown_check(self) -> str:
+        """What the comparison with the host has found, in a word."""
+        if self.float_error is not None:
+            return f"{self.float_error:.0e}"
+        return tables.number(self.bit_exact)
 
 
 def train(
@@ -96,8 +108,9 @@ def train(
             "validation": validate,
             "variants": [row.as_dict() for row in rows],
         }
-        report(data, _shown(recipe, folder, core, rows))
-    if any(row.bit_exact is False for row in rows):
+        scored_on = "held-out training samples" if validate else "test samples"
+        report(data, _shown(f"{recipe} on {core}, {scored_on}", folder, rows))
+    if any(row.agrees is False for row in rows):
         raise typer.Exit(1)
 
 
@@ -145,37 +158,36 @@ def _measured(variant: Any, trained: Any, path: Path, core: str, samples: int) -
     save_tflite(schedule(variant.graph), path)
     inspection = api.inspect_model(path)
     scores = trained.recipe.score(load(path), trained.data)
-    instructions = bit_exact = note = None
-    if api.is_quantised(inspection.graph):
-        try:
-            inputs = {"x": trained.data.x_test[:samples]}
-            build = path.with_name(f"{path.stem}_firmware")
-            found = api.run_emulated(path, core=core, inputs=inputs, build_dir=build)
-            instructions, bit_exact = found.instructions, found.bit_exact
-        except UnsupportedError as error:
-            note = error.problem
-    else:
-        note = "float runs on the host only"
+    found, note = None, None
+    try:
+        inputs = {"x": trained.data.x_test[:samples]}
+        build = path.with_name(f"{path.stem}_firmware")
+        found = api.run_emulated(path, core=core, inputs=inputs, build_dir=build)
+    except UnsupportedError as error:
+        note = error.problem
+    in_float = found is not None and found.float_error is not None
     return Row(
         name=variant.name,
         scores=scores,
         bytes=path.stat().st_size,
         macs=inspection.macs,
         arena=inspection.arena_bytes,
-        instructions=instructions,
-        bit_exact=bit_exact,
+        instructions=found.instructions if found else None,
+        bit_exact=found.bit_exact if found and not in_float else None,
+        float_error=found.float_error if found else None,
+        agrees=found.agrees if found else None,
         note=note,
         file=path,
     )
 
 
-def _shown(recipe: str, folder: Path, core: str, rows: list[Row]) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD)
+def _shown(title: str, folder: Path, rows: list[Row]) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     table.add_column("variant")
     scores = list(rows[0].scores)
-    for column in (*scores, "bytes", "of float", "MACs", "arena", f"instructions, {core}"):
+    for column in (*scores, "bytes", "of float", "MACs", "arena", "instructions"):
         table.add_column(column, justify="right")
-    table.add_column("bit-exact")
+    table.add_column("exact")
     for row in rows:
         table.add_row(
             row.name,
@@ -185,11 +197,11 @@ def _shown(recipe: str, folder: Path, core: str, rows: list[Row]) -> RenderableT
             tables.number(row.macs),
             tables.number(row.arena),
             tables.number(row.instructions),
-            tables.number(row.bit_exact),
+            row.shown_check(),
         )
     notes = [Text(f"  {row.name}: {row.note}") for row in rows if row.note]
     where = Text(f"  models, C projects and training history are in {folder}", style="cyan")
-    return Group(Text(f"{recipe}, test samples", style="bold"), table, *notes, where)
+    return Group(Text(title, style="bold"), table, *notes, where)
 
 
 def _say(what: str) -> None:
