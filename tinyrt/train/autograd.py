@@ -93,27 +93,32 @@ def jvp(
 
     Raises:
         ShapeError: a tangent does not have its input's shape.
+        GradientError: the output depends on none of the inputs.
 
     """
     leaves = [Tensor(x.data, requires_grad=True) for x in inputs]
-    directions = [np.asarray(v, x.dtype) for x, v in zip(leaves, tangents, strict=True)]
-    for x, v in zip(leaves, directions, strict=True):
-        if x.shape != v.shape:
-            raise ShapeError(f"the tangent has shape {v.shape}", expected=f"the input's: {x.shape}")
     with enable_grad():
         output = function(*leaves)
         u = Tensor(np.zeros_like(output.data), requires_grad=True)
         products = partial_derivatives(output, leaves, u, create_graph=True)
-        total = inner_product(products, directions)
+        total = inner_product(products, tangents)
     (derivative,) = grad(total, [u])
     return output.detach(), derivative
 
 
 def inner_product(tensors: Sequence[Tensor | None], vectors: Sequence[ArrayLike]) -> Tensor:
     """The sum of the elements' products over all pairs, where there is a tensor."""
-    pairs = zip(tensors, vectors, strict=True)
-    first, *others = [(t * np.asarray(v)).sum() for t, v in pairs if t is not None]
-    return sum(others, start=first)
+    products = []
+    for tensor, vector in zip(tensors, map(np.asarray, vectors), strict=True):
+        if tensor is not None and tensor.shape != vector.shape:
+            raise ShapeError(
+                f"a vector has shape {vector.shape}", expected=f"its input's: {tensor.shape}"
+            )
+        if tensor is not None:
+            products.append((tensor * vector).sum())
+    if not products:
+        raise GradientError("the output depends on none of the inputs")
+    return sum(products[1:], start=products[0])
 
 
 def hvp(
@@ -127,6 +132,10 @@ def hvp(
         function: of tensors, giving a tensor of one element.
         inputs: where to differentiate; only their values are used.
         vectors: one per input, in its shape.
+
+    Raises:
+        ShapeError: a vector does not have its input's shape.
+        GradientError: the output does not depend on an input.
 
     """
     leaves = [Tensor(x.data, requires_grad=True) for x in inputs]

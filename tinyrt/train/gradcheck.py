@@ -62,18 +62,12 @@ def gradcheck(
 
 
 def gradgradcheck(
-    function: Callable[..., Tensor],
-    inputs: Sequence[Tensor],
-    *,
-    step: float = 1e-6,
-    rtol: float = 1e-5,
-    atol: float = 1e-6,
-    seed: int = 0,
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], *, seed: int = 0, **options: float
 ) -> None:
     """Compare second derivatives with differences of the first, as ``gradcheck`` does.
 
     Differentiated are the gradients of all inputs, in the inputs and in what they are multiplied
-    with from the left.
+    with from the left. Options are those of ``gradcheck``: ``step``, ``rtol``, ``atol``.
 
     Raises:
         GradientError: a second derivative is wrong, or an input is not float64.
@@ -87,7 +81,7 @@ def gradgradcheck(
         found = partial_derivatives(function(*inputs), inputs, u, create_graph=True)
         return inner_product(found, weights)
 
-    gradcheck(gradients, [*inputs, u], step=step, rtol=rtol, atol=atol, seed=seed)
+    gradcheck(gradients, [*inputs, u], seed=seed, **options)
 
 
 def _slope(

@@ -38,10 +38,10 @@ def cross_entropy(
 
     """
     classes = np.asarray(labels)
-    if logits.ndim != 2 or classes.shape != logits.shape[:1]:
+    if logits.ndim != 2 or classes.shape != logits.shape[:1] or not classes.size:
         raise ShapeError(
             f"cross entropy of logits {logits.shape} with labels {classes.shape}",
-            expected="logits (n, classes) and labels (n,)",
+            expected="logits (n, classes) and labels (n,), at least one",
         )
     n, count = logits.shape
     if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= count)):

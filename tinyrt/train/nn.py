@@ -124,6 +124,43 @@ class DepthwiseConv2d(Module):
         return apply("depthwise_conv2d", self.attrs, x, self.weight, self.bias)
 
 
+class ConvTranspose2d(Module):
+    """The adjoint of a convolution: (n, h, w, c_in) to (n, h * stride, w * stride, c_out).
+
+    Each input element adds its multiple of the kernel to the output (padding SAME).
+
+    Args:
+        c_in: input channels.
+        c_out: output channels.
+        kernel: taps (height, width), or one number for both; at least the stride.
+        stride: step between the places where inputs are added.
+        bias: whether to add one number per output channel.
+        rng: draws the weights, (c_out, kh, kw, c_in).
+
+    """
+
+    def __init__(
+        self,
+        c_in: int,
+        c_out: int,
+        kernel: int | Pair,
+        *,
+        rng: np.random.Generator,
+        stride: int | Pair = 1,
+        bias: bool = True,
+    ) -> None:
+        (kh, kw), self.stride = _pair(kernel), _pair(stride)
+        fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
+        self.weight = he_normal(rng, (c_out, kh, kw, c_in), max(1, fan_in))
+        self.bias = Parameter(_zeros(c_out)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, h, w, c_in) -> (n, h * stride, w * stride, c_out)."""
+        size = (x.shape[1] * self.stride[0], x.shape[2] * self.stride[1])
+        attrs = TransposeConvAttrs(size, self.stride)
+        return apply("transpose_conv", attrs, x, self.weight, self.bias)
+
+
 class Linear(Module):
     """``x @ weight.T + bias`` along the last dimension: (..., k) to (..., c_out).
 
@@ -172,12 +209,9 @@ class BatchNorm(Module):
         y, stats = normalise_batch(x, self.gamma, self.beta, self.attrs.epsilon)
         count = x.data.size // x.shape[-1]
         unbiased = stats.variance * (count / max(1, count - 1))
-        self._follow(self.mean, stats.mean)
-        self._follow(self.variance, unbiased)
+        for average, value in ((self.mean, stats.mean), (self.variance, unbiased)):
+            average.data = average.data + self.momentum * (value - average.data)
         return y
-
-    def _follow(self, average: Buffer, value: Array) -> None:
-        average.data = average.data + self.momentum * (value - average.data)
 
 
 class _Pool2d(Module):
@@ -274,23 +308,6 @@ class HardSwish(_Op):
     op = "hard_swish"
 
 
-class Residual(Module):
-    """What two branches give for the same input, added up (He et al. 2016).
-
-    Args:
-        body: changes the input.
-        shortcut: brings the input to the body's output shape; None where it has that.
-
-    """
-
-    def __init__(self, body: Module, shortcut: Module | None = None) -> None:
-        self.body, self.shortcut = body, shortcut
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape that both branches take."""
-        return self.body(x) + (x if self.shortcut is None else self.shortcut(x))
-
-
 class Softmax(_Op):
     """Probabilities from logits, along the last dimension."""
 
@@ -350,38 +367,18 @@ class Dropout(Module):
         self._rng.bit_generator.state = state
 
 
-class ConvTranspose2d(Module):
-    """The adjoint of a convolution: (n, h, w, c_in) to (n, h * stride, w * stride, c_out).
-
-    Each input element adds its multiple of the kernel to the output (padding SAME).
+class Residual(Module):
+    """What two branches give for the same input, added up (He et al. 2016).
 
     Args:
-        c_in: input channels.
-        c_out: output channels.
-        kernel: taps (height, width), or one number for both; at least the stride.
-        stride: step between the places where inputs are added.
-        bias: whether to add one number per output channel.
-        rng: draws the weights, (c_out, kh, kw, c_in).
+        body: changes the input.
+        shortcut: brings the input to the body's output shape; None where it has that.
 
     """
 
-    def __init__(
-        self,
-        c_in: int,
-        c_out: int,
-        kernel: int | Pair,
-        *,
-        rng: np.random.Generator,
-        stride: int | Pair = 1,
-        bias: bool = True,
-    ) -> None:
-        (kh, kw), self.stride = _pair(kernel), _pair(stride)
-        fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
-        self.weight = he_normal(rng, (c_out, kh, kw, c_in), max(1, fan_in))
-        self.bias = Parameter(_zeros(c_out)) if bias else None
+    def __init__(self, body: Module, shortcut: Module | None = None) -> None:
+        self.body, self.shortcut = body, shortcut
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, h, w, c_in) -> (n, h * stride, w * stride, c_out)."""
-        size = (x.shape[1] * self.stride[0], x.shape[2] * self.stride[1])
-        attrs = TransposeConvAttrs(size, self.stride)
-        return apply("transpose_conv", attrs, x, self.weight, self.bias)
+        """Any shape that both branches take."""
+        return self.body(x) + (x if self.shortcut is None else self.shortcut(x))

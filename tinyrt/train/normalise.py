@@ -104,5 +104,7 @@ def normalise_batch(
                 op=NORMALISE_BATCH.name,
                 expected=f"one element per channel: {x.shape[-1:]}",
             )
+    if not x.data.size:
+        raise ShapeError(f"batch norm over {x.shape}", expected="at least one element")
     stats = BatchStatistics.of(x.data, epsilon)
     return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats

@@ -93,65 +93,77 @@ class Embedding(Module):
         return self.weight[symbols]
 
 
-class LSTM(Module):
+class _Recurrent(Module):
+    """A cell that goes along time: each step has that step's input and what the last one left.
+
+    Args:
+        c_in: input channels.
+        c_out: size of the state.
+        rng: draws the weights.
+
+    """
+
+    gates: int
+    """How many linear maps a step takes of its input, and of the last output."""
+
+    def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
+        self.input = Linear(c_in, self.gates * c_out, rng=rng)
+        self.state = Linear(c_out, self.gates * c_out, rng=rng)
+        self.state.weight = orthogonal(rng, c_out, self.gates)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t, c_out), the output after each step."""
+        (n, steps, _), c_out = x.shape, self.state.weight.shape[1]
+        given = self.input(x)
+        y = memory = Tensor(np.zeros((1, c_out), x.dtype))  # alike for all samples
+        outputs = []
+        for t in range(steps):
+            y, memory = self.step(given[:, t], self.state(y), y, memory)
+            outputs.append(y.reshape(n, 1, c_out))
+        return apply("concatenation", ConcatenationAttrs(1), *outputs)
+
+    def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """The next output and memory, from the maps of input and output, and the last of both."""
+        raise NotImplementedError(f"{type(self).__name__} does not define a step")
+
+
+class LSTM(_Recurrent):
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers 2000).
 
     ``i, f, o = sigmoid(...)``, ``g = tanh(...)``, each linear in the input and the last output;
     ``cell = f * cell + i * g``, ``y = o * tanh(cell)``. The forget gate's bias starts at 1.
-
-    Args:
-        c_in: input channels.
-        c_out: size of the state.
-        rng: draws the weights.
-
     """
 
+    gates = 4
+
     def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
-        self.input, self.state = _recurrent(c_in, c_out, 4, rng)
+        super().__init__(c_in, c_out, rng=rng)
         assert self.input.bias is not None
         self.input.bias.data[c_out : 2 * c_out] = 1
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, t, c_in) -> (n, t, c_out), the state after each step."""
-        given, size = self.input(x), self.state.weight.shape[1]
-        y = cell = _start(size, x)
-        outputs = []
-        for t in range(x.shape[1]):
-            gates = given[:, t] + self.state(y)
-            i, f, o = _parts(_sigmoid(gates[:, : 3 * size]), size)
-            cell = f * cell + i * _tanh(gates[:, 3 * size :])
-            y = o * _tanh(cell)
-            outputs.append(y)
-        return _stack(outputs)
+    def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """As the class says; the memory is the cell."""
+        size = y.shape[1]
+        gates = a + b
+        i, f, o = _parts(_sigmoid(gates[:, : 3 * size]), size)
+        cell = f * memory + i * _tanh(gates[:, 3 * size :])
+        return o * _tanh(cell), cell
 
 
-class GRU(Module):
+class GRU(_Recurrent):
     """Gated recurrent unit (Cho et al. 2014, with the reset after the product).
 
     ``r, z = sigmoid(...)``, ``n = tanh(W x + r * (U y))``, ``y = (1 - z) * n + z * y``.
-
-    Args:
-        c_in: input channels.
-        c_out: size of the state.
-        rng: draws the weights.
-
     """
 
-    def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
-        self.input, self.state = _recurrent(c_in, c_out, 3, rng)
+    gates = 3
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, t, c_in) -> (n, t, c_out), the state after each step."""
-        given, size = self.input(x), self.state.weight.shape[1]
-        y = _start(size, x)
-        outputs = []
-        for t in range(x.shape[1]):
-            a, b = given[:, t], self.state(y)
-            r, z = _parts(_sigmoid(a[:, : 2 * size] + b[:, : 2 * size]), size)
-            new = _tanh(a[:, 2 * size :] + r * b[:, 2 * size :])
-            y = new + z * (y - new)
-            outputs.append(y)
-        return _stack(outputs)
+    def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """As the class says; there is no memory besides the output."""
+        size = y.shape[1]
+        r, z = _parts(_sigmoid(a[:, : 2 * size] + b[:, : 2 * size]), size)
+        new = _tanh(a[:, 2 * size :] + r * b[:, 2 * size :])
+        return new + z * (y - new), memory
 
 
 class MultiHeadAttention(Module):
@@ -191,30 +203,9 @@ class MultiHeadAttention(Module):
         return self.output(mixed.transpose(0, 2, 1, 3).reshape(n, t, channels))
 
 
-def _recurrent(
-    c_in: int, c_out: int, gates: int, rng: np.random.Generator
-) -> tuple[Linear, Linear]:
-    """Maps of input and state to all gates."""
-    from_input = Linear(c_in, gates * c_out, rng=rng)
-    from_state = Linear(c_out, gates * c_out, rng=rng)
-    from_state.weight = orthogonal(rng, c_out, gates)
-    return from_input, from_state
-
-
-def _start(size: int, x: Tensor) -> Tensor:
-    """The state before the first step, the same for all samples."""
-    return Tensor(np.zeros((1, size), x.dtype))
-
-
 def _parts(gates: Tensor, size: int) -> Iterator[Tensor]:
     """Gates side by side, (n, k * size), one by one."""
     return (gates[:, at : at + size] for at in range(0, gates.shape[1], size))
-
-
-def _stack(steps: list[Tensor]) -> Tensor:
-    """Tensors (n, c), one per step, as (n, t, c)."""
-    n, c = steps[0].shape
-    return apply("concatenation", ConcatenationAttrs(1), *(s.reshape(n, 1, c) for s in steps))
 
 
 def _sigmoid(x: Tensor) -> Tensor:

@@ -160,7 +160,8 @@ class Tensor:
         """
         for tensor, arrived in reverse(self, self.seed(grad), retain_graph=retain_graph):
             if tensor.step is None or tensor._retains:
-                tensor.grad = arrived.copy() if tensor.grad is None else tensor.grad + arrived
+                total = arrived if tensor.grad is None else tensor.grad + arrived
+                tensor.grad = total.astype(tensor.dtype)  # a copy: what arrives may be shared
 
     def seed(self, grad: ArrayLike | None) -> Array:
         """Where a backward pass from this tensor starts; see ``backward`` for what it refuses."""
@@ -234,6 +235,9 @@ class Tensor:
                 f"index {index!r} does not fit shape {self.shape}: {error}",
                 expected="integers, slices or integer arrays within the dimensions",
             ) from error
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self._data)))
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         """Overwrite elements of a leaf; the tape does not record it.
