@@ -36,7 +36,7 @@ DISCRETE = {
 }
 
 
-ONLY_READ = {"l2_normalization", "svdf", "unidirectional_sequence_lstm"}
+ONLY_READ = {"svdf", "unidirectional_sequence_lstm"}
 """Ops of files from elsewhere: networks that are trained here have none of them."""
 
 

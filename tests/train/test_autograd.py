@@ -27,7 +27,7 @@ from tinyrt.train import (
     jvp,
 )
 from tinyrt.train.losses import log_softmax
-from tinyrt.train.nn import BatchNorm, Conv2d, ReLU, Sequential
+from tinyrt.train.nn import BatchNorm, Conv2d, Dropout, Linear, ReLU, Sequential
 
 CASES_PER_OP = 4
 DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
@@ -90,8 +90,11 @@ def test_jvp_and_hvp_agree_with_matrices():
     np.testing.assert_allclose(product.data, v @ (a + a.T))
     (nothing,) = hvp(lambda x: x.sum(), [x], [v])
     assert not nothing.data.any()
-    with pytest.raises(ShapeError, match=r"\(2,\)[\s\S]*\(1, 3\)"):
-        jvp(lambda x: x.exp(), [x], [np.ones(2)])
+    for product in (jvp, hvp):
+        with pytest.raises(ShapeError, match=r"\(2,\)[\s\S]*\(1, 3\)"):
+            product(lambda x: x.exp().sum(), [x], [np.ones(2)])
+        with pytest.raises(GradientError, match=r"none of the inputs|does not influence"):
+            product(lambda x: Tensor(1.0), [x], [v])
 
 
 def test_gradients_nobody_asked_for_are_not_computed():
@@ -156,6 +159,30 @@ def test_an_operand_edited_in_place_is_refused(edit):
     edit(x)
     with pytest.raises(GradientError, match=r"operand of mul[\s\S]*edited in place"):
         y.backward()
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: x[1:3], lambda x: x.reshape(2, 2), lambda x: x.reshape(4)[1:][::2], lambda x: x],
+    ids=["slice", "reshape", "view of views", "itself"],
+)
+def test_an_edit_of_a_view_is_an_edit_of_what_was_saved(view):
+    x, w = Tensor(np.ones(4, np.float32)), Tensor(np.ones(4, np.float32), requires_grad=True)
+    part = view(x)
+    through_base, through_view = (w * x).sum(), (w.reshape(-1)[: part.data.size] * part.reshape(-1))
+    part[0] = 5.0
+    for y in (through_base, through_view.sum()):
+        with pytest.raises(GradientError, match=r"operand of mul[\s\S]*edited in place"):
+            y.backward()
+
+
+def test_a_saved_result_edited_in_place_is_refused():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    z = y * 2
+    y.detach()[0] = 5.0
+    with pytest.raises(GradientError, match=r"of exp|of mul"):
+        z.sum().backward()
 
 
 def test_a_computed_tensor_cannot_be_edited():
@@ -260,6 +287,22 @@ def test_a_checkpoint_differentiates_twice_and_follows_statistics_once():
     y.sum().backward()
     np.testing.assert_array_equal(net.state_dict()["1.mean"], once)
     assert not np.array_equal(before, once)
+
+
+def test_a_checkpoint_repeats_dropout_and_follows_statistics_as_without():
+    results = []
+    for run in (Sequential.__call__, checkpoint):
+        rng = np.random.default_rng(3)
+        net = Sequential(
+            Linear(4, 8, rng=rng), Dropout(0.5, rng=rng), BatchNorm(8), Linear(8, 2, rng=rng)
+        )
+        x = Tensor(rng.normal(size=(16, 4)).astype(np.float32), requires_grad=True)
+        for _ in range(3):  # so that the generator's later states count, too
+            (run(net, x) ** 2).mean().backward()
+        gradients = {name: p.grad for name, p in net.named_parameters()}
+        results.append(net.state_dict() | gradients | {"x": x.grad})
+    for name, plain in results[0].items():
+        np.testing.assert_array_equal(results[1][name], plain)
 
 
 def test_log_softmax():

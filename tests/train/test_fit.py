@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tinyrt.errors import DataError
-from tinyrt.train import Adam, Tensor, cross_entropy
+from tinyrt.errors import DataError, TinyrtError
+from tinyrt.train import SGD, Adam, Tensor, cross_entropy
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.history import plot_history, save_history
 from tinyrt.train.nn import BatchNorm, Dropout, Linear, ReLU, Sequential
@@ -51,8 +51,15 @@ class InterruptionError(Exception):
     pass
 
 
-def test_an_interrupted_training_ends_with_the_same_bits(tmp_path):
-    config = FitConfig(epochs=5, batch=16, keep_best=True)
+@pytest.mark.parametrize(
+    "config",
+    [
+        FitConfig(epochs=5, batch=16, keep_best=True),
+        FitConfig(epochs=5, batch=16, workers=2, accumulate=2, clip_norm=0.5, patience=9),
+    ],
+    ids=["best", "workers, accumulated, clipped"],
+)
+def test_an_interrupted_training_ends_with_the_same_bits(config, tmp_path):
     whole, history = run(config)
     assert history[-1].loss < history[0].loss
 
@@ -84,15 +91,19 @@ def test_training_stops_when_the_score_stays_and_keeps_the_best():
     np.testing.assert_array_equal(net.state_dict()["0.weight"], states[1]["0.weight"])
 
 
-def test_accumulated_batches_make_one_step():
+@pytest.mark.parametrize(("batch", "accumulate"), [(30, 3), (30, 2), (20, 3)])
+def test_accumulated_batches_make_one_step(batch, accumulate):
+    """Also the last of a pass, which may have fewer batches, and a smaller one."""
     x, y = problem()
-    nets = [Sequential(Linear(4, 3, rng=np.random.default_rng(1))) for _ in range(2)]
-    for net, config in zip(
-        nets, (FitConfig(2, batch=90), FitConfig(2, batch=30, accumulate=3)), strict=True
-    ):
-        fit(net, Adam(net.parameters()), x, y, config, rng=np.random.default_rng(0))
-    weights = [net.state_dict()["0.weight"] for net in nets]
-    np.testing.assert_allclose(weights[0], weights[1], atol=1e-4)
+    found = []
+    for config in (FitConfig(3, batch * accumulate), FitConfig(3, batch, accumulate)):
+        net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
+        optimizer = Adam(net.parameters())
+        history = fit(net, optimizer, x, y, config, rng=np.random.default_rng(0))
+        assert optimizer.steps == 3 * -(-90 // (batch * accumulate))
+        found.append((net.state_dict()["0.weight"], [e.loss for e in history]))
+    for one, several in zip(*found, strict=True):
+        np.testing.assert_allclose(several, one, rtol=1e-5)
 
 
 def test_gradients_are_clipped():
@@ -159,3 +170,29 @@ def test_what_cannot_be_is_refused(tmp_path):
     np.savez(tmp_path / "data.npz", x=np.zeros(3))
     with pytest.raises(DataError, match="not the state of a training"):
         run(FitConfig(epochs=1), tmp_path / "data.npz")
+
+
+def test_a_state_of_another_training_is_refused(tmp_path):
+    config, path, rng = FitConfig(epochs=2), tmp_path / "state.npz", np.random.default_rng(0)
+    net = Sequential(Linear(4, 3, rng=rng))
+    fit(net, Adam(net.parameters()), *problem(), config, rng=rng, state_file=path)
+    noisy = Sequential(net.layers["0"], Dropout(0.1, rng=rng))
+    for module, optimizer, found in (
+        (net, SGD(net.parameters(), 0.1), "SGD, 0 layers"),
+        (noisy, Adam(net.parameters()), "Adam, 1 layers"),
+        (Sequential(Linear(4, 2, rng=rng)), Adam(net.parameters()), r"\(2, 4\)"),
+    ):
+        with pytest.raises(TinyrtError, match=found):
+            fit(module, optimizer, *problem(), config, rng=rng, state_file=path)
+
+
+def test_a_score_that_is_no_number_is_never_the_best():
+    scores = iter([float("nan"), 0.5, float("nan"), 0.4])
+    states = []
+
+    def validate(module):
+        states.append(module.state_dict())
+        return next(scores)
+
+    net, _ = run(FitConfig(epochs=4, keep_best=True), validate=validate)
+    np.testing.assert_array_equal(net.state_dict()["0.weight"], states[1]["0.weight"])

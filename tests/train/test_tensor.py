@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from tests.train.build import leaf
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.train import Tensor, apply, gradcheck, gradgradcheck, no_grad
+from tinyrt.train import Tensor, apply, cross_entropy, gradcheck, gradgradcheck, no_grad
+from tinyrt.train.nn import BatchNorm
 
 EXPRESSIONS = {
     "polynomial": lambda a, b: a * a * b - 3 * a + b / 2,
@@ -73,6 +74,33 @@ def test_dtype_is_float32_unless_an_array_says_float64():
     assert wide.dtype == np.float64
     assert (wide * 2 + 1).dtype == np.float64
     assert (Tensor([1.0]) * 2 + 1).mean().dtype == np.float32
+
+
+def test_a_gradient_has_the_dtype_of_its_leaf():
+    narrow = Tensor(np.ones(2, np.float32), requires_grad=True)
+    wide = Tensor(np.ones(2), requires_grad=True)
+    for _ in range(2):
+        (narrow * wide).sum().backward()
+    assert (narrow.grad.dtype, wide.grad.dtype) == (np.float32, np.float64)
+
+
+def test_a_tensor_is_a_sequence_of_its_rows():
+    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    first, second = x
+    (first * second).sum().backward()
+    assert x.grad.tolist() == [[3, 4, 5], [0, 1, 2]]
+
+
+def test_nothing_is_not_computed_with():
+    empty = Tensor(np.zeros((0, 3), np.float32))
+    for compute in (
+        lambda: empty * 2,
+        lambda: cross_entropy(empty, []),
+        lambda: BatchNorm(3)(empty),
+        lambda: Tensor([1.0, 2.0])[:0].sum(),
+    ):
+        with pytest.raises(ShapeError, match=r"0,|\[0\]"):
+            compute()
 
 
 def test_arrays_are_shared_not_copied():

@@ -16,6 +16,7 @@ from tinyrt.fixedpoint import (
     multiply_by_quantized_multiplier,
 )
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
@@ -57,6 +58,15 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
     del attrs
     norm = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     return np.asarray(x / np.maximum(norm, x.dtype.type(LEAST_NORM)))
+
+
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradient of x: what of ``grad`` is at right angles to the output, over the norm."""
+    del attrs
+    norm = ((inputs[0] * inputs[0]).sum(-1, keepdims=True) + LEAST_NORM**2) ** 0.5
+    return ((grad - output * (grad * output).sum(-1, keepdims=True)) / norm,)
 
 
 def prepare_s8(node: BoundNode) -> L2NormalizationS8:
@@ -106,6 +116,7 @@ L2_NORMALIZATION = OpSpec(
     quant=Quant.FIXED,
     fixed_output=FIXED_OUTPUT,
     ref_f32=ref_f32,
+    vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,
     emit_c=emit_c,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -33,7 +34,7 @@ class FitConfig:
     Attributes:
         epochs: passes over the data, at most.
         batch: samples per batch.
-        accumulate: batches whose gradients are added up to one step.
+        accumulate: batches whose gradients are added up to one step, as if they were one.
         clip_norm: greatest norm of all gradients together; None for no limit.
         patience: epochs without a better score before training stops; None to go on to the end.
         workers: threads that prepare batches ahead; the results are the same bits.
@@ -128,14 +129,15 @@ def fit(
                 if lr is not None:
                     optimizer.lr = lr(optimizer.steps, steps)
                 value = objective(module, samples, labels)
-                _share(value, config.accumulate).backward()
-                losses.append(value.item())
+                share = _share_of_step(i - 1, len(samples), len(x), config)
+                (value if share == 1 else value * share).backward()
+                losses.append(value.item() * len(samples))
                 if i % config.accumulate == 0 or i * config.batch >= len(x):
                     _step(optimizer, config.clip_norm)
                     if on_step is not None:
                         on_step(optimizer.steps, steps)
             score = float("nan") if validate is None else validate(module)
-            mean_loss = float(np.mean(losses))
+            mean_loss = float(np.sum(losses)) / len(x)
             run.add(Epoch(number, config.epochs, mean_loss, optimizer.lr, score))
             if state_file is not None:
                 run.save(state_file)
@@ -162,8 +164,11 @@ def _augmented(
     return x if augment is None else augment(x, rng), y
 
 
-def _share(loss: Tensor, parts: int) -> Tensor:
-    return loss if parts == 1 else loss * (1 / parts)
+def _share_of_step(batch: int, count: int, samples: int, config: FitConfig) -> float:
+    """Which part of the samples that its step sees a batch holds; the last step may see fewer."""
+    whole = config.batch * config.accumulate
+    before = batch * config.batch // whole * whole
+    return count / min(whole, samples - before)
 
 
 def _step(optimizer: Optimizer, clip_norm: float | None) -> None:
@@ -193,7 +198,7 @@ class _Run:
 
     def _best_epoch(self) -> int:
         """Number of the epoch with the greatest score, the first of equals; 0 before any."""
-        scores = [e.score for e in self.history]
+        scores = [-math.inf if math.isnan(e.score) else e.score for e in self.history]
         return 1 + int(np.argmax(scores)) if scores else 0
 
     def add(self, epoch: Epoch) -> None:
@@ -212,6 +217,7 @@ class _Run:
         arrays = {f"{part}/{name}": a for part, table in parts.items() for name, a in table.items()}
         facts = {
             "history": [asdict(e) for e in self.history],
+            "kind": self._kind(),
             "random": [self.rng.bit_generator.state, *(s for _, s in self._module_random())],
         }
         save_npz(path, {**arrays, "facts": np.asarray(json.dumps(facts))})
@@ -236,6 +242,13 @@ class _Run:
             if slash:
                 parts[part][name] = array
         facts: dict[str, Any] = json.loads(str(arrays["facts"]))
+        if facts["kind"] != self._kind():
+            raise DataError(
+                f"the state is of another training: {facts['kind']}",
+                file=str(path),
+                expected=self._kind(),
+                hint="give another name, or remove the file to start anew",
+            )
         self.module.load_state_dict(parts["module"])
         self.optimizer.load_state_dict(parts["optimizer"])
         self.best = parts["best"] or None
@@ -244,6 +257,11 @@ class _Run:
         self.rng.bit_generator.state = own
         for (module, _), state in zip(self._module_random(), others, strict=True):
             module.set_random_state(state)
+
+    def _kind(self) -> str:
+        """What a state must be of, beside the module's own names and shapes."""
+        random = len(self._module_random())
+        return f"{type(self.optimizer).__name__}, {random} layers that draw at random"
 
     def _module_random(self) -> list[tuple[Module, Any]]:
         states = ((m, m.random_state()) for _, m in self.module.named_modules())
