@@ -96,7 +96,7 @@ NETS = {
 CONFIGS = {
     "ranges": QatConfig(),
     "LSQ": QatConfig(activation_scales=Scales.LSQ, weight_scales=Scales.LSQ),
-    "PACT": QatConfig(activation_scales=Scales.PACT, per_channel_dense=True),
+    "PACT": QatConfig(activation_scales=Scales.PACT, per_channel_dense=False),
     "int4": QatConfig(weight_bits=4, weight_scales=Scales.LSQ),
 }
 
@@ -135,13 +135,18 @@ def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
     net, x, y = problem(make, shape)
     source = trace(net, shape)
     model = QatModel(optimise(source), x, source=source, config=config)
-    losses = train(model, x, y, 6)
+    losses = train(model, x, y, 4)
     model.freeze()
     assert train(model, x, y, 2)[-1] < losses[0]
     path = save_tflite(model.deployed(), tmp_path / "net.tflite")
     graph = read_tflite(path)
     assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT8}
     np.testing.assert_allclose(Model(graph)(x), answers(model, x), rtol=0, atol=1e-6)
+    dense = [graph.value(n.inputs[1]) for n in graph.nodes if n.op == "fully_connected"]
+    by_channel = config.per_channel_dense and config.weight_bits == 8
+    assert {len(w.q.scales) > 1 for w in dense} == {by_channel}
+    if config.weight_bits == 4:
+        assert {w.dtype for w in dense} == {DType.INT4}
 
 
 @pytest.mark.parametrize("make", [NETS["LSTM"][0], NETS["GRU"][0]], ids=["LSTM", "GRU"])

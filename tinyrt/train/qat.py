@@ -64,7 +64,8 @@ class QatConfig:
         weight_scales: where the weights' scales come from.
         weight_bits: of the weights, 8 or 4. Layers with few weights (depthwise ones), and ops
             without a kernel for int4, keep 8.
-        per_channel_dense: one scale per output channel for fully connected layers too.
+        per_channel_dense: one scale per output channel for fully connected layers too, as the
+            quantiser has it by default; int4 ones have one, as their kernels do.
 
     Raises:
         DataError: other bits than 8 or 4.
@@ -74,7 +75,7 @@ class QatConfig:
     activation_scales: Scales = Scales.RANGE
     weight_scales: Scales = Scales.RANGE
     weight_bits: int = 8
-    per_channel_dense: bool = False
+    per_channel_dense: bool = True
 
     def __post_init__(self) -> None:
         if self.weight_bits not in (4, 8):
@@ -110,7 +111,8 @@ class QatModel(GraphModule):
         super().__init__(graph)
         graph = self.graph
         config = config or QatConfig()
-        quant = QuantConfig(per_channel_dense=config.per_channel_dense)
+        by_channel = config.per_channel_dense and config.weight_bits == 8
+        quant = QuantConfig(per_channel_dense=by_channel)
         plan = make_plan(graph, calibrate(graph, data), quant)
         self.frozen = False
         self._group = shared_parameters(graph)
