@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.train.build import leaf
 from tinyrt.convert.passes import optimise
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
+from tinyrt.reading import open_model
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, no_grad, trace
 from tinyrt.train.distill import Distillation, Features, similarity_loss, softened
 from tinyrt.train.fit import FitConfig, fit
@@ -77,6 +79,21 @@ def test_models_of_the_interpreter_and_functions_teach_too(problem):
         by_path(student, x, y)
     with pytest.raises(DataError, match=r"no part \['nowhere'\][\s\S]*classifier"):
         Distillation(teacher, features=(Features("nowhere", "hidden"),))(student, x, y)
+
+
+def test_an_onnx_file_teaches(tmp_path):
+    rng = np.random.default_rng(4)
+    file = OnnxModel()
+    rows = file.op("Gemm", file.input(1, 4), file.weights(4, 3), file.weights(3))
+    path = file.save(tmp_path, file.op("Softmax", rows, axis=1))
+    teacher = Model(open_model(path))
+    student = mlp(rng, 8)
+    x = rng.normal(size=(96, 4)).astype(np.float32)
+    objective = Distillation(teacher, weight=1.0, temperature=1.0)
+    train(student, x, np.zeros(96, int), epochs=40, objective=objective)
+    with no_grad():
+        agreed = student(Tensor(x)).data.argmax(1) == teacher(x).argmax(1)
+    assert agreed.mean() > 0.85
 
 
 def test_similarity_is_blind_to_channels_and_has_a_gradient():

@@ -11,7 +11,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.init import orthogonal
+from tinyrt.train.init import glorot_uniform, orthogonal
 from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
 from tinyrt.train.tensor import Tensor, apply
 
@@ -109,6 +109,7 @@ class _Recurrent(Module):
     def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
         self.input = Linear(c_in, self.gates * c_out, rng=rng)
         self.state = Linear(c_out, self.gates * c_out, rng=rng)
+        self.input.weight = glorot_uniform(rng, self.input.weight.shape, c_in, c_out)
         self.state.weight = orthogonal(rng, c_out, self.gates)
 
     def forward(self, x: Tensor) -> Tensor:
