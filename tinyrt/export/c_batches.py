@@ -1,19 +1,18 @@
 """An op on as many rows as there are: its call, with what depends on their number worked out.
 
-An op is written twice, for a batch and for one that has a row more. What differs, in parameters and
-in arguments, grows by so much with every row.
+An op is written for every number of rows that occurs. What differs, in parameters and in arguments,
+mostly grows by so much with every row; a number for which it does not has a call of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.errors import VerifyError
-from tinyrt.export.c_text import INDENT
+from tinyrt.export.c_text import INDENT, indented
 from tinyrt.export.c_writer import ModelWriter
 
 ROWS = "rows"
@@ -22,43 +21,139 @@ ROWS = "rows"
 MOST_FIELDS = 16
 """Fields of a parameter struct that is copied by an assignment."""
 
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"-?\b\d+\b")
 
-Write = Callable[[int], None]
+Write = Callable[[ModelWriter, int], None]
 """Has an op write its statements for so many rows."""
+
+
+def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> None:
+    """Write an op for the number of rows in ``rows``, one of ``counts``, from few to many."""
+    written = [_Written.of(writer, write, n) for n in counts]
+    last = written[-1]
+    lines = [_Line(last, other) for other in written[:-1]] or [_Line(last, last)]
+    line = max(lines, key=lambda found: sum(map(found.meets, written)))
+    others = [w for w in written if not line.meets(w)]
+    with writer.variant("") as statements:
+        write(writer, last.rows)
+    found = [*_copies(line), *_merged_statements(line, statements)]
+    for i, other in enumerate(others):
+        writer.statements.append(f"    {'} else ' * (i > 0)}if ({ROWS} == {other.rows}) {{")
+        with writer.variant(f"_of_{other.rows}") as statements:
+            write(writer, other.rows)
+        writer.statements += _inner(statements)
+    writer.statements += ["    } else {", *_inner(found), "    }"] if others else found
+
+
+def _inner(statements: Sequence[str]) -> list[str]:
+    return [indented(statement.lstrip("\n"), 1) for statement in statements]
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    statements: list[str]
-    parameters: dict[str, tuple[str, Mapping[str, object]]]
+    """What an op writes for so many rows.
 
-
-def write_batch(writer: ModelWriter, write: Write, block: int) -> None:
-    """Write an op for the number of rows in ``rows``, at most ``block``.
-
-    Raises:
-        VerifyError: the number of rows is in what the op writes in a way that is not linear.
+    Attributes:
+        rows: how many.
+        statements: comments and calls.
+        parameters: C type and fields of each parameter struct, by its name.
+        rest: other definitions, and weights.
 
     """
-    found = _recorded(writer, write, block)
-    more = _recorded(writer, write, block + 1, definitions=False)
-    changed = {
-        name: list(_changed(fields, more.parameters[name][1], block))
-        for name, (_, fields) in found.parameters.items()
-    }
-    for name, differences in changed.items():
-        if differences:
-            writer.statements += _copy(name, *found.parameters[name])
-        for path, value in differences:
-            writer.statements.append(f"    some_{name}.{path} = {value};")
-    copied = [name for name, differences in changed.items() if differences]
-    for one, other in zip(found.statements, more.statements, strict=True):
-        is_call = not one.lstrip().startswith("/*")
-        text = INDENT + _merged(_line(one), _line(other), block) if is_call else one
+
+    rows: int
+    statements: list[str]
+    parameters: Mapping[str, tuple[str, Mapping[str, object]]]
+    rest: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, writer: ModelWriter, write: Write, rows: int) -> _Written:
+        trial = writer.trial()
+        write(trial, rows)
+        weights = {name: np.asarray(v.data).tobytes() for name, v in trial.weights.items()}
+        rest = {name: text.encode() for name, text in trial.arrays.items()} | weights
+        return cls(rows, trial.statements, trial.parameters, rest)
+
+    def texts(self) -> dict[str, str]:
+        """Everything that may depend on the number of rows, by where it is."""
+        calls = (_line_of(s) for s in self.statements if not _is_comment(s))
+        found = {f"statement {i}": call for i, call in enumerate(calls)}
+        for name, (_, fields) in self.parameters.items():
+            found |= {f"{name}.{path}": str(value) for path, value in _leaves(fields)}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The numbers that an op writes, as a line through those for two numbers of rows."""
+
+    one: _Written
+    other: _Written
+
+    def each(self, one: int, other: int) -> float:
+        """What a number grows by with every row."""
+        return (one - other) / max(self.one.rows - self.other.rows, 1)
+
+    def meets(self, written: _Written) -> bool:
+        """Whether the line gives what was written for another number of rows."""
+        texts = [w.texts() for w in (self.one, self.other, written)]
+        if any(w.rest != self.one.rest for w in (self.other, written)):
+            return False
+        if any(text.keys() != texts[0].keys() for text in texts):
+            return False
+        places = [[text[where] for text in texts] for where in texts[0]]
+        return all(self._text_meets(place, written.rows) for place in places)
+
+    def _text_meets(self, texts: Sequence[str], rows: int) -> bool:
+        words = [NUMBER.split(text) for text in texts]
+        numbers = zip(*(map(int, NUMBER.findall(text)) for text in texts), strict=True)
+        return words[0] == words[1] == words[2] and all(
+            self.each(a, b).is_integer() and c == a + self.each(a, b) * (rows - self.one.rows)
+            for a, b, c in numbers
+        )
+
+    def merged(self, one: str, other: str) -> str:
+        """Text in which numbers that differ are replaced by expressions."""
+        pairs = iter(zip(NUMBER.findall(one), NUMBER.findall(other), strict=True))
+        return NUMBER.sub(lambda _: self._expression(*map(int, next(pairs))), one)
+
+    def _expression(self, one: int, other: int) -> str:
+        each = int(self.each(one, other))
+        rest = one - each * self.one.rows
+        if not each:
+            return str(one)
+        product = ROWS if each == 1 else f"{each} * {ROWS}"
+        return product if not rest else f"{product} {'-' if rest < 0 else '+'} {abs(rest)}"
+
+    def changed(self, name: str) -> list[tuple[str, str]]:
+        """Fields of a parameter struct that depend on the number of rows, with expressions."""
+        (_, fields), (_, others) = self.one.parameters[name], self.other.parameters[name]
+        pairs = zip(_leaves(fields), _leaves(others), strict=True)
+        return [(path, self.merged(str(a), str(b))) for (path, a), (_, b) in pairs if a != b]
+
+
+def _copies(line: _Line) -> list[str]:
+    """Copies of the parameters that depend on the number of rows."""
+    statements: list[str] = []
+    for name, (ctype, fields) in line.one.parameters.items():
+        changed = line.changed(name)
+        if changed:
+            statements += _copy(name, ctype, fields)
+        statements += [f"    some_{name}.{path} = {value};" for path, value in changed]
+    return statements
+
+
+def _merged_statements(line: _Line, statements: Sequence[str]) -> list[str]:
+    """The statements for the most rows, with what depends on their number."""
+    copied = [name for name in line.one.parameters if line.changed(name)]
+    others = iter([_line_of(s) for s in line.other.statements if not _is_comment(s)])
+    found = []
+    for one in statements:
+        text = one if _is_comment(one) else INDENT + line.merged(_line_of(one), next(others))
         for name in copied:
             text = text.replace(f"&{name}", f"&some_{name}")
-        writer.statements.append(text)
+        found.append(text)
+    return found
 
 
 def _copy(name: str, ctype: str, fields: Mapping[str, object]) -> list[str]:
@@ -72,17 +167,12 @@ def _copy(name: str, ctype: str, fields: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _recorded(writer: ModelWriter, write: Write, rows: int, definitions: bool = True) -> _Written:
-    """What an op writes; its definitions stay with the writer, or are dropped."""
-    statements, writer.statements = writer.statements, []
-    parameters, writer.parameters = writer.parameters, {}
-    count = len(writer.definitions)
-    write(rows)
-    written = _Written(writer.statements, writer.parameters)
-    writer.statements, writer.parameters = statements, parameters
-    if not definitions:
-        del writer.definitions[count:]
-    return written
+def _is_comment(statement: str) -> bool:
+    return statement.lstrip().startswith("/*")
+
+
+def _line_of(statement: str) -> str:
+    return " ".join(statement.split())
 
 
 def _leaves(fields: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
@@ -93,33 +183,3 @@ def _leaves(fields: Mapping[str, object], path: str = "") -> Iterator[tuple[str,
             yield from ((f"{path}{name}[{i}]", one) for i, one in enumerate(value))
         else:
             yield path + name, value
-
-
-def _changed(
-    fields: Mapping[str, object], others: Mapping[str, object], block: int
-) -> Iterator[tuple[str, str]]:
-    """Fields that depend on the number of rows, and the C expressions for them."""
-    for (path, one), (_, other) in zip(_leaves(fields), _leaves(others), strict=True):
-        if one != other:
-            yield path, _merged(str(one), str(other), block)
-
-
-def _line(statement: str) -> str:
-    return " ".join(statement.split())
-
-
-def _merged(one: str, other: str, block: int) -> str:
-    """Text in which numbers that differ are replaced by expressions."""
-
-    def number(for_block: str, for_more: str) -> str:
-        each = int(for_more) - int(for_block)
-        rest = int(for_block) - each * block
-        if not each:
-            return for_block
-        product = ROWS if each == 1 else f"{each} * {ROWS}"
-        return product if not rest else f"{product} {'-' if rest < 0 else '+'} {abs(rest)}"
-
-    if NUMBER.split(one) != NUMBER.split(other):
-        raise VerifyError("an op's call for several rows differs in more than numbers", op=one)
-    pairs = iter(zip(NUMBER.findall(one), NUMBER.findall(other), strict=True))
-    return NUMBER.sub(lambda match: number(*next(pairs)), one)

@@ -48,6 +48,7 @@ class SegmentWriter:
         # The first one may run as rows are pushed, around the others.
         self._own = str(number) if number else ""
         self._numbers: dict[int, int] = {}
+        self._counts = segment.counts()
 
     def write(self, write_op: WriteOp) -> list[str]:
         """The switch's cases, and the tables as definitions of the model."""
@@ -124,12 +125,12 @@ class SegmentWriter:
             f"         (stage{own} = {self.next_stage}) != TINYRT_NO_STAGE;) {{",
             *(
                 f"        switch (stage{own}) {{",
-                *(indented(case, 2) for case in cases),
+                *(c_text.indented(case, 2) for case in cases),
                 "        }",
             ),
             *("    }", "}"),
         ]
-        return "\n".join(indented(line, 1) for line in lines)
+        return "\n".join(c_text.indented(line, 1) for line in lines)
 
     @property
     def next_stage(self) -> str:
@@ -150,7 +151,7 @@ class SegmentWriter:
             place=self._in_arena(stage.writes),
             block=stage.block,
             next_stage=self.next_stage,
-            cases=tuple(indented(case, 2) for case in cases),
+            cases=tuple(c_text.indented(case, 2) for case in cases),
         )
 
     def _write_tables(self) -> None:
@@ -183,8 +184,7 @@ class SegmentWriter:
 
     def _write_next(self, name: str, steps: str, rings: str, parameters: str) -> None:
         """The function that takes the steps; where there are several segments, one for all."""
-        # It is called in two places where rows are pushed.
-        once = self._segment.pushed is not None or len(self._plan.segments) > 1
+        once = len(self._plan.segments) > 1
         self.writer.definitions.append(
             f"static {'TINYRT_NOINLINE ' * once}uint32_t {name}_next({parameters}int8_t *arena,"
             " tinyrt_progress *progress) {\n"
@@ -197,7 +197,9 @@ class SegmentWriter:
         segments = self._plan.segments
         in_words = all(r.row_bytes % 4 == 0 for s in segments for r in s.rings.values())
         fewer = any(_is_cut(s, i) for s in segments for i in range(len(s.stages)))
-        cuts = fewer or any(t.fill and not t.shift for s in segments for t in s.steps)
+        steps = [t for s in segments for t in s.steps]
+        filled = any((t.fill and not t.shift) or (t.clear and not t.run) for t in steps)
+        cuts = fewer or filled
         rings = any(_advancing(s) for s in segments)
         flags = ["TINYRT_IN_WORDS"] * in_words + ["TINYRT_WITH_CUTS"] * cuts
         return " | ".join(flags + ["TINYRT_WITH_RINGS"] * rings) or "0"
@@ -223,7 +225,7 @@ class SegmentWriter:
             self.writer.placed = _placed(stage, places, target)
             write_op(self.writer, stage.batch)
         else:
-            self._write_some(stage, places, target, write_op)
+            self._write_some(stage, places, target, self._counts[index], write_op)
         self.writer.placed = {}
         self.writer.statements += moves
 
@@ -237,13 +239,18 @@ class SegmentWriter:
         self.writer.call("tinyrt_column_sums_s8", pixels, str(x.shape[3]), place, sums)
 
     def _write_some(
-        self, stage: Stage, places: Sequence[str], target: str, write_op: WriteOp
+        self,
+        stage: Stage,
+        places: Sequence[str],
+        target: str,
+        counts: Sequence[int],
+        write_op: WriteOp,
     ) -> None:
         """A batch of as many rows as there are."""
         op = OPS[stage.node.op].row_op(self._graph.bind(stage.node.index)) if stage.node else None
         assert op is not None
         self.writer.placed = _placed(stage, places, target)
-        write_batch(self.writer, lambda n: write_op(self.writer, op.on_rows(n)), stage.block)
+        write_batch(self.writer, lambda writer, n: write_op(writer, op.on_rows(n)), counts)
 
     def _batch_variables(self, stage: Stage, body: str) -> list[str]:
         """Where a batch begins and how many rows it has, as far as the stage's statements ask."""
@@ -306,9 +313,3 @@ def _stage_numbers(segment: Segment, merged: Collection[int]) -> dict[int, int]:
         key=lambda i: (i not in rings, (i in merged) == (i in rings), i),
     )
     return {stage: number for number, stage in enumerate(order)}
-
-
-def indented(text: str, levels: int) -> str:
-    """All lines that are not empty, that much further to the right."""
-    space = c_text.INDENT * levels
-    return "\n".join(space + line if line else line for line in text.split("\n"))

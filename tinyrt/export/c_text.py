@@ -82,6 +82,12 @@ def block_comment(title: str, text: str) -> str:
     return f"\n{INDENT}/* {title}:\n{INDENT} * {text} */"
 
 
+def indented(text: str, levels: int) -> str:
+    """All lines that are not empty, that much further to the right."""
+    space = INDENT * levels
+    return "\n".join(space + line if line else line for line in text.split("\n"))
+
+
 def literal(value: object) -> str:
     """A number, text taken as a C expression, a sequence or a mapping, as an initialiser."""
     if isinstance(value, str):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +65,7 @@ class ModelWriter:
         pushed: the segment that runs as rows of the model's input are pushed, if there is one.
         placed: tensor -> C expression, for those that do not lie where the plan has them.
         parameters: C type and fields of each parameter struct, by its name.
+        arrays: definition of each table, by its name.
 
     """
 
@@ -84,12 +87,29 @@ class ModelWriter:
         self.kernels: list[str] = []
         self.placed: Mapping[str, str] = {}
         self.parameters: dict[str, tuple[str, Mapping[str, object]]] = {}
+        self.arrays: dict[str, str] = {}
         self.pushed: PushedRows | None = None
         self._graph = graph
         self._plan = plan
         self._states = states or StateLayout()
         self._constants: dict[str, str] = {}
         self._node: BoundNode | None = None
+        self._variant = ""
+
+    def trial(self) -> ModelWriter:
+        """A writer in the same state, for whose statements and definitions nobody asks."""
+        other = copy.copy(self)
+        other.definitions, other.statements, other.kernels = [], [], []
+        other.weights, other.parameters, other.arrays, other._constants = {}, {}, {}, {}
+        return other
+
+    @contextmanager
+    def variant(self, suffix: str) -> Iterator[list[str]]:
+        """Collect statements apart; what they define anew has names with the suffix."""
+        before, self._variant = self._variant, suffix
+        statements, self.statements = self.statements, []
+        yield self.statements
+        self.statements, self._variant = statements, before
 
     def begin(self, node: BoundNode) -> None:
         """Start the statements of a node with a comment that says what it does and where."""
@@ -122,8 +142,12 @@ class ModelWriter:
 
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
-        name = self._local_name(suffix)
-        self.definitions.append(c_text.array("static const", ctype, name, np.asarray(data)))
+        for name in (f"n{self._current().index}_{suffix}", self._local_name(suffix)):
+            text = c_text.array("static const", ctype, name, np.asarray(data))
+            if self.arrays.setdefault(name, text) == text:
+                break
+        if text not in self.definitions:
+            self.definitions.append(text)
         return name
 
     def params(self, ctype: str, fields: Mapping[str, object]) -> str:
@@ -135,8 +159,12 @@ class ModelWriter:
 
     def packed(self, role: str, data: Array) -> str:
         """Define weights in the order in which the kernel reads them and return their C name."""
-        name = f"{self.prefix}_{self._local_name(role)}"
-        self.weights[name] = Value.constant(f"{role} packed for {self.isa.value}", np.asarray(data))
+        value = Value.constant(f"{role} packed for {self.isa.value}", np.asarray(data))
+        for local in (f"n{self._current().index}_{role}", self._local_name(role)):
+            name = f"{self.prefix}_{local}"
+            known = self.weights.setdefault(name, value)
+            if np.array_equal(np.asarray(known.data), np.asarray(data)):
+                break
         return name
 
     def pointer(self, value: Value | None) -> str:
@@ -195,7 +223,7 @@ class ModelWriter:
         return self._constants[value.name]
 
     def _local_name(self, suffix: str) -> str:
-        return f"n{self._current().index}_{suffix}"
+        return f"n{self._current().index}{self._variant}_{suffix}"
 
     def _current(self) -> BoundNode:
         if self._node is None:

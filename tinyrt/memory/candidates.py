@@ -14,7 +14,7 @@ from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions
 from tinyrt.memory.segment_builder import build, row_ops
-from tinyrt.memory.segments import Segment, Stage
+from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
 
 FINAL_TRIES = 4000
@@ -113,16 +113,20 @@ class Model:
         return [sum(b.nbytes for b in held if b.first < i <= b.last) for i in boundaries]
 
     def row_scratch(self, segments: Sequence[Segment]) -> dict[int, int]:
-        """Node in a segment -> scratch bytes of its kernel for one row."""
-        stages = [s for segment in segments for s in segment.stages]
-        nodes = {s.batch.index: s for s in stages if s.batch is not None and s.fold is None}
-        return {i: self._scratch_of(s) for i, s in nodes.items()}
+        """Node in a segment -> scratch bytes of its kernel for a batch, whichever takes most."""
+        return {
+            stage.node.index: max(self._scratch_of(stage.node.index, n) for n in counts)
+            for segment in segments
+            for stage, counts in zip(segment.stages, segment.counts(), strict=True)
+            if stage.node is not None and stage.fold is None
+        }
 
-    def _scratch_of(self, stage: Stage) -> int:
-        assert stage.batch is not None
-        key = stage.batch.index, stage.block
+    def _scratch_of(self, index: int, rows: int) -> int:
+        key = index, rows
         if key not in self._scratch:
-            self._scratch[key] = scratch_bytes(stage.batch, self.isa)
+            op = self.ops[index]
+            assert op is not None
+            self._scratch[key] = scratch_bytes(op.on_rows(rows), self.isa)
         return self._scratch[key]
 
     def whole_buffers(self, segments: Sequence[Segment]) -> list[Buffer]:

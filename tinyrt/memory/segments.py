@@ -157,6 +157,14 @@ class Segment:
             yield from (access for access in stage.reads if access is not None)
             yield stage.writes
 
+    def counts(self) -> list[list[int]]:
+        """For each stage, how many rows its batches have, from few to many."""
+        found: list[set[int]] = [set() for _ in self.stages]
+        for step in set(self.steps):
+            if step.run:
+                found[step.stage].add(step.count)
+        return [sorted(counts) for counts in found]
+
     @property
     def images(self) -> list[Ring]:
         """Rings of rows; sums are none."""

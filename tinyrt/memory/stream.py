@@ -181,9 +181,7 @@ def _promising(found: Sequence[Candidate]) -> list[Candidate]:
 def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
     """The same ops with other batches, and with rings that move earlier."""
     ways = [(1, True), *((n, early) for n in BATCHES for early in (True, False))]
-    # Vector kernels may ask for more scratch memory where a batch has fewer rows than others.
-    alone = segment.pushed is not None and model.isa is InstructionSet.MVE
-    for times, early in ways[:1] if alone else ways:
+    for times, early in ways:
         other = build(
             *(model.graph, model.ops, segment.first, segment.stop, segment.pushed, times, early)
         )

@@ -181,14 +181,15 @@ def points_at_once(node: BoundNode, window: Window) -> int:
 def pixels_at_once(node: BoundNode, window: Window) -> int:
     """Pixels of a pointwise convolution for which the weights are read once.
 
-    All of a line with strides, all of a small image, and all with groups, which come one after the
-    other. Otherwise as many as are copied, so that the output may overwrite the input.
+    All of a line with strides, all of a small image or a few rows, and all with groups, which come
+    one after the other. Otherwise as many as are copied, so that the output may overwrite the
+    input.
     """
     x, y = node.input(0), node.output
     if window.stride != (1, 1):
         return window.out[1]
     pixels = window.out[0] * window.out[1]
-    if max(x.size, y.size) <= MOST_PIXELS or x.shape[3] != node.input(1).shape[3]:
+    if window.on_rows or max(x.size, y.size) <= MOST_PIXELS or x.shape[3] != node.input(1).shape[3]:
         return pixels
     parts = -(-pixels * x.shape[3] // MOST_PIXELS)
     return padded(-(-pixels // parts), 2)
@@ -259,8 +260,11 @@ def emit_convolution(
 def lines_of(window: Window) -> tuple[int, int]:
     """Axes of a depthwise window's lines and points: (0, 1) for rows and columns, or (1, 0).
 
-    The kernel computes two points of a line at once: lines go along the axis that wastes least.
+    The kernel computes two points of a line at once: lines go along the axis that wastes least;
+    of a few rows, whose number may change from call to call, along those.
     """
+    if window.on_rows:
+        return 0, 1
 
     def cost(axes: tuple[int, int]) -> tuple[int, int, int]:
         lines, points = axes
@@ -275,7 +279,7 @@ def turned(window: Window, axes: tuple[int, int]) -> Window:
     i, j = axes
     pairs = (window.kernel, window.stride, window.dilation, window.before, window.after, window.out)
     kernel, stride, dilation, before, after, out = ((pair[i], pair[j]) for pair in pairs)
-    return Window(kernel, stride, dilation, before, after, out)
+    return Window(kernel, stride, dilation, before, after, out, window.on_rows)
 
 
 def depthwise_line_bytes(window: Window) -> int:
@@ -290,15 +294,20 @@ def depthwise_extent(window: Window) -> int:
 
 
 def depthwise_band(window: Window) -> int:
-    """Output lines that are computed from one copy of their input, for a window that is turned."""
+    """Output lines that are computed from one copy of their input, for a window that is turned.
+
+    There may be fewer, where an op is given a few rows.
+    """
     fitting = MOST_DEPTHWISE_SCRATCH // depthwise_line_bytes(window) - depthwise_extent(window)
-    return max(1, min(window.out[0], 1 + fitting // window.stride[0]))
+    most = max(1, 1 + fitting // window.stride[0])
+    return most if window.on_rows else min(window.out[0], most)
 
 
 def depthwise_scratch(node: BoundNode, window: Window) -> int:
     """Bytes of the copy that ``tinyrt_depthwise_conv2d_s8`` makes."""
     window = turned(window, lines_of(window))
-    lines = (depthwise_band(window) - 1) * window.stride[0] + depthwise_extent(window)
+    band = min(depthwise_band(window), window.out[0])
+    lines = (band - 1) * window.stride[0] + depthwise_extent(window)
     widened = window.kernel[0] * window.kernel[1] * LANES
     return lines * depthwise_line_bytes(window) + (widened if depthwise_bits(node) == 4 else 0)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.window import ROWS, Window
+from tinyrt.ops.window import BARE_ROWS, ROWS, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | 
     needed = RowWindow(rows, window.stride[0], window.before[0], window.after[0], fill or 0)
     if needed.padded and fill is None:
         return None
-    padding = ROWS if node.attrs.padding == "SAME" else "VALID"
+    padding = ROWS if node.attrs.padding == "SAME" else BARE_ROWS
     on_rows = _on_rows(
         node,
         {x.name: replace(x, shape=(1, rows, *x.shape[2:]))},

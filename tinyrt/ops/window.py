@@ -17,8 +17,8 @@ Pair = tuple[int, int]
 MOST_EXTENT = 1 << 16
 """Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
 
-ROWS = "ROWS"
-"""Padding of columns alone."""
+ROWS, BARE_ROWS = "ROWS", "BARE_ROWS"
+"""Padding of columns alone, and none, of an op that is given a few rows of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Window:
         before: padding rows above and columns to the left.
         after: padding rows below and columns to the right.
         out: output height and width.
-        on_rows: whether rows of padding are among those that the op is given.
+        on_rows: whether the op is given a few rows of its input, with those of padding.
 
     """
 
@@ -50,21 +50,21 @@ class Window:
     ) -> Window:
         """The window for an input of that height and width, padded as TFLite does.
 
-        Where an op works on a few rows of its input, padding is ``ROWS``: the columns are padded
-        as for SAME, while rows of padding are among those that it is given.
+        Where an op works on a few rows of its input, rows of padding are among those that it is
+        given, and padding is ``ROWS``, where columns are padded as for SAME, or ``BARE_ROWS``.
 
         Raises:
             ShapeError: padding is neither SAME nor VALID, a step is not positive, the window is
                 absurdly large, or no output is left.
 
         """
-        if padding not in ("SAME", "VALID", ROWS):
+        if padding not in ("SAME", "VALID", ROWS, BARE_ROWS):
             raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
         for name, pair in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
             if len(pair) != 2 or min(pair) < 1:
                 raise ShapeError(f"{name} is {pair}", expected="two integers of at least 1")
         before, after, out = [], [], []
-        same = (padding == "SAME", padding != "VALID")
+        same = (padding == "SAME", padding in ("SAME", ROWS))
         for size, k, s, d, pads in zip(in_hw, kernel, stride, dilation, same, strict=True):
             extent = (k - 1) * d + 1
             if extent > MOST_EXTENT:
@@ -83,7 +83,7 @@ class Window:
             after.append(total - total // 2)
             out.append(n)
         pairs = _pair(before), _pair(after), _pair(out)
-        return cls(kernel, stride, dilation, *pairs, on_rows=padding == ROWS)
+        return cls(kernel, stride, dilation, *pairs, on_rows=padding in (ROWS, BARE_ROWS))
 
     def pad(self, x: NDArray[Any], fill: float = 0) -> NDArray[Any]:
         """``x`` (n, h, w, c) with the window's border, filled with ``fill``."""

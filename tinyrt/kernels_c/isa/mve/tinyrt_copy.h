@@ -11,6 +11,11 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
     return to + bytes;
 }
 
+/** As tinyrt_copy; where others have a loop for multiples of 32 bytes. */
+static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
+    tinyrt_copy(from, end, to);
+}
+
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     tinyrt_mve_fill(to, value, (int32_t)(end - to));
