@@ -1,11 +1,11 @@
 """What a teacher is worth: small students of the digits, each trained with and without one.
 
-    python benchmarks/distil.py [--labels 10] [--seeds 5] [--validate] [--json]
+    python -m benchmarks.distil [--labels 10] [--seeds 5] [--validate] [--json]
 
-The student has a quarter of its teacher's parameters. Both students of a seed start from the same
-weights and take the same number of steps; what differs is where the targets come from. The teacher
-is trained without label smoothing, which would wipe out what it knows of classes that are alike
-(Mueller et al. 2019, "When Does Label Smoothing Help?").
+The student has less than a quarter of its teacher's parameters. Both students of a seed start from
+the same weights and take the same number of steps; what differs is where the targets come from. The
+teacher is trained without label smoothing, which would wipe out what it knows of classes that are
+alike (Mueller et al. 2019, "When Does Label Smoothing Help?").
 
 With all labels there is hardly room: the student's own size is its limit. ``--labels`` says how
 many images of each class have one, as where labelling is what costs: the teacher and the student
@@ -120,6 +120,24 @@ def run_seed(whole: Dataset, per_class: int | None, seed: int) -> dict[str, floa
     return {name: top1(answers_of(net), whole)["top1"] for name, net in nets.items()}
 
 
+def scores(per_class: int | None, seeds: int, *, validate: bool = False) -> dict[str, list[float]]:
+    """Top-1 of each network, by seeds."""
+    found: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        data = SMALL_DIGITS.load(0)
+        if validate:
+            data = held_out(data, HELD_OUT, seed)
+        for name, score in run_seed(data, per_class, seed).items():
+            found.setdefault(name, []).append(score)
+    return found
+
+
+def parameters() -> dict[str, int]:
+    """How many both have."""
+    rng = np.random.default_rng(0)
+    return {"teacher": size(SMALL_DIGITS.network(rng)), "student": size(student(rng))}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--labels", type=int, help="of each class; all by default")
@@ -127,23 +145,15 @@ def main() -> None:
     parser.add_argument("--validate", action="store_true", help="score on held-out training images")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
-    found: dict[str, list[float]] = {}
-    for seed in range(args.seeds):
-        data = SMALL_DIGITS.load(0)
-        if args.validate:
-            data = held_out(data, HELD_OUT, seed)
-        for name, score in run_seed(data, args.labels, seed).items():
-            found.setdefault(name, []).append(score)
-    rng = np.random.default_rng(0)
-    sizes = {"teacher": size(SMALL_DIGITS.network(rng)), "student": size(student(rng))}
-    means = {name: float(np.mean(scores)) for name, scores in found.items()}
+    found = scores(args.labels, args.seeds, validate=args.validate)
+    sizes = parameters()
+    means = {name: float(np.mean(each)) for name, each in found.items()}
     if args.json:
         print(json.dumps({"parameters": sizes, "top1": found, "mean": means}))
         return
     print(f"parameters: teacher {sizes['teacher']}, student {sizes['student']}")
-    for name, scores in found.items():
-        each = " ".join(f"{s:.4f}" for s in scores)
-        print(f"{name:<22} {means[name]:.4f}   {each}")
+    for name, each in found.items():
+        print(f"{name:<22} {means[name]:.4f}   {' '.join(f'{s:.4f}' for s in each)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the recipes must reach, measured on their test samples: one line a promise.
 
-    python -m benchmarks.recipes [--recipes digits motion vowels] [--json]
+    python -m benchmarks.recipes [--recipes digits motion vowels distillation] [--json]
 
 Settings are the recipes' own, which were chosen on held-out training samples (``tinyrt train
 --validate``). Every int8 model is also run as the file that is deployed, and compared with what
@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from benchmarks import distil
 from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.interpreter.model import Model
@@ -34,6 +35,8 @@ from tinyrt.train.recipes.stages import (
     train_int8,
 )
 
+LABELS = 10
+"""Of each class, in distillation: with all of them there is no room for a teacher."""
 LEAST_INT8 = 0.95
 """Top-1 of the series' recipes as int8."""
 
@@ -126,14 +129,27 @@ def series(name: str) -> Iterator[Promise]:
     yield from as_deployed(name, trained, model)
 
 
+def distillation(seeds: int = 5) -> Iterator[Promise]:
+    """What a teacher is worth to a small student of the digits, where labels are few."""
+    sizes = distil.parameters()
+    yield at_most("distillation: student's size", sizes["student"] / sizes["teacher"], 0.25)
+    found = distil.scores(LABELS, seeds)
+    taught, alone = (np.mean(found[f"student from {by}"]) for by in ("teacher", "labels"))
+    yield at_least("distillation: points that a teacher adds", 100 * float(taught - alone), 0.5)
+
+
 def promises(recipe: str) -> Iterator[Promise]:
     """All of one recipe."""
-    return digits() if recipe == "digits" else series(recipe)
+    special = {"digits": digits, "distillation": distillation}
+    return special[recipe]() if recipe in special else series(recipe)
+
+
+DEFAULT = ["digits", "motion", "vowels", "distillation"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recipes", nargs="+", default=["digits", "motion", "vowels"])
+    parser.add_argument("--recipes", nargs="+", default=DEFAULT)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
     found = []

@@ -179,3 +179,30 @@ def test_what_an_unknown_op_or_a_group_touches_stays():
     channels = Channels(b.graph(conv(unknown, 8, 2)))
     free = {name: len(channels.removable(name)) for name in (first, grouped, second, third, fourth)}
     assert free == {first: 0, grouped: 0, second: 8, third: 8, fourth: 0}
+
+
+class Twins(Module):
+    """One convolution on both halves of an image."""
+
+    def __init__(self, rng):
+        self.conv, self.narrow = Conv2d(1, 8, 3, rng=rng), Conv2d(8, 8, 1, rng=rng)
+        self.head = Sequential(GlobalAvgPool2d(), Linear(8, 3, rng=rng))
+
+    def forward(self, x):
+        left, right = self.conv(x[:, :, :4]), self.conv(x[:, :, 4:])
+        return self.head(self.narrow(left * right))
+
+
+def test_a_layer_that_is_applied_twice_keeps_its_channels_and_stays_one():
+    rng = np.random.default_rng(5)
+    graph = trace(Twins(rng), (8, 8, 1))
+    x = rng.normal(size=(16, 8, 8, 1)).astype(np.float32)
+    model = GraphModel(graph)
+    assert sum(name.startswith("conv") for name, _ in model.named_parameters()) == 2
+    scores = channel_scores(model, x, rng.integers(0, 3, 16))
+    smaller = prune_channels(graph, scores, macs=0.9)
+    assert smaller.value("conv").shape[-1] == smaller.value("conv_1").shape[-1] == 8
+    assert smaller.value("narrow").shape[-1] < 8
+    pruned = GraphModel(smaller)
+    with pruned.evaluating():
+        np.testing.assert_allclose(outputs(smaller, x), pruned(Tensor(x)).data, atol=1e-5)
