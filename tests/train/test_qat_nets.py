@@ -10,6 +10,7 @@ from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType
 from tinyrt.train import Adam, Tensor, cross_entropy, no_grad, trace
+from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import (
     BatchNorm,
@@ -25,6 +26,8 @@ from tinyrt.train.nn import (
     Residual,
     Sequential,
 )
+from tinyrt.train.optim import AdamW, cosine_lr
+from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, MultiHeadAttention
 
@@ -165,6 +168,44 @@ def test_weights_of_all_time_steps_stay_one(make):
     train(trained, x, y, 2)
     weights = {n.inputs[1] for n in trained.deployed().nodes if n.op == "fully_connected"}
     assert len(weights) == 3  # of the input, of the state, of the classifier
+
+
+def test_an_interrupted_training_for_int8_ends_with_the_same_bits(tmp_path):
+    """Ranges, statistics, pruning and the late freeze go on from where they were."""
+    net, x, y = problem(residual, IMAGE)
+    source = trace(net, IMAGE)
+
+    def run(state_file=None, stop_after=None):
+        model = QatModel(optimise(source), x, source=source)
+
+        def before(number):
+            if number == stop_after:
+                raise KeyboardInterrupt
+            if number >= 4:
+                model.freeze()
+
+        fit(
+            model,
+            AdamW(model.parameters(), 1e-3, weight_decay=0.1),
+            x,
+            y,
+            FitConfig(5, batch=16, workers=2),
+            rng=np.random.default_rng(1),
+            lr=lambda step, steps: cosine_lr(step, steps, 3e-3),
+            augment=lambda x, rng: x + rng.normal(0, 0.1, x.shape).astype(np.float32),
+            before_epoch=before,
+            on_step=Pruner(model, Schedule(0.5)),
+            state_file=state_file,
+        )
+        return model.state_dict()
+
+    whole, state_file = run(), tmp_path / "state.npz"
+    for stop_after in (3, 5):
+        with pytest.raises(KeyboardInterrupt):
+            run(state_file, stop_after)
+    resumed = run(state_file)
+    for name, array in whole.items():
+        np.testing.assert_array_equal(resumed[name], array)
 
 
 def test_an_lstm_answers_in_firmware_as_on_the_host(tmp_path):

@@ -115,11 +115,10 @@ class _Recurrent(Module):
     def forward(self, x: Tensor) -> Tensor:
         """(n, t, c_in) -> (n, t, c_out), the output after each step."""
         (n, steps, _), c_out = x.shape, self.state.weight.shape[1]
-        given = self.input(x)
         y = memory = Tensor(np.zeros((1, c_out), x.dtype))  # alike for all samples
         outputs = []
         for t in range(steps):
-            y, memory = self.step(given[:, t], self.state(y), y, memory)
+            y, memory = self.step(self.input(x[:, t]), self.state(y), y, memory)
             outputs.append(y.reshape(n, 1, c_out))
         return apply("concatenation", ConcatenationAttrs(1), *outputs)
 
