@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -25,7 +25,9 @@ from tinyrt.cli.options import (
     parse_bytes,
     parse_regions,
 )
-from tinyrt.errors import TinyrtError
+
+if TYPE_CHECKING:
+    pass
 
 
 def export(
@@ -64,8 +66,8 @@ def export(
         )
         if len(models) > 1 or shared_arena:
             wanted = {"core": core, "optimize": optimize, "memories": memories}
-            rows_wanted = by_rows or input_rows
-            report(*_export_several(models, output, max_arena, shared_arena, rows_wanted, wanted))
+            wanted |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
+            report(*_export_several(models, output, max_arena, wanted))
             return
         (model,) = models
         budget = None if max_arena is None else parse_bytes(max_arena)
@@ -78,7 +80,7 @@ def export(
             input_rows=input_rows,
             memories=memories,
         )
-        rows = [f"{s.first}-{s.stop - 1}" for s in project.segments]
+        rows = list(project.row_by_row)
         data: dict[str, Any] = {
             "output": str(project.directory),
             "name": project.name,
@@ -97,44 +99,43 @@ def export(
         shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
         sparse = {f"  {layer.index} {layer.name}": str(layer) for layer in project.sparse}
         shown |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
-        report(data, tables.facts(_with_bound({**data, **shown}) | sparse))
+        report(data, tables.facts(_with_bound({**data, **shown}, bool(rows)) | sparse))
 
 
-def _with_bound(data: dict[str, Any]) -> dict[str, object]:
+def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
     """The facts of an export, with the arena's bound behind it as ``inspect`` says it."""
     shown: dict[str, object] = {}
     for name, value in data.items():
         bound = name == "arena_lower_bound"
-        shown |= tables.arena_bound(data["arena_bytes"], value) if bound else {name: value}
+        shown |= tables.arena_bound(data["arena_bytes"], value, by_rows) if bound else {name: value}
     return shown
 
 
 def _export_several(
-    models: list[Path],
-    output: Path,
-    max_arena: str | None,
-    shared_arena: bool,
-    rows: bool,
-    wanted: dict[str, Any],
+    models: list[Path], output: Path, max_arena: str | None, wanted: dict[str, Any]
 ) -> tuple[dict[str, Any], RenderableType]:
     from tinyrt.export import export_several
 
-    if rows:
-        raise TinyrtError(
-            "ops run row by row in one model at a time",
-            hint="export each model into a folder of its own, or leave the rows out",
-        )
     budget = None if max_arena is None else parse_bytes(max_arena)
-    found = export_several(models, output, max_arena=budget, shared_arena=shared_arena, **wanted)
+    found = export_several(models, output, max_arena=budget, **wanted)
     data: dict[str, Any] = {
         "output": str(found.directory),
         "name": found.name,
         "arena_bytes": found.arena_bytes,
-        "shared_arena": shared_arena,
+        "shared_arena": wanted["shared_arena"],
         "models": {project.name: project.arena_bytes for project in found.models},
+        "arena_lower_bounds": {p.name: p.arena_lower_bound for p in found.models},
+        "row_by_row": {p.name: list(p.row_by_row) for p in found.models},
     }
-    each = {f"  {name}, arena bytes": nbytes for name, nbytes in data["models"].items()}
-    return data, tables.facts({k: v for k, v in data.items() if k != "models"} | each)
+    shown = {name: data[name] for name in ("output", "name", "arena_bytes", "shared_arena")}
+    for project in found.models:
+        each: dict[str, object] = {"arena bytes": project.arena_bytes}
+        each |= tables.arena_bound(
+            project.arena_bytes, project.arena_lower_bound, bool(project.segments)
+        )
+        each["row by row"] = ", ".join(project.row_by_row) or "-"
+        shown |= {f"  {project.name}, {what}": text for what, text in each.items()}
+    return data, tables.facts(shown)
 
 
 def emulate(

@@ -95,7 +95,7 @@ def inspection(found: Inspection) -> RenderableType:
         "weight bytes": found.weight_bytes,
         "packed again on the host": found.packed_bytes,
         "arena bytes": found.arena_bytes,
-        **arena_bound(found.plan.arena_bytes, found.plan.lower_bound),
+        **arena_bound(found.plan.arena_bytes, found.plan.lower_bound, bool(found.plan.segments)),
     }
     drawn = arena_map(found.plan, len(found.ops))
     parts = [facts(ports), table, facts(totals), drawn, _peak(found)]
@@ -136,10 +136,14 @@ def _peak(found: Inspection) -> RenderableType:
     return Group(*shown)
 
 
-def arena_bound(nbytes: int, bound: int) -> dict[str, object]:
-    """What no plan of an arena can do without, and by what part of that this one is larger."""
+def arena_bound(nbytes: int, bound: int, by_rows: bool) -> dict[str, object]:
+    """What no plan of an arena can do without, and by what part of that this one is larger.
+
+    Where ops run row by row, the bound is that of the chosen order of rows.
+    """
     gap = (nbytes - bound) / bound if bound else 0.0
-    return {"of these, no plan can do without": bound, "gap to that bound": percent(gap)}
+    what = "this order of rows cannot" if by_rows else "no plan can"
+    return {f"of these, {what} do without": bound, "gap to that bound": percent(gap)}
 
 
 def _share(part: int, whole: int) -> int:
@@ -171,6 +175,7 @@ def emulation(found: EmulationReport) -> RenderableType:
         "flash, weight bytes": flash.weights,
         "  of these, filters": found.filter_bytes,
         "RAM, arena bytes": ram.arena,
+        **({"  ops row by row": ", ".join(found.row_by_row)} if found.row_by_row else {}),
         **({"RAM, state bytes": ram.state} if ram.state else {}),
         "RAM, stack bytes": ram.stack,
         "  at most, as compiled": ram.stack_bound,

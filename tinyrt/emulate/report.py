@@ -56,6 +56,7 @@ class EmulationReport:
         outputs: output name -> the device's answers, samples first.
         baseline: instructions per inference of TFLM with CMSIS-NN, where they are known.
         ops: what every op costs; None unless it was asked for.
+        row_by_row: the ops that run so, as ``first-last`` of each segment.
 
     """
 
@@ -72,6 +73,7 @@ class EmulationReport:
     ops: tuple[OpCost, ...] | None = None
     float_error: float | None = None
     filter_bytes: int = 0
+    row_by_row: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -105,6 +107,7 @@ class EmulationReport:
                 "harness": flash.harness,
             },
             "ram": asdict(self.ram),
+            "row_by_row": list(self.row_by_row),
             "bit_exact": self.bit_exact,
             "float_error": self.float_error,
         }

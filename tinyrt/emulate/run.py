@@ -125,6 +125,7 @@ def run_emulated(
         ops=ops,
         float_error=None if expected is None else _float_error(project, outputs, expected),
         filter_bytes=project.filter_bytes,
+        row_by_row=project.row_by_row,
     )
 
 

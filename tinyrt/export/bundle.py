@@ -80,6 +80,11 @@ class ExportedProject:
     sparse: tuple[SparseLayer, ...] = ()
     arena_lower_bound: int = 0
 
+    @property
+    def row_by_row(self) -> tuple[str, ...]:
+        """Numbers of the ops in each segment, as ``first-last``."""
+        return tuple(f"{s.first}-{s.stop - 1}" for s in self.segments)
+
 
 def export_c(
     model_path: str | Path,
@@ -209,21 +214,20 @@ def _plan(
     """The plan that the user asks for; one with segments, too, where no other fits.
 
     Raises:
-        UnsupportedError: rows are asked for together with something that they do not go with.
+        UnsupportedError: rows are to be pushed into several regions, or to a model with states.
 
     """
-    if options == MemoryOptions() and not graph.states:
-        if rows.pushed:
-            return plan_pushed(graph, isa, enough=max_arena)
-        if rows.allowed or max_arena:
-            return plan_streamed(graph, isa, enough=max_arena)
-    elif rows.allowed or rows.pushed:
+    if rows.pushed and (len(options.regions) > 1 or graph.states):
         raise UnsupportedError(
-            "ops run row by row in one arena only, and without states",
-            expected="no memory regions, tensors outside, other alignment, or states over time",
-            hint="leave out either the rows or the others",
+            "the input cannot come row by row where there are several memory regions, or states",
+            expected="one region, and no states over time",
+            hint="leave out --input-rows, or --region",
         )
-    return plan_memory(graph, isa, options=options, enough=max_arena)
+    if rows.pushed:
+        return plan_pushed(graph, isa, options=options, enough=max_arena)
+    if rows.allowed or max_arena:
+        return plan_streamed(graph, isa, options=options, enough=max_arena)
+    return plan_memory(graph, isa, options=options)
 
 
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:

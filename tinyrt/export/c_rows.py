@@ -10,7 +10,7 @@ import numpy as np
 from tinyrt.export import c_text
 from tinyrt.export.c_batches import ROWS, write_batch
 from tinyrt.export.c_calls import Body, alike, tables
-from tinyrt.export.c_writer import ModelWriter, PushedRows
+from tinyrt.export.c_writer import ModelWriter, PushedRows, base_of
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.candidates import STATE_NAME
@@ -136,9 +136,16 @@ class SegmentWriter:
     def next_stage(self) -> str:
         """The C expression for the stage that comes next, given ``progress``."""
         if len(self._plan.segments) == 1:
-            return f"{self._name}_next(arena, progress)"
+            return f"{self._name}_next({self._base}, progress)"
         rings = f"{self._name}_rings" if _advancing(self._segment) else "NULL"
-        return f"rows_next({self._name}_steps, {rings}, arena, progress{self._own})"
+        return f"rows_next({self._name}_steps, {rings}, {self._base}, progress{self._own})"
+
+    @property
+    def _base(self) -> str:
+        """The C variable that points to where the rings are."""
+        region = next((i for i, r in enumerate(self._plan.regions) if r.nbytes), 0)
+        region = next((self._plan.region_of.get(name, 0) for name in self._segment.rings), region)
+        return base_of(self._plan, region)
 
     def pushed_rows(self, cases: list[str]) -> PushedRows:
         """What a segment consists of that runs as rows are pushed."""
@@ -278,7 +285,7 @@ class SegmentWriter:
         return f"{self.writer.pointer(self._graph.value(access.name))} + {counter}"
 
     def _in_arena(self, access: Access) -> str:
-        return f"arena + {self._plan.offsets[access.name] + access.start}"
+        return f"{self._base} + {self._plan.offsets[access.name] + access.start}"
 
 
 def _placed(stage: Stage, places: Sequence[str], target: str) -> dict[str, str]:

@@ -51,6 +51,8 @@ def export_several(
     core: str = "cortex-m4",
     optimize: str = "balanced",
     max_arena: int | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
     memories: Memories | None = None,
     shared_arena: bool = False,
 ) -> ExportedModels:
@@ -62,6 +64,9 @@ def export_several(
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
         max_arena: bytes that each model's arena may take; None for any number.
+        by_rows: whether ops may run row by row, where that makes an arena smaller.
+        input_rows: whether the models' inputs are pushed row by row; inferences of models that
+            share an arena still take turns, from ``begin`` to the last row.
         memories: which memory there is and what lies in it, for each model alike.
         shared_arena: write a header that declares an arena as large as the largest one, for models
             that do not run at the same time.
@@ -77,7 +82,8 @@ def export_several(
     files: dict[str, str] = {}
     for path in model_paths:
         with error_context(file=str(path)):
-            wanted = (target, made_for, max_arena, Rows(False, False), memories or Memories())
+            rows = Rows(by_rows, input_rows)
+            wanted = (target, made_for, max_arena, rows, memories or Memories())
             project, own = render_project(read_tflite(path), directory, *wanted)
             if any(project.name == other.name for other in found):
                 raise UnsupportedError(

@@ -71,7 +71,7 @@ class _SegmentRun:
     ) -> None:
         self._tensors, self._segment = tensors, segment
         self._rings = {
-            ring.name: arena[plan.offsets[ring.name] :][: ring.nbytes]
+            ring.name: arena[plan.start_of(ring.name) :][: ring.nbytes]
             for ring in segment.rings.values()
         }
         self._stages = [self._stage(stage) for stage in segment.stages]

@@ -73,7 +73,7 @@ def place_tensors(
         if name in graph.values and name not in rings:
             value = graph.value(name)
             outside = apart or name in graph.inputs or name in plan.outside
-            home = np.zeros(value.nbytes, np.uint8) if outside else arena[plan.offsets[name] :]
+            home = np.zeros(value.nbytes, np.uint8) if outside else arena[plan.start_of(name) :]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
     return Placed(plan, arena, tensors)
 

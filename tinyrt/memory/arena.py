@@ -94,6 +94,10 @@ class ArenaPlan:
         region = self.region_of.get(name, 0)
         return sum(self.region_bytes(r) for r in range(region)) + self.offsets[name]
 
+    def linear_offsets(self) -> dict[str, int]:
+        """Where everything lies if all regions are laid one behind the other."""
+        return {name: self.start_of(name) for name in self.offsets}
+
     def alive_bytes(self, step: int) -> int:
         """Bytes in use while node ``step`` runs; shared ones count once."""
         total = end = 0
@@ -169,11 +173,10 @@ def plan_memory(
     plan = plans.best()
     placed = {*plan.offsets, *plan.outside}
     verify(graph, Stage.PLANNED, placed=placed)
-    linear = {name: plan.start_of(name) for name in plan.offsets}
-    _check_regions(graph, plan)
+    check_regions(graph, plan)
     check_plan(
         graph,
-        linear,
+        plan.linear_offsets(),
         plan.arena_bytes,
         isa,
         overlap=overlap,
@@ -270,7 +273,7 @@ class _Plans:
         return views
 
 
-def _check_regions(graph: Graph, plan: ArenaPlan) -> None:
+def check_regions(graph: Graph, plan: ArenaPlan) -> None:
     """Raise unless every buffer ends within its own region."""
     for buffer in plan.buffers:
         for name in buffer.names:

@@ -8,10 +8,12 @@ from functools import cached_property
 
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
+from tinyrt.memory.divide import Division, divide
 from tinyrt.memory.extents import Clock, extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
+from tinyrt.memory.regions import traffic_of
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.memory.segments import Segment
@@ -40,7 +42,8 @@ class Streamed:
     Attributes:
         segments: in order.
         offsets: buffer -> byte offset.
-        arena_bytes: size of the arena.
+        region_of: buffer -> its region's place in the order of cost.
+        sizes: bytes of each region.
         lower_bound: bytes that no placement of these buffers can do without.
         buffers: what was placed; those of a segment are alive at all of its nodes.
 
@@ -48,7 +51,8 @@ class Streamed:
 
     segments: tuple[Segment, ...]
     offsets: dict[str, int]
-    arena_bytes: int
+    region_of: dict[str, int]
+    sizes: tuple[int, ...]
     lower_bound: int
     buffers: tuple[Buffer, ...]
 
@@ -61,6 +65,7 @@ class Model:
         ops: of its nodes, see ``row_ops``.
         buffers: of the plan without segments.
         leads: outputs and inputs that may overlap then, by their names.
+        regions: the memories, the cheapest to use first.
         alignment: what offsets are multiples of.
 
     """
@@ -68,6 +73,12 @@ class Model:
     def __init__(self, graph: Graph, isa: InstructionSet, options: MemoryOptions) -> None:
         self.graph = graph
         self.ops = row_ops(graph)
+        # A state and what it becomes are the same bytes, which changes them for rows to come.
+        states = {name for pair in graph.states for name in pair}
+        for i, node in enumerate(graph.nodes):
+            if states.intersection((*node.inputs, *node.outputs)):
+                self.ops[i] = None
+        self.regions = options.regions
         self.alignment = options.alignment
         self.buffers = buffers(graph, isa, options.outside)
         names = [b.names[0] for b in self.buffers]
@@ -158,7 +169,7 @@ class Candidate:
         }
         self._packing = Packing(self._extents, allowed, model.alignment)
         self.bound = self._packing.bound
-        self._graph = model.graph
+        self._model, self._graph = model, model.graph
         self.size = 0
         self._at: dict[int, int] = {}
         self._tries = 0
@@ -191,19 +202,40 @@ class Candidate:
         self.size = self._packing.size(self._at)
 
     def finished(self) -> Streamed:
-        """The placement, once it is the one to take."""
-        self.place(FINAL_TRIES)
-        offsets: dict[str, int] = {}
-        placed: list[Buffer] = list(self.found)
-        for i, name in enumerate(self._extents.names):
-            if i < len(self.found):
-                offsets.update(dict.fromkeys(self.found[i].names, self._at[i]))
-                continue
-            offsets[name] = self._at[i]
+        """The placement, once it is the one to take.
+
+        Raises:
+            BudgetError: it does not fit into the regions.
+
+        """
+        placed = list(self.found)
+        sizes = zip(self._extents.names, self._extents.nbytes, strict=True)
+        for name, nbytes in list(sizes)[len(placed) :]:
             segment = next(s for s in self.segments if _belongs(name, s))
-            nbytes = self._extents.nbytes[i]
             placed.append(Buffer((name,), nbytes, segment.first, segment.stop - 1))
-        return Streamed(self.segments, offsets, self.size, self.bound, tuple(placed))
+        division = self._divided(placed)
+        where = [(i, name) for i, b in enumerate(placed) for name in b.names]
+        return Streamed(
+            self.segments,
+            {name: division.offsets[i] for i, name in where},
+            {name: division.region[i] for i, name in where if division.region[i]},
+            tuple(division.sizes),
+            self.bound,
+            tuple(placed),
+        )
+
+    def _divided(self, placed: Sequence[Buffer]) -> Division:
+        """Offsets in each region; what a segment's steps move lies in one."""
+        regions = self._model.regions
+        if len(regions) == 1 and regions[0].nbytes is None:
+            self.place(FINAL_TRIES)
+            return Division(
+                [0] * len(placed), [self._at[i] for i in range(len(placed))], [self.size]
+            )
+        moved = [{*s.rings, *([STATE_NAME] if s.pushed is not None else [])} for s in self.segments]
+        together = [[i for i, b in enumerate(placed) if b.names[0] in names] for names in moved]
+        traffic = traffic_of(self._graph, placed)
+        return divide(self._packing, together, regions, traffic, FINAL_TRIES)
 
 
 def _belongs(name: str, segment: Segment) -> bool:

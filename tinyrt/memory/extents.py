@@ -113,8 +113,11 @@ def extents_of(
     for segment in segments:
         begin = clock.begins[segment.first + 1]
         where = slice(begin, begin + len(segment.steps))
+        own = {*segment.rings, *(scratch_name(i) for i in range(segment.first, segment.stop))}
         behind = {n for n, i in home.items() if i < len(found) and found[i].last >= segment.stop}
         for name, places in _places(graph, segment, scratch, behind).items():
+            if name not in home and name not in own:
+                continue  # it lies outside the arena
             if name not in home:
                 home[name] = len(extents.names)
                 extents.add(name, places.count * places.nbytes)

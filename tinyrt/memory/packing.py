@@ -73,6 +73,19 @@ class Packing:
             self.kept[int((extents.low[y] < FREE).argmax())] -= shared
         self.bound = self.align(int(self.kept.max(initial=0)))
 
+    def part(self, chosen: Sequence[int]) -> Packing:
+        """The problem of placing these buffers alone, numbered anew in this order."""
+        index = {i: position for position, i in enumerate(chosen)}
+        leads = {
+            (index[y], index[x]): lead
+            for (y, x), lead in self._leads.items()
+            if y in index and x in index
+        }
+        e = self.extents
+        names, nbytes = [e.names[i] for i in chosen], [e.nbytes[i] for i in chosen]
+        part = Extents(names, nbytes, e.low[list(chosen)], e.high[list(chosen)])
+        return Packing(part, leads, self._alignment)
+
     def align(self, nbytes: int) -> int:
         """The next multiple of the alignment."""
         return -(-nbytes // self._alignment) * self._alignment

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.ir import Graph, Stage
-from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, plan_memory
+from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, check_regions, plan_memory
 from tinyrt.memory.candidates import Streamed
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
@@ -36,24 +36,46 @@ def plan_streamed(
     Args:
         graph: a verified graph.
         isa: whose kernels' scratch memory the arena must hold.
-        options: ports outside the arena, and alignment; there can be one region only.
+        options: regions, ports outside the arena, and alignment. Where regions have sizes, one plan
+            that fits is as good as another; what a segment moves lies in one region.
         enough: bytes that are few enough: a plan without segments is taken if it takes no more,
             and one that costs more than the others only if none of them does.
         costly: whether a smaller arena is worth any number of instructions and bytes of code; else
             it may cost 3 % of either, as estimated in ``row_costs``.
 
     Raises:
-        UnsupportedError: there are several regions.
+        BudgetError: the regions are too small.
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
-    options = _one_region(graph, options)
-    whole = plan_memory(graph, isa, options=options)
-    if whole.arena_bytes <= enough:
-        return whole
-    most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
-    found = choose_segments(graph, isa, options, most=most, enough=enough, costly=costly)
-    return whole if found is None else _checked(graph, isa, options, found)
+    options = _with_states(graph, options)
+    whole, most = None, NO_LIMIT
+    too_small: BudgetError | None = None
+    try:
+        whole = plan_memory(graph, isa, options=options, enough=enough)
+        if whole.arena_bytes <= enough:
+            return whole
+        most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
+    except BudgetError as error:
+        too_small = error
+        enough = min(enough or NO_LIMIT, sum(r.nbytes or NO_LIMIT for r in options.regions))
+    found = [] if whole is None else [whole]
+    # What is the smallest in one region may not be where it is divided.
+    divided = whole is None or len(options.regions) > 1
+    for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
+        try:
+            streamed = choose_segments(
+                *(graph, isa, options), most=most, enough=enough, costly=at_any_cost
+            )
+            if streamed is not None:
+                found.append(_checked(graph, isa, options, streamed))
+        except BudgetError as error:
+            too_small = error
+        if found and (not enough or found[-1].arena_bytes <= enough):
+            break
+    if not found and too_small is not None:
+        raise too_small
+    return min(found, key=lambda plan: plan.arena_bytes)
 
 
 def plan_pushed(
@@ -75,14 +97,15 @@ def plan_pushed(
             and where nothing is that cheap either, the smallest arena is taken anyway.
 
     Raises:
-        UnsupportedError: the input cannot come row by row, or there are several regions.
+        UnsupportedError: the input cannot come row by row.
+        BudgetError: the regions are too small.
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
-    options = _one_region(graph, options)
+    options = _with_states(graph, options)
     found = None
-    if len(graph.inputs) == 1:
-        pushed = graph.inputs[0]
+    if len(graph.fed) == 1:
+        pushed = graph.fed[0]
         found = choose_segments(
             *(graph, isa, options),
             most=NO_LIMIT,
@@ -101,25 +124,25 @@ def plan_pushed(
     return _checked(graph, isa, options, found)
 
 
-def plan_segments(graph: Graph, isa: InstructionSet, segments: tuple[Segment, ...]) -> ArenaPlan:
+def plan_segments(
+    graph: Graph,
+    isa: InstructionSet,
+    segments: tuple[Segment, ...],
+    options: MemoryOptions | None = None,
+) -> ArenaPlan:
     """A plan with just these segments; deterministic and checked.
 
     Raises:
+        BudgetError: the regions are too small.
         VerifyError: the plan failed the independent check.
 
     """
-    options = _one_region(graph, None)
+    options = _with_states(graph, options)
     return _checked(graph, isa, options, place_segments(graph, isa, options, segments))
 
 
-def _one_region(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
+def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
     options = options or MemoryOptions()
-    if len(options.regions) > 1:
-        raise UnsupportedError(
-            f"ops cannot run row by row over {len(options.regions)} memory regions",
-            expected="one region",
-            hint="leave out --region, or --by-rows and --input-rows",
-        )
     outside = options.outside.union(*graph.states)
     return replace(aligned_for(graph, options), outside=outside)
 
@@ -127,25 +150,29 @@ def _one_region(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
 def _checked(
     graph: Graph, isa: InstructionSet, options: MemoryOptions, found: Streamed
 ) -> ArenaPlan:
-    (region,) = options.regions
     roots = view_roots(graph)
     absent = options.outside | {s.pushed for s in found.segments if s.pushed is not None}
     outside = frozenset(n for n, v in graph.values.items() if roots.get(n, n) in absent)
     plan = ArenaPlan(
         found.offsets,
-        found.arena_bytes,
+        sum(found.sizes),
         found.lower_bound,
         found.buffers,
-        regions=(Region(region.name, found.arena_bytes),),
+        regions=tuple(
+            Region(region.name, size)
+            for region, size in zip(options.regions, found.sizes, strict=True)
+        ),
+        region_of=found.region_of,
         views={view: (root, 0) for view, root in roots.items()},
         idle=frozenset(i for i, node in enumerate(graph.nodes) if node.outputs[0] in roots),
         outside=outside,
         segments=found.segments,
     )
     verify(graph, Stage.PLANNED, placed={*plan.offsets, *outside})
+    check_regions(graph, plan)
     check_plan(
         graph,
-        plan.offsets,
+        plan.linear_offsets(),
         plan.arena_bytes,
         isa,
         idle=plan.idle,
