@@ -36,6 +36,7 @@ def convert_model(
     *,
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
+    sequence_lstm: bool = False,
     stream: Stream | None = None,
     passes: Collection[str] | None = None,
     skip_passes: Collection[str] = (),
@@ -49,6 +50,8 @@ def convert_model(
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
         keep_layout: keep NCHW inputs and outputs instead of NHWC.
+        sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits; other
+            interpreters must reset its state before each run.
         stream: have the model take its window's newest rows only, and keep the rest as state.
         passes: names of the passes to run; all by default.
         skip_passes: names of passes to leave out.
@@ -66,6 +69,7 @@ def convert_model(
         model,
         shapes=shapes,
         keep_layout=keep_layout,
+        sequence_lstm=sequence_lstm,
         passes=passes,
         skip_passes=skip_passes,
         log=log,

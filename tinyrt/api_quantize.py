@@ -29,6 +29,7 @@ def quantize_model(
     output: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    sequence_lstm: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
 ) -> Graph:
@@ -41,6 +42,7 @@ def quantize_model(
             weights in fewer bits.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
+        sequence_lstm: as for ``convert_model``.
         config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
 
@@ -54,7 +56,7 @@ def quantize_model(
     """
     from tinyrt.quantize import quantize_graph
 
-    graph = _float_model(model, shapes)
+    graph = _float_model(model, shapes, sequence_lstm)
     with error_context(file=file_of(calibration)):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantised = quantize_graph(graph, batches, config, progress)
@@ -72,6 +74,7 @@ def quantize_within(
     data: Data | None = None,
     labels: Array | None = None,
     shapes: Mapping[str, Shape] | None = None,
+    sequence_lstm: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
 ) -> MixedReport:
@@ -86,6 +89,7 @@ def quantize_within(
             default the calibration file where that is an .npz, else the first of its samples.
         labels: class indices, where ``data`` does not hold them.
         shapes: input name -> shape, for dimensions that the model leaves open.
+        sequence_lstm: as for ``convert_model``.
         config: schemes and methods; by default preset ``best``.
         progress: called with what is done and the total, of one part of the work after the other.
 
@@ -102,7 +106,7 @@ def quantize_within(
     from tinyrt.quantize.budget import Judge
     from tinyrt.quantize.mixed import quantize_within as within
 
-    graph = _float_model(model, shapes)
+    graph = _float_model(model, shapes, sequence_lstm)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
         data = calibration
     judge = None
@@ -118,9 +122,11 @@ def quantize_within(
     return report
 
 
-def _float_model(model: str | Path, shapes: Mapping[str, Shape] | None) -> Graph:
+def _float_model(
+    model: str | Path, shapes: Mapping[str, Shape] | None, sequence_lstm: bool
+) -> Graph:
     """The optimised model, which must be one that can be quantised."""
-    graph = open_model(model, shapes=shapes)
+    graph = open_model(model, shapes=shapes, sequence_lstm=sequence_lstm)
     with error_context(file=str(model)):
         if is_quantised(graph):
             raise UnsupportedError(

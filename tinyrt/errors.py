@@ -122,3 +122,7 @@ def error_context(*, file: str | None = None, op: str | None = None) -> Iterator
             error.file = error.file or file
         error.op = error.op or op
         raise
+
+
+class ConversionWarning(UserWarning):
+    """A model was converted, but not quite as asked, or with something to know about the file."""

@@ -16,6 +16,7 @@ def open_model(
     *,
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
+    sequence_lstm: bool = False,
     optimise: bool = True,
     passes: Collection[str] | None = None,
     skip_passes: Collection[str] = (),
@@ -29,6 +30,7 @@ def open_model(
         path: the model file.
         shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
         keep_layout: keep an ONNX model's NCHW inputs and outputs.
+        sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits.
         optimise: run the graph passes on a float model.
         passes: names of the passes to run; all by default.
         skip_passes: names of passes to leave out.
@@ -49,7 +51,7 @@ def open_model(
             # onnx is only imported where an ONNX file is read.
             from tinyrt.convert.onnx_reader import read_onnx
 
-            graph = read_onnx(path, shapes=shapes or {})
+            graph = read_onnx(path, shapes=shapes or {}, sequence_lstm=sequence_lstm)
         else:
             raise ModelFormatError(
                 "this is neither a .tflite nor an .onnx model",

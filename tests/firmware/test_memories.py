@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.convert.test_sequence_lstm import classifier, samples
 from tests.export.models import echo
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
@@ -121,3 +122,13 @@ def test_a_state_that_is_read_after_it_changes_is_settled_last(tmp_path):
         tmp_path / "echo.tflite", inputs={"x": x}, expected=expected, build_dir=tmp_path / "b"
     )
     assert report.bit_exact
+
+
+@pytest.mark.filterwarnings("ignore::tinyrt.errors.ConversionWarning")
+def test_an_lstm_that_begins_each_run_anew_keeps_no_state(tmp_path):
+    path, file = classifier(tmp_path), tmp_path / "int8.tflite"
+    api.quantize_model(path, samples(20), file, sequence_lstm=True)
+    report = api.run_emulated(file, inputs={"x": samples(3, seed=1)}, core="cortex-m4")
+    assert report.bit_exact
+    assert report.samples == 3
+    assert report.as_dict()["ram"]["state"] == 0

@@ -24,6 +24,7 @@ from tinyrt.cli.options import (
     Json,
     MaxMemory,
     Model,
+    SequenceLstm,
     Shapes,
     TfliteOut,
     parse_bytes,
@@ -73,6 +74,7 @@ def convert(
     keep_layout: Annotated[
         bool, typer.Option("--keep-layout", help="Keep NCHW inputs and outputs.")
     ] = False,
+    sequence_lstm: SequenceLstm = False,
     stream: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +108,7 @@ def convert(
                 output,
                 shapes=parse_shapes(shape),
                 keep_layout=keep_layout,
+                sequence_lstm=sequence_lstm,
                 passes=[name.strip() for name in passes.split(",")] if passes else None,
                 skip_passes=skip_pass or (),
                 stream=None if stream is None else parse_stream(stream, hop),

@@ -46,6 +46,14 @@ Shapes = Annotated[
         help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
     ),
 ]
+SequenceLstm = Annotated[
+    bool,
+    typer.Option(
+        "--sequence-lstm",
+        help="Keep ONNX LSTMs whole where TFLite's op fits; other interpreters must reset its "
+        "state before each run.",
+    ),
+]
 Core = Annotated[
     str,
     typer.Option(

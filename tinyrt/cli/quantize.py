@@ -17,6 +17,7 @@ from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.options import (
     Json,
     Model,
+    SequenceLstm,
     Shapes,
     TfliteOut,
     parse_accuracy,
@@ -150,6 +151,7 @@ def quantize(
         ),
     ] = None,
     shape: Shapes = None,
+    sequence_lstm: SequenceLstm = False,
     json: Json = False,
 ) -> None:
     """Quantise a float model after training."""
@@ -182,6 +184,7 @@ def quantize(
                     calibration,
                     output,
                     shapes=parse_shapes(shape),
+                    sequence_lstm=sequence_lstm,
                     config=config,
                     progress=progress,
                 )
@@ -195,6 +198,7 @@ def quantize(
                     budget,
                     data=data,
                     shapes=parse_shapes(shape),
+                    sequence_lstm=sequence_lstm,
                     config=config,
                     progress=progress,
                 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
 from tinyrt.ops.spec import qparams
 
@@ -17,7 +18,30 @@ BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
 
 
 def lower(graph: Graph) -> Graph:
-    """The graph with a bias of zeros wherever an op with weights has none.
+    """The graph in that dialect."""
+    return _with_own_states(_with_biases(graph))
+
+
+def _with_own_states(graph: Graph) -> Graph:
+    """Each op with states that are constants has constants of its own: they become variables."""
+    nodes: list[Node] = []
+    values: list[Value] = []
+    seen: set[str] = set()
+    for node in graph.bound():
+        inputs = list(node.node.inputs)
+        for place in codec_for(node).encode(node).variables:
+            value = node.input(place)
+            if value.is_constant and value.name in seen:
+                name = graph.unique_name(f"{node.output.name}/state{place}")
+                values.append(replace(value, name=name))
+                inputs[place] = name
+            seen.add(value.name)
+        nodes.append(replace(node.node, inputs=tuple(inputs)))
+    return graph.with_nodes(nodes, values) if values else graph
+
+
+def _with_biases(graph: Graph) -> Graph:
+    """A bias of zeros wherever an op with weights has none.
 
     The schema lets it be absent, but several runtimes refuse such files or read past the inputs.
     """

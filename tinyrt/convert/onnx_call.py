@@ -28,6 +28,8 @@ class Builder:
         nodes: in execution order.
         tensors: ONNX tensor name -> what it is, in the body that is being imported.
         defined: ONNX tensor names that inputs and nodes of that body have defined.
+        read: ONNX tensor names that nodes, or outputs of bodies, read.
+        sequence_lstm: whether LSTMs become one op each where that fits.
 
     """
 
@@ -35,6 +37,8 @@ class Builder:
     nodes: list[Node] = field(default_factory=list)
     tensors: dict[str, Operand] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    sequence_lstm: bool = False
 
     def add_value(self, value: Value) -> Value:
         """Enter a value whose name is free."""
@@ -235,15 +239,22 @@ class Call:
             ShapeError: the inputs do not fit.
 
         """
-        spec = OPS[op]
+        return self.emit_all(op, *inputs, name=name, **attrs)[0]
+
+    def emit_all(self, op: str, *inputs: Value | None, name: str = "", **attrs: Any) -> list[Value]:
+        """As ``emit``, for ops of several outputs."""
+        spec, builder = OPS[op], self.builder
         record = spec.attrs(**attrs) if attrs or spec.attrs is not NoAttrs else NoAttrs()
-        (kind,) = spec.infer(record, [v.type if v else None for v in inputs])
-        output = self.builder.add_value(
-            Value(self.builder.unique_name(name or self.result), kind.dtype, kind.shape)
-        )
-        names = tuple(v.name if v else "" for v in inputs)
-        self.builder.nodes.append(Node(op, name or self.node.name, names, (output.name,), record))
-        return output
+        kinds = spec.infer(record, [v.type if v else None for v in inputs])
+        outputs = [
+            builder.add_value(
+                Value(builder.unique_name(name or self.result), kind.dtype, kind.shape)
+            )
+            for kind in kinds
+        ]
+        names, results = (tuple(v.name if v else "" for v in vs) for vs in (inputs, outputs))
+        builder.nodes.append(Node(op, name or self.node.name, names, results, record))
+        return outputs
 
     def reshape(self, x: Value, shape: Sequence[int], name: str = "") -> Value:
         """``x`` in another shape, or ``x`` itself where it has that shape."""

@@ -92,6 +92,7 @@ def import_nodes(
     nodes = _needed_nodes(source, protos, outputs)
     _check_ops(builder, source, nodes)
     read = {name for node in nodes for name in reads(node)} | set(outputs)
+    builder.read |= read
     for tensor in initializers:
         if tensor.name in read:
             builder.tensors[tensor.name] = decode_tensor(tensor, source.folder)

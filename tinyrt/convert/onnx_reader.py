@@ -27,7 +27,12 @@ OLDEST_OPSET, NEWEST_OPSET = 7, 28
 """Operator sets whose differences the importers know."""
 
 
-def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def read_onnx(
+    path: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    sequence_lstm: bool = False,
+) -> Graph:
     """Read an ONNX file as a float graph, with the transposes that channels-last ops need.
 
     A symbolic first dimension of an input is the batch and becomes 1, wherever its symbol occurs.
@@ -35,6 +40,7 @@ def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) ->
     Args:
         path: the file; weights in external files are looked up beside it.
         shapes: input name -> shape, for inputs whose dimensions the file leaves open.
+        sequence_lstm: keep LSTMs whole where TFLite's op for sequences fits.
 
     Raises:
         ModelFormatError: the file is missing, not an ONNX model, cut short, or contradicts itself.
@@ -48,7 +54,7 @@ def read_onnx(path: str | Path, *, shapes: Mapping[str, Shape] | None = None) ->
     # What overflows in a damaged file ends as NaN, which constants are checked for.
     with error_context(file=str(path)), np.errstate(all="ignore"):
         model = parse_model(path)
-        builder = Builder()
+        builder = Builder(sequence_lstm=sequence_lstm)
         inputs = input_values(model.graph, shapes or {})
         for value, is_integer in inputs:
             builder.add_value(value)

@@ -1,7 +1,8 @@
 """ONNX's recurrent layers, unrolled over time into dense layers and element-wise ops.
 
 The products with the inputs of all steps are one dense layer; each step then adds the product with
-the state. Weights are shared by all steps.
+the state. Weights are shared by all steps. LSTMs stay whole where that is asked for and TFLite's op
+fits.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tinyrt.convert.onnx_cells import (
     lstm_cell,
     rnn_cell,
 )
+from tinyrt.convert.onnx_sequence import fits, sequence
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape, Value
 
@@ -48,24 +50,48 @@ def recurrent(call: Call) -> list[Value]:
     runs = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if direction not in runs:
         raise ModelFormatError(f"direction '{direction}'", expected=", ".join(runs))
-    outputs: list[list[Value]] = []
+    sides: list[Value] = []
     finals: list[list[Value]] = [[] for _ in range(kind.states)]
+    functions = [_activations(call, kind, number) for number in range(len(runs[direction]))]
+    whole = fits(call, functions)
     for number, backwards in enumerate(runs[direction]):
         emit = Emitter(call, f"{call.result}.{'backward' if backwards else 'forward'}")
         weights = _weights(call, kind, number, len(runs[direction]), x.shape[2])
-        cell = kind.cell(call, emit, weights, number, _activations(call, kind, number))
-        state: State = [
-            _initial(call, emit, 5 + i, number, (batch, weights.hidden)) for i in range(kind.states)
-        ]
-        products = emit.dense("x", x, *_input_side(emit, node.op, call, weights))
-        made: list[Value] = []
-        for t in reversed(range(steps)) if backwards else range(steps):
-            state = cell.step(emit.at(t), _row(emit.at(t), products, t), state)
-            made.append(_present(state[0]))
-        outputs.append(made[::-1] if backwards else made)
-        for i, value in enumerate(state):
-            finals[i].append(_present(value))
-    return _results(call, outputs, finals, by_batch)
+        if whole:
+            every, *last = sequence(emit, x, weights, backwards=backwards)
+            shape = (steps, 1, batch, weights.hidden)
+            sides.append(call.reshape(every, shape, f"{call.result}.direction{number}"))
+        else:
+            rows, last = _unrolled(call, kind, emit, weights, number, x, functions[number])
+            rows = rows[::-1] if backwards else rows
+            sides.append(_stacked(call, rows, f"{call.result}.direction{number}"))
+        for values, value in zip(finals, last, strict=False):
+            values.append(value)
+    return _results(call, sides, [values for values in finals if values], by_batch)
+
+
+def _unrolled(
+    call: Call,
+    kind: Kind,
+    emit: Emitter,
+    weights: Weights,
+    number: int,
+    x: Value,
+    functions: list[Activation],
+) -> tuple[list[Value], list[Value]]:
+    """Every step's output (n, hidden) in the order of their computation, and the last states."""
+    steps, batch, _ = x.shape
+    backwards = emit.prefix.endswith("backward")
+    cell = kind.cell(call, emit, weights, number, functions)
+    state: State = [
+        _initial(call, emit, 5 + i, number, (batch, weights.hidden)) for i in range(kind.states)
+    ]
+    products = emit.dense("x", x, *_input_side(emit, call.node.op, call, weights))
+    rows: list[Value] = []
+    for t in reversed(range(steps)) if backwards else range(steps):
+        state = cell.step(emit.at(t), _row(emit.at(t), products, t), state)
+        rows.append(_present(state[0]))
+    return rows, [_present(value) for value in state]
 
 
 def _present(value: Value | None) -> Value:
@@ -88,20 +114,19 @@ def _row(emit: Emitter, products: Value, t: int) -> Value:
     return emit.call.reshape(part, (n, gates), f"{emit.prefix}.x_row")
 
 
+def _stacked(call: Call, rows: list[Value], name: str) -> Value:
+    """Rows (n, hidden) as (steps, 1, n, hidden)."""
+    lifted = [call.reshape(h, (1, 1, *h.shape), f"{name}.row{t}") for t, h in enumerate(rows)]
+    return _joined(call, lifted, 0, name)
+
+
 def _results(
-    call: Call, outputs: list[list[Value]], finals: list[list[Value]], by_batch: bool
+    call: Call, sides: list[Value], finals: list[list[Value]], by_batch: bool
 ) -> list[Value]:
     """Y (steps, directions, n, hidden) and the last states (directions, n, hidden)."""
     names = [*call.node.outputs, "", ""]
-    batch, hidden = outputs[0][0].shape
+    *_, batch, hidden = sides[0].shape
     r = call.result or call.node.name
-    sides = []
-    for number, rows in enumerate(outputs):
-        lifted = [
-            call.reshape(h, (1, 1, batch, hidden), f"{r}.direction{number}.row{t}")
-            for t, h in enumerate(rows)
-        ]
-        sides.append(_joined(call, lifted, 0, f"{r}.direction{number}"))
     every = _joined(call, sides, 1, f"{r}.steps")
     if by_batch:
         every = call.transpose(every, (2, 0, 1, 3), f"{r}.by_batch")

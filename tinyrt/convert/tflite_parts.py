@@ -77,8 +77,8 @@ class Parts:
         array = np.asarray(data, value.dtype.numpy).reshape(value.shape)
         self.values[value.name] = replace(value, data=array)
 
-    def next_of(self, state: Value) -> str:
-        """The name of what a state becomes.
+    def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
+        """The name of what a state becomes; one that begins anew with each run is a constant.
 
         Raises:
             UnsupportedError: it becomes something already.
@@ -87,6 +87,10 @@ class Parts:
         if any(state.name == before for before, _ in self.states):
             raise UnsupportedError("two ops change this state", tensor=state.describe())
         after = self.new(f"{state.name}/next", state)
+        if begins_anew:
+            zero = state.q.zero_point if state.q else 0
+            self.define(state, np.full(state.shape, zero))
+            return after.name
         self.states.append((state.name, after.name))
         return after.name
 

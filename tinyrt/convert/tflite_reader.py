@@ -25,7 +25,7 @@ from tinyrt.convert.tflite_floated import (
 )
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.convert.tflite_parts import Parts
-from tinyrt.convert.tflite_states import read_states
+from tinyrt.convert.tflite_states import read_fresh, read_states
 from tinyrt.convert.tflite_tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite_variables import HANDLES, Variables, check_initial
 from tinyrt.convert.unsigned import to_signed
@@ -138,6 +138,7 @@ class _Reader:
         tensors = TensorReader(data, self.model, self.graph)
         self.values = tensors.read()
         self.changing = tensors.changing
+        self.fresh = read_fresh(self.model)
         self.parts = Parts(self.values)
         self.variables = Variables(self.parts)
 
@@ -260,7 +261,7 @@ class _Reader:
                 tensor=state.describe() if state else None,
                 expected="a tensor with is_variable set",
             )
-        return self.parts.next_of(state)
+        return self.parts.next_of(state, begins_anew=state.name in self.fresh)
 
     def _names(self, indices: Any) -> tuple[str, ...]:
         return tuple(self._filled(int(i)).name for i in np.atleast_1d(indices))

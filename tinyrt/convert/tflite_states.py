@@ -1,7 +1,8 @@
-"""Which inputs and outputs of a .tflite file are state: an entry of its metadata table.
+"""Which tensors of a .tflite file are state, and which are none: entries of its metadata table.
 
-To other readers they are inputs and outputs as all are: whoever feeds each output back into the
-input of its pair gets the same answers.
+States that are inputs and outputs are so to other readers, as all are: whoever feeds each output
+back into the input of its pair gets the same answers. Variables that begin anew keep what they hold
+in other interpreters: whoever resets them before each run gets the same answers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from tinyrt.errors import ModelFormatError
 
 STATES = "tinyrt.states"
 """Name of the entry: a JSON list of pairs, the input's name and the output's."""
+
+FRESH = "tinyrt.fresh"
+"""Name of the entry: a JSON list of the variables that hold zeros when a run begins."""
 
 States = tuple[tuple[str, str], ...]
 
@@ -30,12 +34,31 @@ def read_states(model: Any, inputs: Collection[str], outputs: Collection[str]) -
         ModelFormatError: the entry is not what it should be.
 
     """
+    data = _entry(model, STATES)
+    return () if data is None else _parse(data, inputs, outputs)
+
+
+def read_fresh(model: Any) -> frozenset[str]:
+    """Names of the variables that begin anew with each run.
+
+    Raises:
+        ModelFormatError: the file's entry is not what it should be.
+
+    """
+    data = _entry(model, FRESH)
+    try:
+        return frozenset(str(name) for name in json.loads(data or b"[]"))
+    except (ValueError, TypeError) as error:
+        raise ModelFormatError(f"metadata '{FRESH}' is not a list of names: {error}") from error
+
+
+def _entry(model: Any, name: str) -> bytes | None:
     for i in range(model.MetadataLength()):
         entry = model.Metadata(i)
-        if entry.Name() == STATES.encode():
+        if entry.Name() == name.encode():
             data = model.Buffers(entry.Buffer()).DataAsNumpy()
-            return _parse(bytes(data) if data is not None else b"", inputs, outputs)
-    return ()
+            return bytes(data) if data is not None else b""
+    return None
 
 
 def _parse(data: bytes, inputs: Collection[str], outputs: Collection[str]) -> States:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite_codec import Encoded
 from tinyrt.convert.tflite_ops import codec_for
-from tinyrt.convert.tflite_states import STATES
-from tinyrt.errors import UnsupportedError
+from tinyrt.convert.tflite_states import FRESH, STATES
+from tinyrt.errors import ConversionWarning, UnsupportedError
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
-from tinyrt.ops import verify
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.spec import Quant
 
 DESCRIPTION = "written by tinyrt"
 
@@ -33,6 +35,14 @@ def save_tflite(graph: Graph, path: str | Path) -> Path:
 
     """
     data = write_tflite(graph)
+    fresh = [node.name for node in graph.bound() if _fresh_states(graph, node)]
+    if fresh:
+        warnings.warn(
+            f"other interpreters than tinyrt's keep the state of {', '.join(fresh)} from run to "
+            "run: there, reset the variables before each one",
+            ConversionWarning,
+            stacklevel=2,
+        )
     return write_atomic(path, lambda file: file.write(data))
 
 
@@ -68,6 +78,9 @@ class _Writer:
         kept = [pair for pair in self.graph.states if pair[0] not in self.variables]
         if kept:
             metadata = {STATES: json.dumps(kept).encode(), **metadata}
+        fresh = [name for name in self.variables if self.graph.value(name).is_constant]
+        if fresh:
+            metadata = {FRESH: json.dumps(fresh).encode(), **metadata}
         for value in self.graph.input_values:
             self._tensor(value)
         operators = [self._operator(node) for node in self.graph.bound()]
@@ -141,7 +154,7 @@ class _Writer:
     def _write_tensor(self, value: Value) -> int:
         b = self.builder
         buffer = 0
-        if value.data is not None:
+        if value.data is not None and value.name not in self.variables:
             buffer = len(self.buffers)
             self.buffers.append(_stored(value.data, value.dtype))
         fields = {
@@ -202,6 +215,13 @@ class _Writer:
         return _table(self.builder, "Metadata", fields)
 
 
+def _fresh_states(graph: Graph, node: BoundNode) -> bool:
+    """Whether the op has states that begin anew with each run."""
+    if OPS[node.op].quant is not Quant.STATEFUL:
+        return False
+    return any(node.input(i).is_constant for i in codec_for(node).encode(node).variables)
+
+
 def _variables(graph: Graph) -> dict[str, str]:
     """State that an op changes -> what it becomes.
 
@@ -214,15 +234,25 @@ def _variables(graph: Graph) -> dict[str, str]:
         places = codec_for(node).encode(node).variables
         for place, after in zip(places, node.outputs[1:], strict=True):
             before = node.input(place)
-            if (before.name, after.name) not in graph.states or before.name in found:
+            is_state = (before.name, after.name) in graph.states or _begins_anew(
+                graph, before, after
+            )
+            if not is_state or before.name in found:
                 raise UnsupportedError(
                     "the file format has no way to give this op its state",
                     op=node.describe(),
                     tensor=before.describe(),
-                    expected="a state of the graph that this op alone changes",
+                    expected="a state of the graph that this op alone changes, or zeros",
                 )
             found[before.name] = after.name
     return found
+
+
+def _begins_anew(graph: Graph, before: Value, after: Value) -> bool:
+    """Whether a state is zeros at each beginning, and nothing reads what it becomes."""
+    zero = before.q.zero_point if before.q is not None else 0
+    is_read = after.name in graph.outputs or bool(graph.consumers(after.name))
+    return before.data is not None and not is_read and bool(np.all(before.data == zero))
 
 
 def _table(builder: Any, table: str, fields: Mapping[str, Any]) -> int:

@@ -42,9 +42,14 @@ class Quant(Enum):
     BOUNDARY = "boundary"
     """quantize and dequantize: the border itself."""
     STATEFUL = "by its file"
-    """Scales of state and of what is computed inside come with the model; none are calibrated."""
+    """Scales of state and of what is computed inside come with the model. Only LSTMs that begin
+    anew with each run are calibrated: as weighted ops, their cell states too."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
+
+
+CONSTANT_WEIGHTS = frozenset({Quant.WEIGHTED, Quant.STATEFUL})
+"""Kinds of ops of which only input 0 is data."""
 
 
 class Form(StrEnum):

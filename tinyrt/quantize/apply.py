@@ -16,6 +16,7 @@ from tinyrt.ops.spec import NoAttrs, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import quantize_bias
+from tinyrt.quantize.recurrent import begins_anew, stored_inputs
 from tinyrt.quantize.schemes import Layout, lay_out
 
 
@@ -59,6 +60,9 @@ class _Applier:
         if not self.layout.is_integer(output.name):
             inputs = self._stored(node) if weighted else self._floats(node.inputs)
         else:
+            if begins_anew(node):
+                self._recurrent(node, output)
+                return
             inputs = self._weighted(node) if weighted else self._data(node)
         for value in node.outputs[1:]:
             self._add(value)
@@ -137,6 +141,19 @@ class _Applier:
             bias_dtype = DType.INT64 if wide else DType.INT32
             names.append(self._constant(name, *quantize_bias(bias, x_scale, q, bias_dtype)))
         return tuple(names)
+
+    def _recurrent(self, node: BoundNode, output: Value) -> None:
+        """A sequence LSTM; its states are of the output's dtype and int16."""
+        self._add(output)
+        hidden, cell = (replace(v, q=self.plan.activations[v.name]) for v in node.outputs[1:])
+        assert hidden.q is not None
+        assert cell.q is not None
+        self._add(replace(hidden, dtype=output.dtype))
+        self._add(replace(cell, dtype=DType.INT16))
+        x = self.values[node.input(0).name]
+        constants = stored_inputs(node, x, hidden.q, cell.q)
+        names = (self._constant(v.name, np.asarray(v.data), v.q) for v in constants)
+        self.nodes.append(replace(node.node, inputs=(x.name, *names)))
 
     def _constant(
         self, name: str, data: NDArray[Any], q: QParams | None, dtype: DType | None = None

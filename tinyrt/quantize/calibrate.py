@@ -16,9 +16,12 @@ from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
 from tinyrt.quantize.observers import Every, MinMax, Observer, make_observer
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.recurrent import begins_anew, cell_states
 from tinyrt.quantize.samples import Samples, read_batches, split_head
 from tinyrt.quantize.search import search_ranges, search_samples
 from tinyrt.quantize.simulate import simulator_of
+
+Arrays = dict[str, NDArray[Any]]
 
 FEW_SAMPLES = 10
 """Below it, a range says more about the samples than about the model."""
@@ -96,28 +99,44 @@ def observe(
         observers.setdefault(name, make()).add(array)
         extent.setdefault(name, MinMax()).add(array)
 
+    lstms = [node for node in graph.bound() if begins_anew(node)]
+    inputs = {node.input(0).name: np.empty(0) for node in lstms}
+
     def on_op(node: BoundNode, output: NDArray[Any]) -> None:
         record(node.output.name, output)
+        if node.output.name in inputs:
+            inputs[node.output.name] = output.copy()
+        if begins_anew(node):
+            # The op puts out its last cell state only.
+            record(node.outputs[2].name, cell_states(node, inputs[node.input(0).name]))
 
     model = Model(graph, on_op=on_op)
     done = 0
     for feeds in checked_batches(model, data):
         for name, array in feeds.items():
             record(name, array)
-        model.run_raw(feeds, _shifted(progress, done))
-        done += model.runs(feeds)
+        for part in _single_runs(model, feeds) if lstms else (feeds,):
+            inputs |= {name: part[name] for name in inputs.keys() & part.keys()}
+            model.run_raw(part, _shifted(progress, done))
+            done += model.runs(part)
     _warn(graph, done, {name: e.range() for name, e in extent.items()})
     return observers
 
 
-def checked_batches(model: Model, data: Samples) -> Iterator[dict[str, NDArray[Any]]]:
+def _single_runs(model: Model, feeds: Arrays) -> Iterator[Arrays]:
+    """The inputs of one run after the other."""
+    for i in range(model.runs(feeds)):
+        yield {n: a[i * model.rows[n] : (i + 1) * model.rows[n]] for n, a in feeds.items()}
+
+
+def checked_batches(model: Model, data: Samples) -> Iterator[Arrays]:
     """The data's batches, each of whole runs and checked against the model's inputs.
 
     Raises:
         DataError: the data do not fit the model's inputs.
 
     """
-    left: dict[str, NDArray[Any]] = {}
+    left: Arrays = {}
     for batch in read_batches(data):
         feeds = model.check_inputs(batch)
         feeds = {n: np.concatenate([left[n], a]) if n in left else a for n, a in feeds.items()}

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
+from tinyrt.quantize.recurrent import begins_anew, cell_params
 from tinyrt.quantize.schemes import Layout, lay_out
 
 
@@ -118,6 +119,11 @@ def make_plan(
     }
     for names, found in shared_ranges(layout, ranges).items():
         activations.update(dict.fromkeys(names, found.params(layout.dtypes[names[0]])))
+    for node in layout.graph.bound():
+        if begins_anew(node) and layout.is_integer(node.output.name):
+            _, hidden, cell = node.node.outputs
+            activations[hidden] = activations[node.output.name]
+            activations[cell] = cell_params(ranges[cell])
     plan = QuantPlan(activations, layout=layout)
     weights = {
         node.output.name: _weights(plan, node, config)
@@ -203,7 +209,7 @@ class _Groups:
         for name in layout.graph.inputs:
             self._found(layout, name)
         for node in layout.graph.bound():
-            weighted = OPS[node.op].quant is Quant.WEIGHTED
+            weighted = OPS[node.op].quant in CONSTANT_WEIGHTS
             self._found(layout, node.output.name)
             data = node.inputs[:1] if weighted else node.inputs
             for value in data:

@@ -11,7 +11,7 @@ from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import Form, Quant
+from tinyrt.ops.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 
 ACTIVATIONS = {
@@ -120,7 +120,7 @@ def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     free = [
         node
         for node in graph.bound()
-        if node.output.name not in named and OPS[node.op].quant is not Quant.WEIGHTED
+        if node.output.name not in named and OPS[node.op].quant not in CONSTANT_WEIGHTS
     ]
     for region in _regions(graph, free):
         _adopt(graph, region, schemes, config.scheme)
@@ -221,7 +221,7 @@ def _check(node: BoundNode, scheme: Scheme) -> None:
             expected="an op of the table that 'tinyrt ops' prints",
             hint=f"--keep-float '{node.op}', or --scheme-for '{node.op}=int8' if int8 has it",
         )
-    if quant is not Quant.WEIGHTED:
+    if quant not in CONSTANT_WEIGHTS:
         return
     for value in node.inputs[1:]:
         if value is not None and not value.is_constant:
@@ -282,7 +282,7 @@ class _Borders:
             self.dtypes[name] = dtype
             self.nodes.append(node.node)
             return
-        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        weighted = OPS[node.op].quant in CONSTANT_WEIGHTS
         inputs = list(node.node.inputs)
         for i, value in enumerate(node.inputs):
             if value is None or value.dtype is not DType.FLOAT32 or (weighted and i > 0):

@@ -13,6 +13,7 @@ from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
 from tinyrt.ops import OPS
+from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize.plan import QuantPlan
@@ -126,14 +127,12 @@ class Simulator:
         ]
         fixed = list(weights.get(node.output.name, fixed))
         if not self._stacked:
-            found: Array = reference(node.attrs, *inputs, *fixed)
-            return found
+            return as_tuple(reference(node.attrs, *inputs, *fixed))[0]
         moving = [v is not None and v.name in live for v in node.inputs[:first]]
 
         def sample(i: int) -> Array:
             own = (a[i] if m and a is not None else a for a, m in zip(inputs, moving, strict=True))
-            found: Array = reference(node.attrs, *own, *fixed)
-            return found
+            return as_tuple(reference(node.attrs, *own, *fixed))[0]
 
         return np.stack([sample(i) for i in range(self.samples)])
 

@@ -1,0 +1,150 @@
+"""ONNX's LSTM as TFLite's op for sequences: it equals onnxruntime, LiteRT and tflite-micro."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import tinyrt
+from tests.convert.onnx_build import OnnxModel, assert_close, count, expected, feeds_for
+from tests.convert.test_onnx_forms import body
+from tinyrt.api import open_model
+from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.errors import ConversionWarning, ModelFormatError
+from tinyrt.interpreter.model import Model
+from tinyrt.quantize.config import Scheme, configure
+
+OP = "unidirectional_sequence_lstm"
+STEPS, INPUTS, HIDDEN = 6, 5, 8
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+def layer(m, direction="forward", batch=1, extra=(), **attrs):
+    """An LSTM's first output name; inputs that follow the bias are the extra ones."""
+    sides = 2 if direction == "bidirectional" else 1
+    weights = [m.weights(sides, 4 * HIDDEN, n) for n in (INPUTS, HIDDEN)]
+    operands = (m.input(STEPS, batch, INPUTS), *weights, m.weights(sides, 8 * HIDDEN), *extra)
+    return m.op("LSTM", *operands, outputs=3, hidden_size=HIDDEN, direction=direction, **attrs)
+
+
+def classifier(folder, direction="forward"):
+    m = OnnxModel(17, seed=3)
+    last = m.op("Reshape", layer(m, direction) + "_1", m.ints(1, -1))
+    columns = HIDDEN * (2 if direction == "bidirectional" else 1)
+    return m.save(folder, m.op("Gemm", last, m.weights(columns, 4), m.weights(4)))
+
+
+def samples(runs, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((runs * STEPS, 1, INPUTS)).astype(np.float32)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_it_equals_onnxruntime_and_litert(direction, batch, tmp_path):
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+    m = OnnxModel(17, seed=3)
+    y = layer(m, direction, batch)
+    path = m.save(tmp_path, y, m.op("Identity", y + "_1"))
+    data = write_tflite(open_model(path, sequence_lstm=True))
+    graph = parse_tflite(data)
+    assert count(graph, OP) == (2 if direction == "bidirectional" else 1)
+    assert graph.states == ()
+    model, peer = Model(graph), litert.Interpreter(model_content=data)
+    peer.allocate_tensors()
+    for seed in range(2):
+        feeds = feeds_for(graph, seed)
+        peer.reset_all_variables()
+        peer.set_tensor(peer.get_input_details()[0]["index"], feeds["x"])
+        peer.invoke()
+        theirs = [peer.get_tensor(d["index"]) for d in peer.get_output_details()]
+        answers = zip(model.run(feeds).values(), theirs, expected(path, feeds), strict=True)
+        for ours, other, want in answers:
+            assert_close(ours, want)
+            assert_close(other, want)
+
+
+MISFITS = {
+    "peepholes": lambda m: layer(m, extra=("", "", "", m.weights(1, 3 * HIDDEN))),
+    "activations are": lambda m: layer(m, activations=["HardSigmoid", "Tanh", "Tanh"]),
+    "a given state": lambda m: layer(m, extra=("", m.weights(1, 1, HIDDEN))),
+    "last cell state": lambda m: layer(m) + "_2",
+}
+
+
+@pytest.mark.parametrize("reason", MISFITS)
+def test_where_the_op_does_not_fit_it_is_unrolled_and_says_why(reason, tmp_path):
+    m = OnnxModel(17)
+    path = m.save(tmp_path, MISFITS[reason](m))
+    with pytest.warns(ConversionWarning, match=f"is unrolled: .*{reason}"):
+        graph = open_model(path, sequence_lstm=True)
+    assert count(graph, OP) == 0
+
+
+def test_zeros_and_whole_sequences_fit(tmp_path):
+    m = OnnxModel(17)
+    zeros = m.const(np.zeros((1, 1, HIDDEN)))
+    y = layer(m, extra=(m.const([STEPS], np.int32), zeros, zeros))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert count(open_model(m.save(tmp_path, y), sequence_lstm=True), OP) == 1
+
+
+def test_by_default_it_is_unrolled(tmp_path):
+    assert count(open_model(classifier(tmp_path)), OP) == 0
+
+
+@pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_quantised_it_equals_tflite_micro(direction, scheme, tmp_path):
+    tflm = pytest.importorskip("tflite_micro", reason="needs tflite-micro")
+    path, file = classifier(tmp_path, direction), tmp_path / "quantised.tflite"
+    with pytest.warns(ConversionWarning, match="reset the variables before each"):
+        tinyrt.quantize_model(
+            path, samples(60), file, sequence_lstm=True, config=configure(None, scheme=scheme)
+        )
+    x = samples(12, seed=1)
+    least = 30 if scheme is Scheme.INT8 else 38
+    assert tinyrt.evaluate(file, x, against=path).sqnr_db > least
+    model = Model(read_tflite(file))
+    stored = model.stored_inputs(x)["x"]
+    (ours,) = model.run_raw({"x": stored}).values()
+    peer = tflm.runtime.Interpreter.from_bytes(file.read_bytes(), arena_size=1 << 20)
+    for i, want in enumerate(ours):
+        peer.reset()
+        peer.set_input(stored[i * STEPS : (i + 1) * STEPS], 0)
+        peer.invoke()
+        np.testing.assert_array_equal(peer.get_output(0)[0], want)
+
+
+def test_a_layer_that_a_loop_repeats_has_variables_of_its_own_each_time(tmp_path):
+    m = OnnxModel(17)
+    weights = [m.weights(1, 4 * INPUTS, INPUTS), m.weights(1, 4 * INPUTS, INPUTS)]
+    shape = [STEPS, 1, INPUTS]
+    nodes = [
+        helper.make_node("LSTM", ["h", *weights], ["y"], hidden_size=INPUTS),
+        helper.make_node("Reshape", ["y", m.ints(*shape)], ["h_next"]),
+        helper.make_node("Identity", ["going"], ["goes_on"]),
+    ]
+    looped = body(
+        [("i", TensorProto.INT64, []), ("going", TensorProto.BOOL, []), ("h", 1, shape)],
+        nodes,
+        [("goes_on", TensorProto.BOOL, []), ("h_next", 1, shape)],
+    )
+    going = m.const(True, np.bool_)
+    path = m.save(tmp_path, m.op("Loop", m.const(2, np.int64), going, m.input(*shape), body=looped))
+    graph = parse_tflite(write_tflite(open_model(path, sequence_lstm=True)))
+    assert count(graph, OP) == 2
+    feeds = feeds_for(graph)
+    (found,) = Model(graph).run(feeds).values()
+    assert_close(found, expected(path, feeds)[0])
+
+
+def test_what_the_file_says_of_its_variables_must_be_names(tmp_path):
+    graph = open_model(classifier(tmp_path), sequence_lstm=True)
+    with pytest.raises(ModelFormatError, match=r"tinyrt\.fresh"):
+        parse_tflite(write_tflite(graph, {"tinyrt.fresh": b"5"}))

@@ -1,0 +1,70 @@
+"""Sequence LSTMs that begin anew with each run: their states' parameters and their constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.fixedpoint import INT16_MAX
+from tinyrt.ir import BoundNode, DType, QParams, Value
+from tinyrt.ops.unidirectional_sequence_lstm import CELL, DTYPES, HIDDEN, ref_f32
+from tinyrt.quantize.ranges import Range, quantize_bias, quantize_weights, weight_params
+
+OP = "unidirectional_sequence_lstm"
+FINEST = -15
+"""Exponent of the cell state's smallest scale: as fine as what the gates give."""
+
+
+def begins_anew(node: BoundNode) -> bool:
+    """Whether the node is a sequence LSTM whose states are constants."""
+    return node.op == OP and node.input(HIDDEN).is_constant and node.input(CELL).is_constant
+
+
+def cell_states(node: BoundNode, x: NDArray[Any]) -> NDArray[Any]:
+    """The float node's cell state after each step (steps, n, units), for its input."""
+    constants = [np.asarray(v.data) for v in node.inputs[1:] if v is not None]
+    *constants, h, c = constants
+    found = []
+    axis = 0 if node.attrs.time_major else 1
+    for t in range(x.shape[axis]):
+        _, h, c = ref_f32(node.attrs, x.take([t], axis), *constants, h, c)
+        found.append(c)
+    return np.stack(found)
+
+
+def cell_params(found: Range) -> QParams:
+    """int16 parameters that cover the cell state's range: the least power of two that does."""
+    peak = max(-found.low, found.high)
+    power = math.ceil(math.log2(peak / INT16_MAX)) if peak > 0 else FINEST
+    return QParams((2.0 ** min(max(power, FINEST), 0),), 0)
+
+
+def stored_inputs(node: BoundNode, x: Value, hidden: QParams, cell: QParams) -> Iterator[Value]:
+    """All inputs but the first in the input's integers, weights with one scale each.
+
+    Args:
+        node: the float node.
+        x: its input, quantised.
+        hidden: parameters of the hidden state and the output.
+        cell: parameters of the cell state.
+
+    """
+    assert x.q is not None, "the plan quantises the input of an op on integers"
+    _, bias_dtype, _ = DTYPES[x.dtype]
+    limited = x.dtype is DType.INT8
+    scales: list[QParams] = []
+    for i in range(1, 9):
+        w = np.asarray(node.input(i).data)
+        bias = np.asarray(node.input(i + 8).data) if limited and i < 5 else None
+        scales.append(weight_params(w, bias, x.q.scale, None))
+        yield Value.constant(node.input(i).name, quantize_weights(w, scales[-1]), scales[-1])
+    for i, w_q in enumerate(scales[:4], 9):
+        data, q = quantize_bias(np.asarray(node.input(i).data), x.q.scale, w_q, bias_dtype)
+        yield Value.constant(node.input(i).name, data, q)
+    for i, q, dtype in ((HIDDEN, hidden, x.dtype), (CELL, cell, DType.INT16)):
+        data = np.full(node.input(i).shape, q.zero_point, dtype.numpy)
+        yield Value.constant(node.input(i).name, data, q)
