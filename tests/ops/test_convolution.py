@@ -9,8 +9,12 @@ from tinyrt.ops.window import Window
 
 def drawn(rng):
     """Operands of a random convolution: any window, groups, and channels around vectors' sizes."""
-    groups = int(rng.choice([1, 1, 2, 3]))
-    c_in, c_out = (int(c) for c in rng.choice([1, 2, 3, 8, 15, 16, 17, 33], 2))
+    groups = int(rng.choice([1, 1, 2, 3, 20]))
+    c_in, c_out = (
+        (1, int(rng.choice([1, 2])))
+        if groups == 20
+        else (int(c) for c in rng.choice([1, 2, 3, 8, 15, 16, 17, 33], 2))
+    )
     hw = tuple(int(n) for n in rng.integers(4, 12, 2))
     kernel, stride, dilation = ((int(a), int(b)) for a, b in rng.integers(1, 4, (3, 2)))
     if rng.random() < 0.4:

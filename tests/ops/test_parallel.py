@@ -5,8 +5,6 @@ import pytest
 
 from tinyrt.ops import buffers, columns
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
-from tinyrt.ops.depthwise_conv2d import CONVOLUTION as DEPTHWISE
-from tinyrt.ops.depthwise_conv2d import Shapes as DepthwiseShapes
 from tinyrt.ops.parallel import each_block, threads
 from tinyrt.ops.window import Window
 
@@ -25,21 +23,15 @@ def test_threads_do_not_change_a_bit(kind, stride):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(24, 20, 20, 16)).astype(np.float32)
     window = Window.of((20, 20), (3, 3), (stride, stride), "SAME")
-    triple, shapes, w = (
-        (CONVOLUTION, Shapes(window, x.shape, (8, 3, 3, 16)), rng.normal(size=(8, 3, 3, 16)))
-        if kind == "conv"
-        else (
-            DEPTHWISE,
-            DepthwiseShapes(window, x.shape, (1, 3, 3, 16)),
-            rng.normal(size=(1, 3, 3, 16)),
-        )
-    )
-    w = w.astype(np.float32)
+    shapes = Shapes(window, x.shape, (8, 3, 3, 16) if kind == "conv" else (16, 3, 3, 1))
+    w = rng.normal(size=shapes.w).astype(np.float32)
     found = []
     for count in (1, 3):
         with threads(count):
-            y = triple.y.forward(shapes, x, w)
-            found.append((y, triple.dx.forward(shapes, y, w), triple.dw.forward(shapes, x, y)))
+            y = CONVOLUTION.y.forward(shapes, x, w)
+            found.append(
+                (y, CONVOLUTION.dx.forward(shapes, y, w), CONVOLUTION.dw.forward(shapes, x, y))
+            )
     for one, three in zip(*found, strict=True):
         np.testing.assert_array_equal(one, three)
 

@@ -62,16 +62,17 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     y = constant(output)
     if not isinstance(grad, np.ndarray):
         return grad * ((y > low) & (y < high))
+    # Numba takes its time to be imported, and only training needs it.
+    from tinyrt.ops.activation_loops import pass_within
+
     passed = buffers.empty(grad.shape, grad.dtype)
-    rows, arrived, out = np.atleast_1d(y, grad, passed)
+    rows, arrived, out = (a.reshape(-1) for a in (y, grad, passed))
+    limits = grad.dtype.type(low), grad.dtype.type(high)
 
-    def multiply(part: slice) -> None:
-        passes = rows[part] > low
-        if high != np.inf:
-            passes &= rows[part] < high
-        np.multiply(arrived[part], passes, out=out[part])
+    def select(part: slice) -> None:
+        pass_within(rows[part], arrived[part], *limits, out[part])
 
-    each_part(len(out), 3 * grad.nbytes, multiply)
+    each_part(out.size, 3 * grad.nbytes, select)
     return passed
 
 

@@ -46,6 +46,11 @@ class Shapes:
         """Parts of the channels that do not see each other."""
         return self.x[3] // self.w[3]
 
+    @property
+    def per_channel(self) -> bool:
+        """Whether each output channel reads one input channel, the one at its place."""
+        return self.w[3] == 1 and self.w[0] == self.x[3]
+
     def groups(self) -> Iterator[tuple[slice, slice]]:
         """Input and output channels of each group."""
         c_out, _, _, c_in = self.w

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from tinyrt.ops.compiled import compiled
-from tinyrt.ops.float_tile import ROWS, VECTOR_BYTES, product_tile
+from tinyrt.ops.float_tile import ROWS, ROWS_PER_CHANNEL, VECTOR_BYTES, product_tile
 
 _WIDEST = len(ROWS)
 _one, _two, _three, _four = (product_tile(min(v, _WIDEST)) for v in (1, 2, 3, 4))
+_per_channel = product_tile(1, per_channel=True)
 
 
 @compiled
 def products(
     x: Any,
     border: Any,
+    per_channel: bool,
     groups: Any,
     tables: Any,
     count: int,
@@ -35,6 +37,7 @@ def products(
     Args:
         x: images (n, h, w, c), C-contiguous.
         border: rows above and columns to the left, height and width with zeros around.
+        per_channel: whether each column of a product reads a channel of its own.
         groups: how many there are, and the bytes from one's channels in ``x`` to the next's.
         tables: rows, steps, starts and places; what they hold is said in ``product_tile``.
         count: rows of the products; the tables end in copies of the last, to fill a tile.
@@ -49,15 +52,23 @@ def products(
     n, height, width, c = x.shape
     top, left, padded_height, padded_width = border
     pads = padded_height > height or padded_width > width
-    around = np.zeros((padded_height, padded_width, c) if pads else (0, 0, 0), x.dtype)
+    lanes, line = VECTOR_BYTES // x.itemsize, width * c
+    around = np.zeros(padded_height * padded_width * c + lanes if pads else 0, x.dtype)
+    aligned = -np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize
+    elements = x.reshape(x.size)
     for i in range(n):
-        image = x.ctypes.data + i * height * width * c * x.itemsize
+        image = np.int64(x.ctypes.data) + i * height * line * x.itemsize
         if pads:
-            around[top : top + height, left : left + width] = x[i]
-            image = around.ctypes.data
+            for row in range(height):
+                source = (i * height + row) * line
+                at = aligned + ((top + row) * padded_width + left) * c
+                for k in range(line):
+                    around[at + k] = elements[source + k]
+            image = np.int64(around.ctypes.data) + aligned * x.itemsize
         for g in range(groups[0]):
             _product(
                 x,
+                per_channel,
                 image + g * groups[1],
                 tables,
                 count,
@@ -72,6 +83,7 @@ def products(
 @compiled
 def _product(
     like: Any,
+    per_channel: bool,
     x: int,
     tables: Any,
     count: int,
@@ -81,26 +93,34 @@ def _product(
     y: int,
     columns: int,
 ) -> None:
-    rows, steps, starts, places = tables
-    k, s = steps.size, steps.ctypes.data
+    rows, starts = np.int64(tables[0].ctypes.data), np.int64(tables[2].ctypes.data)
+    places = np.int64(tables[3].ctypes.data)
+    k, steps = tables[1].size, np.int64(tables[1].ctypes.data)
     lanes = VECTOR_BYTES // like.itemsize
+    if per_channel:
+        for i in range(0, 8 * count, 8 * ROWS_PER_CHANNEL):
+            r, b, p = rows + i, starts + i, places + i
+            for first in range(0, columns, lanes):
+                at = first * like.itemsize
+                left = columns - first
+                _per_channel(
+                    like, x + at, r, steps, k, w + at, w_bytes, start + at, b, y + at, p, left
+                )
+        return
     first = 0
     while first < columns:
         left = columns - first
         vectors = min(_WIDEST, (left + lanes - 1) // lanes)
-        height = ROWS[vectors - 1]
-        shift = first * like.itemsize
-        wv, sv, yv = w + shift, start + shift, y + shift
-        for i in range(0, count, height):
-            r = rows.ctypes.data + 8 * i
-            b = starts.ctypes.data + 8 * i
-            p = places.ctypes.data + 8 * i
+        at = first * like.itemsize
+        wv, sv, yv = w + at, start + at, y + at
+        for i in range(0, 8 * count, 8 * ROWS[vectors - 1]):
+            r, b, p = rows + i, starts + i, places + i
             if vectors == 1:
-                _one(like, x, r, s, k, wv, w_bytes, sv, b, yv, p, left)
+                _one(like, x, r, steps, k, wv, w_bytes, sv, b, yv, p, left)
             elif vectors == 2:
-                _two(like, x, r, s, k, wv, w_bytes, sv, b, yv, p, left)
+                _two(like, x, r, steps, k, wv, w_bytes, sv, b, yv, p, left)
             elif vectors == 3:
-                _three(like, x, r, s, k, wv, w_bytes, sv, b, yv, p, left)
+                _three(like, x, r, steps, k, wv, w_bytes, sv, b, yv, p, left)
             else:
-                _four(like, x, r, s, k, wv, w_bytes, sv, b, yv, p, left)
+                _four(like, x, r, steps, k, wv, w_bytes, sv, b, yv, p, left)
         first += vectors * lanes

@@ -71,7 +71,8 @@ def weight_sums(shapes: Shapes, item: int) -> Products:
     Sums start from what the places hold.
     """
     steps, rows, border = _reads(shapes, item)
-    places = np.arange(rows.size) * (shapes.w[0] // shapes.group_count) * item
+    columns = shapes.w[0] if shapes.per_channel else shapes.w[0] // shapes.group_count
+    places = np.arange(rows.size) * columns * item
     return Products(border, _filled(rows, steps, places, places), rows.size, _all(shapes))
 
 

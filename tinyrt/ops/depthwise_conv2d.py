@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import buffers
 from tinyrt.ops.activation import activate, activation_grad, bounds
+from tinyrt.ops.convolution import CONVOLUTION, Shapes
 from tinyrt.ops.depthwise_blocks import (
     depthwise_block,
     depthwise_scratch,
@@ -22,7 +22,7 @@ from tinyrt.ops.depthwise_blocks import (
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
-from tinyrt.ops.function import Gradient, bilinear_triple
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.parallel import each_block, each_part
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
@@ -115,71 +115,22 @@ def _convolve(window: Window, padded: Array, w: Array) -> Array:
 
 def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
-    window = window_of(attrs, x.shape, w.shape)
-    acc = _y(Shapes(window, x.shape, w.shape), x, w)
-    return activate(acc if bias is None else acc + bias, attrs.activation)
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """What the convolution and its derivatives know of their operands."""
-
-    window: Window
-    x: Shape
-    w: Shape
-
-
-def _y(shapes: Shapes, x: Array, w: Array) -> Array:
-    spread, w = _floats(_spread(x, w), w)
-    y = buffers.empty((len(x), *shapes.window.out, w.shape[3]), w.dtype)
-    steps = _steps(shapes.window)
-    kernel = _loops().depthwise
-    each_part(len(y), y.nbytes, lambda part: kernel(spread[part], w[0], y[part], *steps))
-    return y
-
-
-def _dx(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """Each tap's weights carry the gradient back to the elements that the tap read."""
-    grad, w = _floats(grad, w)
-    dx = buffers.empty((*shapes.x[:3], w.shape[3]), w.dtype)
-    steps = _steps(shapes.window)
-    kernel = _loops().depthwise_dx
-    each_part(len(dx), dx.nbytes, lambda part: kernel(grad[part], w[0], dx[part], *steps))
-    per_channel = w.shape[3] // shapes.x[3]
-    return dx if per_channel == 1 else dx.reshape(*shapes.x, per_channel).sum(axis=4)
-
-
-def _dw(shapes: Shapes, x: Array, grad: Array) -> Array:
-    spread, grad = _floats(_spread(x, np.empty(shapes.w)), grad)
-    steps = _steps(shapes.window)
-    kernel = _loops().depthwise_dw
-
-    def sums(images: slice) -> Array:
-        part = np.zeros(shapes.w, grad.dtype)
-        kernel(spread[images], grad[images], part[0], *steps)
-        return part
-
-    return np.asarray(sum(each_part(len(grad), grad.nbytes, sums)))
-
-
-def _floats(*operands: Array) -> list[Array]:
-    """The operands as the compiled loops take them."""
-    dtype = np.result_type(*operands, np.float32)
-    return [np.ascontiguousarray(a, dtype) for a in operands]
-
-
-def _steps(window: Window) -> tuple[Pair, Pair, Pair]:
-    return window.stride, window.dilation, window.before
-
-
-def _loops() -> ModuleType:
     # Numba takes its time to be imported, and only floats need it.
-    from tinyrt.ops import depthwise_loops
+    from tinyrt.ops.depthwise_loops import depthwise
 
-    return depthwise_loops
+    window = window_of(attrs, x.shape, w.shape)
+    dtype = np.result_type(x, w, np.float32)
+    spread, taps = (np.ascontiguousarray(a, dtype) for a in (_spread(x, w), w[0]))
+    y = buffers.empty((len(x), *window.out, w.shape[3]), dtype)
+    steps = (window.stride, window.dilation, window.before)
+    each_part(len(y), y.nbytes, lambda part: depthwise(spread[part], taps, y[part], *steps))
+    return activate(y if bias is None else y + bias, attrs.activation)
 
 
-CONVOLUTION = bilinear_triple("depthwise_convolution", _y, _dx, _dw)
+def train_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """As ``ref_f32``, as a convolution in groups of one channel."""
+    acc = CONVOLUTION.y.forward(_shapes(attrs, x.shape, w.shape), x, w.transpose(3, 1, 2, 0))
+    return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
 def vjp(
@@ -188,9 +139,16 @@ def vjp(
     """Gradients of x, w and bias."""
     x, w, *bias = inputs
     grad = activation_grad(output, grad, attrs.activation)
-    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
-    gradients = CONVOLUTION.y.vjp(shapes, (x, w), output, grad)
-    return (*gradients, *([grad.sum(axis=(0, 1, 2))] if bias else []))
+    shapes = _shapes(attrs, x.shape, w.shape)
+    return (
+        lambda: CONVOLUTION.dx(shapes, grad, w.transpose(3, 1, 2, 0)),
+        lambda: CONVOLUTION.dw(shapes, x, grad).transpose(3, 1, 2, 0),
+        *([grad.sum(axis=(0, 1, 2))] if bias else []),
+    )
+
+
+def _shapes(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Shapes:
+    return Shapes(window_of(attrs, x, w), x, (w[3], w[1], w[2], 1))
 
 
 def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:
@@ -311,6 +269,7 @@ DEPTHWISE_CONV2D = OpSpec(
     quant=Quant.WEIGHTED,
     weight_axis=3,
     ref_f32=ref_f32,
+    train_f32=train_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,

@@ -1,7 +1,7 @@
-"""Compiled loops over the taps of depthwise convolutions of floats.
+"""A compiled loop over the taps of depthwise convolutions of floats, as specified.
 
-They hold no lock, so that blocks of images run by threads, and they neither reorder nor contract
-sums: the bits depend on the block alone. All operands are C-contiguous and of one type, float32 or
+It holds no lock, so that blocks of images run by threads, and neither reorders nor contracts sums:
+the bits depend on the block alone. All operands are C-contiguous and of one type, float32 or
 float64; pairs are (along height, along width).
 """
 
@@ -38,42 +38,3 @@ def depthwise(x: Any, w: Any, y: Any, stride: Any, dilation: Any, before: Any) -
                         tap = w[i, j]
                         for c in range(acc.size):
                             acc[c] += pixel[c] * tap[c]
-
-
-@compiled
-def depthwise_dx(grad: Any, w: Any, dx: Any, stride: Any, dilation: Any, before: Any) -> None:
-    """``dx`` (n, h, w, c): sums of what taps carry back of ``grad`` (n, out_h, out_w, c)."""
-    for n in range(grad.shape[0]):
-        dx[n] = 0
-        for oy in range(grad.shape[1]):
-            top = oy * stride[0] - before[0]
-            i0, i1 = tap_range(top, dx.shape[1], dilation[0], w.shape[0])
-            for ox in range(grad.shape[2]):
-                left = ox * stride[1] - before[1]
-                j0, j1 = tap_range(left, dx.shape[2], dilation[1], w.shape[1])
-                arrived = grad[n, oy, ox]
-                for i in range(i0, i1):
-                    for j in range(j0, j1):
-                        pixel = dx[n, top + i * dilation[0], left + j * dilation[1]]
-                        tap = w[i, j]
-                        for c in range(arrived.size):
-                            pixel[c] += arrived[c] * tap[c]
-
-
-@compiled
-def depthwise_dw(x: Any, grad: Any, dw: Any, stride: Any, dilation: Any, before: Any) -> None:
-    """Add to ``dw`` (kh, kw, c) the products of ``grad`` and what each tap read of ``x``."""
-    for n in range(grad.shape[0]):
-        for oy in range(grad.shape[1]):
-            top = oy * stride[0] - before[0]
-            i0, i1 = tap_range(top, x.shape[1], dilation[0], dw.shape[0])
-            for ox in range(grad.shape[2]):
-                left = ox * stride[1] - before[1]
-                j0, j1 = tap_range(left, x.shape[2], dilation[1], dw.shape[1])
-                arrived = grad[n, oy, ox]
-                for i in range(i0, i1):
-                    for j in range(j0, j1):
-                        pixel = x[n, top + i * dilation[0], left + j * dilation[1]]
-                        acc = dw[i, j]
-                        for c in range(arrived.size):
-                            acc[c] += arrived[c] * pixel[c]

@@ -25,7 +25,9 @@ WIDE = "+avx512f" in FEATURES
 VECTOR_BYTES = 64 if WIDE else 32
 ROWS = (8, 8, 8, 6) if WIDE else (8, 6)
 """Rows of a tile that is one vector wide, two, and so on: sums that fit into the registers."""
-MOST_ROWS = max(ROWS)
+ROWS_PER_CHANNEL = 9
+"""Rows of a tile, one vector wide, where each column has factors of its own: the taps of 3 x 3."""
+MOST_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
 
 
 class _Vectors:
@@ -44,8 +46,8 @@ class _Vectors:
         self.item = 4 if isinstance(element, ir.FloatType) else 8
         self.lanes = lanes = VECTOR_BYTES // self.item
         self.kind = ir.VectorType(element, lanes)
-        places = ir.VectorType(I64, lanes)
-        count = self._splat(channels, places)
+        places = ir.VectorType(I32, lanes)
+        count = self._splat(builder.trunc(channels, I32), places)
         self.masks = [
             builder.icmp_signed("<", ir.Constant(places, _range(v * lanes, lanes)), count)
             for v in range(vectors)
@@ -95,10 +97,10 @@ def _range(first: int, count: int) -> list[int]:
     return list(range(first, first + count))
 
 
-def product_tile(vectors: int) -> Intrinsic:
+def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
     """``tile(like, x, rows, steps, count, w, w_bytes, start, starts, y, places, channels)``.
 
-    For each row ``i`` of the tile (``ROWS[vectors - 1]`` of them) and each column ``c``::
+    For each row ``i`` of the tile and each column ``c``::
 
         y[places[i]][c] = start[starts[i]][c] + sum(
             x[rows[i] + steps[k]] * w[k * w_bytes][c] for k in range(count)
@@ -111,9 +113,11 @@ def product_tile(vectors: int) -> Intrinsic:
 
     Args:
         vectors: vectors side by side; of them, ``channels`` columns are read and written.
+        per_channel: whether column ``c`` reads ``x[rows[i] + steps[k]][c]`` instead. Then the tile
+            has ``ROWS_PER_CHANNEL`` rows, else ``ROWS[vectors - 1]``.
 
     """
-    height = ROWS[vectors - 1]
+    height = ROWS_PER_CHANNEL if per_channel else ROWS[vectors - 1]
 
     def typing(
         typingctx: Any,
@@ -153,9 +157,10 @@ def product_tile(vectors: int) -> Intrinsic:
                 step = entry(steps, loop.index)
                 factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
                 for row, places_of_row in zip(at, sums, strict=True):
-                    spread = columns.spread(builder.add(row, step))
-                    for factor, place in zip(factors, places_of_row, strict=True):
-                        product = builder.fmul(spread, factor, flags=("contract",))
+                    here = builder.add(row, step)
+                    own = columns.load(here) if per_channel else [columns.spread(here)] * vectors
+                    for value, factor, place in zip(own, factors, places_of_row, strict=True):
+                        product = builder.fmul(value, factor, flags=("contract",))
                         total = builder.fadd(builder.load(place), product, flags=("contract",))
                         builder.store(total, place)
             for i in range(height):

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import TypeVar
 
 Result = TypeVar("Result")
 
 BLOCK_BYTES = 2**18
 """Bytes of a block's operands: a part of a second-level cache."""
+
+PART_BYTES = 2**19
+"""Least bytes of a part of a pass over memory: less takes no longer than to wake a thread."""
 
 MOST_THREADS = 4
 """Threads unless told otherwise, where there are as many processors."""
@@ -55,35 +59,81 @@ def each_block(
     helpers = min(len(blocks), _Threads.count) - 1
     if helpers < 1:
         return [work(block) for block in blocks]
-    tasks = [partial(work, block) for block in blocks]
     results: dict[int, Result] = {}
     left = iter(range(len(blocks)))
 
     def drain() -> None:
         for i in left:
-            results[i] = tasks[i]()
+            results[i] = work(blocks[i])
 
-    futures = [_pool(helpers).submit(drain) for _ in range(helpers)]
+    jobs = [_Job(drain) for _ in range(helpers)]
+    for job in jobs:
+        _helpers(helpers).put(job)
     try:
         drain()
     finally:
-        # One that has not started by now, as on a busy machine, is not waited for.
-        running = [future for future in futures if not future.cancel()]
-        wait(running)
-    for future in running:
-        future.result()
-    found = [results[i] for i in range(len(blocks))]
-    # A cancelled helper stays in the pool's queue for a while: not so the arrays it refers to.
-    tasks.clear()
-    results.clear()
-    return found
+        for job in jobs:
+            job.finish()
+    for job in jobs:
+        if job.error is not None:
+            raise job.error
+    return [results[i] for i in range(len(blocks))]
 
 
 def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
     """As ``each_block`` for one pass over memory: a few parts, since nothing stays in the cache."""
-    return each_block(count, nbytes, work, max(BLOCK_BYTES, -(-nbytes // MOST_THREADS)))
+    parts = MOST_THREADS
+    while parts > 1 and nbytes < parts * PART_BYTES:
+        parts //= 2
+    return each_block(count, nbytes, work, -(-nbytes // parts))
+
+
+class _Job:
+    """Work that a helper may take until whoever asked for it has nothing left to do.
+
+    Of the pools of the standard library, each hand-over costs more than a pass over a small tensor.
+    """
+
+    __slots__ = ("_claim", "_done", "_run", "error")
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self._run: Callable[[], None] | None = run
+        self._claim, self._done = Lock(), Lock()
+        self._done.acquire()
+        self.error: BaseException | None = None
+
+    def take(self) -> None:
+        """Do it, unless that has been called off."""
+        run = self._run
+        if run is None or not self._claim.acquire(blocking=False):
+            return
+        try:
+            run()
+        except BaseException as error:
+            self.error = error
+        finally:
+            # What it refers to must not outlive the call that asked for it.
+            del run
+            self._run = None
+            self._done.release()
+
+    def finish(self) -> None:
+        """Wait for the helper; one that has not started by now, on a busy machine, never will."""
+        if self._claim.acquire(blocking=False):
+            self._run = None
+        else:
+            self._done.acquire()
 
 
 @cache
-def _pool(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="tinyrt")
+def _helpers(count: int) -> SimpleQueue[_Job]:
+    """Where that many threads wait for jobs."""
+    jobs: SimpleQueue[_Job] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            jobs.get().take()
+
+    for i in range(count):
+        Thread(target=serve, name=f"tinyrt-{i}", daemon=True).start()
+    return jobs
