@@ -21,7 +21,7 @@ QUICK_TRIES = 20
 FINALISTS = 3
 """Runs of ops that are looked at closely."""
 
-MOST_SEVERAL = 8
+MOST_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""
 
 BATCHES = (2, 4, 8, 16)
