@@ -18,11 +18,13 @@ from onnx import numpy_helper
 
 from tests.convert.onnx_build import OnnxModel
 from tests.convert.test_onnx_forms import CASES as FORMS
+from tests.convert.tflite_files import FILES
 from tests.graphs import small_cnn
 from tinyrt.api import open_model
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.errors import DefectError, TinyrtError
 from tinyrt.quantize.config import QuantizationWarning
+from tinyrt.quantize.pipeline import quantize_graph
 
 
 def quantised() -> bytes:
@@ -48,12 +50,24 @@ def cnn() -> bytes:
     return m.model(m.op("Softmax", y)).SerializeToString()
 
 
-def seeds() -> list[tuple[str, bytes]]:
-    """File endings and contents to damage."""
-    found = [(".tflite", write_tflite(small_cnn())), (".onnx", cnn()), (".onnx", quantised())]
+def tflite_seeds() -> list[bytes]:
+    """Contents of .tflite files: networks in float and int8, one with variables, and single ops."""
+    m = OnnxModel(17)
+    y = m.op("LSTM", m.input(2, 1, 3), m.weights(1, 8, 3), m.weights(1, 8, 2), hidden_size=2)
+    with tempfile.TemporaryDirectory() as folder:
+        stateful = write_tflite(open_model(m.save(Path(folder), y), sequence_lstm=True))
+    net = small_cnn()
+    samples = np.random.default_rng(0).standard_normal((16, *net.input_values[0].shape[1:]))
+    int8 = quantize_graph(net, samples.astype(np.float32))
+    return [write_tflite(net), write_tflite(int8), stateful, *FILES.values()]
+
+
+def onnx_seeds() -> list[bytes]:
+    """Contents of ONNX files."""
+    found = [cnn(), quantised()]
     for build, opset in FORMS.values():
         model = OnnxModel(opset)
-        found.append((".onnx", model.model(build(model)).SerializeToString()))
+        found.append(model.model(build(model)).SerializeToString())
     return found
 
 
@@ -132,10 +146,12 @@ def _alter_constant(tensor: onnx.TensorProto, rng: np.random.Generator) -> None:
 
 def run(count: int, seed: int = 0) -> list[str]:
     """What other errors came, and what no check foresaw, with their tracebacks."""
-    originals, rng, problems = seeds(), np.random.default_rng(seed), []
+    kinds = ((".onnx", onnx_seeds()), (".tflite", tflite_seeds()))
+    rng, problems = np.random.default_rng(seed), []
     with tempfile.TemporaryDirectory() as folder:
         for i in range(count):
-            suffix, data = originals[i % len(originals)]
+            suffix, originals = kinds[i % 2]
+            data = originals[i // 2 % len(originals)]
             path = Path(folder) / f"model{suffix}"
             path.unlink(missing_ok=True)
             change = altered if suffix == ".onnx" and rng.random() < 0.5 else damaged

@@ -105,6 +105,15 @@ class DefectError(TinyrtError):
     """
 
 
+def raised_in(error: BaseException, *packages: str) -> bool:
+    """Whether the innermost Python code in the error's traceback is one of those packages'."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    module = str(last.tb_frame.f_globals.get("__name__", "")) if last is not None else ""
+    return module.split(".")[0] in packages
+
+
 class VerifyError(TinyrtError):
     """A graph breaks an invariant of its stage: a defect in a pass, or a hostile file."""
 

@@ -232,7 +232,8 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
         raise DefectError(
             f"the importer failed: {type(error).__name__}: {error}",
             expected="numbers that fit together, or a message that says which do not",
-            hint="export the model again; if other tools take it, this is a defect of tinyrt",
+            hint="export the model again; if other tools take it, this is a defect of tinyrt: "
+            "please report it",
         ) from error
     named = zip(node.outputs, results, strict=False)
     builder.tensors.update((name, result) for name, result in named if name)

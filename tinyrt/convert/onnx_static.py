@@ -23,8 +23,8 @@ Static = Callable[[Call], Array]
 MOST_ELEMENTS = 1 << 28
 """A constant that would be larger is taken as a sign of a damaged file."""
 
-# What NumPy raises on operands that do not fit together.
-_MISFITS = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, MemoryError)
+# What NumPy raises on operands that do not fit together; of TypeErrors, only its own kinds are.
+_MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError, MemoryError)
 
 
 def evaluate_static(call: Call) -> Array:
@@ -39,10 +39,19 @@ def evaluate_static(call: Call) -> Array:
             # Not ``asarray``, which would drop the grid that a constant lies on.
             return np.asanyarray(STATIC[call.node.op](call))
     except _MISFITS as error:
-        raise ModelFormatError(
-            f"the op's constant operands do not fit together: {error}",
-            hint="the file is damaged: export the model again",
-        ) from error
+        raise _misfit(error) from error
+    except TypeError as error:
+        if not type(error).__module__.startswith("numpy"):
+            raise  # a fault of the importer's
+        raise _misfit(error) from error
+
+
+def _misfit(error: Exception) -> ModelFormatError:
+    return ModelFormatError(
+        f"the op's constant operands do not fit together: {error}",
+        hint="export the model again; if onnx.checker takes it, this is a defect of tinyrt: "
+        "please report it",
+    )
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -263,6 +272,8 @@ def _divide(a: Array, b: Array) -> Array:
 def _trilu(call: Call) -> Array:
     diagonal = int(call.array(1).reshape(-1)[0]) if call.has(1) else 0
     cut = np.triu if call.node.get_int("upper", 1) else np.tril
+    if call.array(0).ndim < 2:
+        raise ModelFormatError(f"Trilu of {list(call.shape(0))}", expected="matrices")
     return np.asarray(cut(call.array(0), diagonal))
 
 

@@ -90,15 +90,33 @@ def is_s8(node: BoundNode) -> bool:
     return DType.INT8 in (node.input(0).dtype, node.output.dtype)
 
 
-def since_s8(version: int, s16: int = 1) -> Callable[[BoundNode], int]:
-    """Version 1 for float, ``version`` for int8, ``s16`` for int16."""
+def since_s8(version: int, s16: int = 1, boolean: int = 1) -> Callable[[BoundNode], int]:
+    """``version`` for int8, ``s16`` for int16, ``boolean`` for truth values, 1 for all others."""
 
     def lowest(node: BoundNode) -> int:
         if is_s16(node):
             return s16
+        if node.input(0).dtype is DType.BOOL:
+            return boolean
         return version if is_s8(node) else 1
 
     return lowest
+
+
+def widening(version: int, lowest: Callable[[BoundNode], int]) -> Callable[[BoundNode], int]:
+    """``version`` where inputs of unlike shapes have more than four dimensions, else ``lowest``."""
+
+    def raised(node: BoundNode) -> int:
+        shapes = [v.shape for v in node.inputs if v is not None]
+        is_wide = len(set(shapes)) > 1 and max(map(len, shapes)) > 4
+        return max(version if is_wide else 1, lowest(node))
+
+    return raised
+
+
+def of_rank(version: int, lowest: Callable[[BoundNode], int]) -> Callable[[BoundNode], int]:
+    """``version`` at least where the input has more than four dimensions, else ``lowest``."""
+    return lambda node: max(version if len(node.input(0).shape) > 4 else 1, lowest(node))
 
 
 def activation_of(options: Any) -> str:

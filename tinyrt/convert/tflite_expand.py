@@ -55,9 +55,14 @@ def _check_count(found: int, wanted: int, what: str) -> None:
         raise ModelFormatError(f"{found} {what}", expected=str(wanted))
 
 
+def _only(outputs: Sequence[Value]) -> Value:
+    _check_count(len(outputs), 1, "outputs")
+    return outputs[0]
+
+
 def _pack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Inputs with a dimension of one more, joined along it."""
-    (y,) = outputs
+    y = _only(outputs)
     axis = _axis(options.Axis(), len(y.shape))
     rows = []
     for i in range(len(inputs)):
@@ -229,7 +234,7 @@ def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, i
 def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Pad, cut into blocks, move the places within a block to the front."""
     del options
-    (x, block, pads), (y,) = _blocks(inputs), outputs
+    (x, block, pads), y = _blocks(inputs), _only(outputs)
     rank = len(x.shape)
     paddings = ((0, 0), *pads, *(((0, 0),) * (rank - 1 - len(block))))
     shape = tuple(n + a + b for n, (a, b) in zip(x.shape, paddings, strict=True))
@@ -251,7 +256,7 @@ def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Seque
 def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """The reverse, and a slice."""
     del options
-    (x, block, crops), (y,) = _blocks(inputs), outputs
+    (x, block, crops), y = _blocks(inputs), _only(outputs)
     count = len(block)
     batch = x.shape[0] // math.prod(block)
     cut = (*block, batch, *x.shape[1:])

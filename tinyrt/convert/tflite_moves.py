@@ -13,6 +13,7 @@ from tinyrt.convert.tflite_codec import (
     constant_ints,
     i32,
     is_s16,
+    of_rank,
     since_s8,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -188,7 +189,8 @@ def _decode_resize(options: Any, inputs: Operands, output: Value) -> Decoded:
 def _resize_version(node: BoundNode) -> int:
     if is_s16(node):
         return 4
-    return 3 if node.attrs.half_pixel_centers else since_s8(2)(node)
+    aligned = node.attrs.align_corners and node.op == "resize_nearest_neighbor"
+    return 3 if node.attrs.half_pixel_centers or aligned else since_s8(2)(node)
 
 
 def _decode_as_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -210,14 +212,14 @@ def _only_read(builtin: str) -> Codec:
     return Codec("reshape", builtin, None, _never, _decode_as_reshape, _first_version)
 
 
-SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, since_s8(2, s16=4))
+SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, of_rank(5, since_s8(2, s16=4)))
 STRIDED_SLICE = Codec(
     "slice",
     "STRIDED_SLICE",
     "StridedSliceOptions",
     _encode_strided_slice,
     _decode_strided_slice,
-    since_s8(2),
+    of_rank(4, since_s8(2, boolean=3)),
 )
 
 
@@ -234,14 +236,21 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 MOVES: tuple[Codec, ...] = (
     SLICE,
     STRIDED_SLICE,
-    Codec("gather", "GATHER", "GatherOptions", _encode_gather, _decode_gather, since_s8(2, s16=4)),
+    Codec(
+        "gather",
+        "GATHER",
+        "GatherOptions",
+        _encode_gather,
+        _decode_gather,
+        since_s8(2, s16=4, boolean=3),
+    ),
     Codec(
         "broadcast_to",
         "BROADCAST_TO",
         None,
         _encode_broadcast_to,
         _decode_broadcast_to,
-        lambda node: 2,
+        lambda node: 2 if node.output.q is None else 3,
     ),
     Codec(
         "mirror_pad",
@@ -249,9 +258,9 @@ MOVES: tuple[Codec, ...] = (
         "MirrorPadOptions",
         _encode_mirror_pad,
         _decode_mirror_pad,
-        since_s8(2),
+        since_s8(2, s16=3),
     ),
-    Codec("tile", "TILE", None, _encode_tile, _decode_tile, since_s8(2)),
+    Codec("tile", "TILE", None, _encode_tile, _decode_tile, since_s8(3)),
     _block_codec("depth_to_space", "DepthToSpaceOptions", since_s8(2)),
     _block_codec("space_to_depth", "SpaceToDepthOptions", since_s8(2)),
     *(

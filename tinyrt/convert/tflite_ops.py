@@ -24,8 +24,10 @@ from tinyrt.convert.tflite_codec import (
     i32,
     is_s8,
     is_s16,
+    of_rank,
     plain,
     since_s8,
+    widening,
 )
 from tinyrt.convert.tflite_layers import LAYERS
 from tinyrt.convert.tflite_moves import MOVES, slice_codec
@@ -56,7 +58,6 @@ FIRST_VERSION = (
     "round",
     "sign",
     "sin",
-    "sqrt",
     "square",
 )
 """Ops without attributes that have had one version so far."""
@@ -72,7 +73,16 @@ def _mul_version(node: BoundNode) -> int:
 
 
 def _quantize_version(node: BoundNode) -> int:
-    return 1 if (node.input(0).dtype, node.output.dtype) == (DType.FLOAT32, DType.INT8) else 2
+    return 2 if node.output.dtype is DType.INT16 else 1
+
+
+_pad_version = of_rank(4, since_s8(2, s16=3, boolean=5))
+
+
+def _transpose_version(node: BoundNode) -> int:
+    if len(node.input(0).shape) > 5:
+        return 6
+    return of_rank(4, since_s8(2, s16=5, boolean=3))(node)
 
 
 def _dequantize_version(node: BoundNode) -> int:
@@ -222,13 +232,13 @@ def _binary(
 _ALL = (
     *LAYERS,
     _binary("add", AddAttrs, since_s8(2, s16=3), _encode_sum),
-    _binary("sub", AddAttrs, since_s8(2, s16=5), _encode_sum),
+    _binary("sub", AddAttrs, widening(3, since_s8(2, s16=5)), _encode_sum),
     _binary("mul", MulAttrs, _mul_version),
     Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, since_s8(2, s16=3)),
-    Codec("pad", "PAD", None, _encode_pad, _decode_pad, since_s8(2, s16=3)),
-    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, since_s8(2, s16=3)),
+    Codec("pad", "PAD", None, _encode_pad, _decode_pad, _pad_version),
+    Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, _pad_version),
     Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),
-    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, since_s8(2, s16=5)),
+    Codec("transpose", "TRANSPOSE", None, _encode_transpose, _decode_transpose, _transpose_version),
     Codec(
         "concatenation",
         "CONCATENATION",
@@ -250,15 +260,15 @@ _ALL = (
         "LeakyReluOptions",
         _encode_leaky_relu,
         _decode_leaky_relu,
-        since_s8(2, s16=2),
+        since_s8(1, s16=2),
     ),
     Codec("gelu", "GELU", "GeluOptions", _encode_gelu, _decode_gelu, since_s8(2)),
-    *(plain(op, op.upper(), since_s8(2)) for op in ("abs", "exp", "log", "rsqrt")),
+    *(plain(op, op.upper(), since_s8(2)) for op in ("abs", "exp", "log", "rsqrt", "sqrt")),
     *(plain(op, op.upper(), lambda node: 1) for op in FIRST_VERSION),
     plain("logistic", "LOGISTIC", since_s8(2, s16=3)),
     plain("tanh", "TANH", since_s8(2, s16=3)),
-    plain("minimum", "MINIMUM", since_s8(2, s16=4)),
-    plain("maximum", "MAXIMUM", since_s8(2, s16=4)),
+    plain("minimum", "MINIMUM", widening(3, since_s8(2, s16=4))),
+    plain("maximum", "MAXIMUM", widening(3, since_s8(2, s16=4))),
     *MOVES,
     *REDUCTIONS,
     *STATEFUL,

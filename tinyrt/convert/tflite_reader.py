@@ -29,7 +29,13 @@ from tinyrt.convert.tflite_states import read_fresh, read_states
 from tinyrt.convert.tflite_tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite_variables import HANDLES, Variables, check_initial
 from tinyrt.convert.unsigned import to_signed
-from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
+from tinyrt.errors import (
+    DefectError,
+    ModelFormatError,
+    UnsupportedError,
+    error_context,
+    raised_in,
+)
 from tinyrt.ir import Graph, Node, Value
 from tinyrt.ops import verify
 
@@ -96,6 +102,14 @@ def parse_with_directory(
             graph = reader.read()
             directory = read_directory(reader.model, reader.graph, reader.values)
     except _CORRUPT as error:
+        is_text = isinstance(error, UnicodeDecodeError)
+        if not is_text and not raised_in(error, "flatbuffers", "tflite"):
+            raise DefectError(
+                f"the reader failed: {type(error).__name__}: {error}",
+                expected="a whole file, or a message that says what in it is wrong",
+                hint="copy or export the model again; if other tools take it, this is a defect of "
+                "tinyrt: please report it",
+            ) from error
         raise ModelFormatError(
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",

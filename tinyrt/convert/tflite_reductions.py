@@ -18,6 +18,7 @@ from tinyrt.convert.tflite_codec import (
     i32,
     plain,
     since_s8,
+    widening,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, Value
@@ -110,8 +111,10 @@ def _first(node: BoundNode) -> int:
 
 REDUCTIONS: tuple[Codec, ...] = (
     *(
-        Codec(op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2, s16=3))
-        for op in ("sum", "reduce_max", "reduce_min", "reduce_prod")
+        Codec(
+            op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2, s16=s16)
+        )
+        for op, s16 in (("sum", 1), ("reduce_max", 3), ("reduce_min", 3), ("reduce_prod", 2))
     ),
     *(
         Codec(op, op.upper(), table, _encode_arg, _decode_arg, _first)
@@ -120,7 +123,7 @@ REDUCTIONS: tuple[Codec, ...] = (
     Codec("cumsum", "CUMSUM", "CumsumOptions", _encode_cumsum, _decode_cumsum, _first),
     # Old files have no options here: the tensors themselves tell the types.
     Codec("cast", "CAST", None, encode_plain, _decode_cast, _first),
-    Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, since_s8(2)),
+    Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, widening(2, _first)),
     Codec(
         "batch_matmul",
         "BATCH_MATMUL",
@@ -133,7 +136,7 @@ REDUCTIONS: tuple[Codec, ...] = (
     plain("pow", "POW", _first),
     plain("squared_difference", "SQUARED_DIFFERENCE", since_s8(2)),
     plain("select_v2", "SELECT_V2", _first),
-    plain("log_softmax", "LOG_SOFTMAX", _first),
+    plain("log_softmax", "LOG_SOFTMAX", since_s8(2)),
     Codec(
         "l2_normalization",
         "L2_NORMALIZATION",

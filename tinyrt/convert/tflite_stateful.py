@@ -94,7 +94,7 @@ STATEFUL: tuple[Codec, ...] = (
         "UnidirectionalSequenceLSTMOptions",
         _encode_lstm,
         _decode_lstm,
-        lambda node: 1,
+        since_s8(1, s16=5),
     ),
 )
 """Codecs of ops that keep state."""

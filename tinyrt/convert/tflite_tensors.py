@@ -111,6 +111,12 @@ class TensorReader:
             return data
         if buffer.Offset() > 1:
             # Buffers of very large models lie behind the flatbuffer.
+            if buffer.Offset() + buffer.Size() > len(self.data):
+                raise ModelFormatError(
+                    f"buffer {index} is bytes {buffer.Offset()} to "
+                    f"{buffer.Offset() + buffer.Size()} of {len(self.data)}",
+                    hint="the file is cut short: copy or export the model again",
+                )
             return np.frombuffer(self.data, np.uint8, buffer.Size(), buffer.Offset())
         return None
 
