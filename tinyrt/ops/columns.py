@@ -51,7 +51,8 @@ def _over_parts(kernel: Callable[..., None], centre: Array, *matrices: Array) ->
         return totals
 
     nbytes = sum(m.nbytes for m in matrices)
-    return np.asarray(sum(each_part(len(matrices[0]), nbytes, add_up)))
+    first, *others = each_part(len(matrices[0]), nbytes, add_up)
+    return sum(others, start=first)
 
 
 def _per_row(kernel: Callable[..., None], matrices: tuple[Array, ...], *columns: Array) -> Array:

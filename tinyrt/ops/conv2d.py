@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +98,7 @@ def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -
 
 def train_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """As ``ref_f32``, by compiled loops."""
-    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
-    acc = CONVOLUTION.y.forward(shapes, x, w)
+    acc = CONVOLUTION.y.forward(_shapes(attrs, x.shape, w.shape), x, w)
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
@@ -108,9 +108,13 @@ def vjp(
     """Gradients of x, w and bias."""
     x, w, *bias = inputs
     grad = activation_grad(output, grad, attrs.activation)
-    shapes = Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape)
-    gradients = CONVOLUTION.y.vjp(shapes, (x, w), output, grad)
+    gradients = CONVOLUTION.y.vjp(_shapes(attrs, x.shape, w.shape), (x, w), output, grad)
     return (*gradients, *([grad.sum(axis=(0, 1, 2))] if bias else []))
+
+
+@lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
+def _shapes(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Shapes:
+    return Shapes(window_of(attrs, x, w), x, w)
 
 
 def prepare_s8(node: BoundNode) -> Conv2dS8:

@@ -70,8 +70,8 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
         return sums
 
     cost = _cost(x, grad, plan, columns * groups)
-    total = np.asarray(sum(each_part(len(x), cost, add_up)))
-    parted = total.reshape(groups, *shapes.w[1:], columns)
+    first, *others = each_part(len(x), cost, add_up)
+    parted = sum(others, start=first).reshape(groups, *shapes.w[1:], columns)
     return np.ascontiguousarray(parted.transpose(0, 4, 1, 2, 3)).reshape(shapes.w)
 
 

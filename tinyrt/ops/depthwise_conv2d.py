@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +148,7 @@ def vjp(
     )
 
 
+@lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
 def _shapes(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Shapes:
     return Shapes(window_of(attrs, x, w), x, (w[3], w[1], w[2], 1))
 

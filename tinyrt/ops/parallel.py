@@ -54,7 +54,9 @@ def each_block(
         block_bytes: of a block, about.
 
     """
-    size = max(1, count * block_bytes // max(1, nbytes))
+    if nbytes <= block_bytes:
+        return [work(slice(0, count))]
+    size = max(1, count * block_bytes // nbytes)
     blocks = [slice(start, min(start + size, count)) for start in range(0, count, size)]
     helpers = min(len(blocks), _Threads.count) - 1
     if helpers < 1:

@@ -20,12 +20,14 @@ class BatchStatistics:
     Attributes:
         mean: (c,).
         variance: (c,), over n elements, not n - 1.
+        inverse_std: ``1 / sqrt(variance + epsilon)``, (c,).
         epsilon: added to the variance before the root.
 
     """
 
     mean: Array
     variance: Array
+    inverse_std: Array
     epsilon: float
 
     @classmethod
@@ -33,12 +35,8 @@ class BatchStatistics:
         """Statistics over all dimensions but the last."""
         rows = x.reshape(-1, x.shape[-1])
         mean = columns.sums(rows, np.zeros_like(rows[0]))[0] / len(rows)
-        return cls(mean, columns.sums(rows, mean)[1] / len(rows), epsilon)
-
-    @property
-    def inverse_std(self) -> Array:
-        """``1 / sqrt(variance + epsilon)``, (c,)."""
-        return (self.variance + self.epsilon) ** -0.5
+        variance = columns.sums(rows, mean)[1] / len(rows)
+        return cls(mean, variance, (variance + epsilon) ** -0.5, epsilon)
 
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
