@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
+from tinyrt.ops.parallel import each_part
 from tinyrt.ops.pool import (
     Pool2dAttrs,
     Pool2dS8,
@@ -25,7 +27,7 @@ from tinyrt.ops.pool import (
 )
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
-from tinyrt.ops.window import Window
+from tinyrt.ops.window import Pair, Window
 
 
 def _greatest(window: Window, padded: Array) -> Array:
@@ -49,38 +51,51 @@ class Chosen:
     Attributes:
         window: the sliding window.
         x_shape: the input's shape.
-        taps: per tap of the window, whether it was chosen, in the output's shape.
+        taps: int32, in the output's shape: which tap of the window it was, row by row.
 
     """
 
     window: Window
     x_shape: Shape
-    taps: tuple[NDArray[np.bool_], ...]
+    taps: NDArray[np.int32]
 
     @classmethod
     def of(cls, window: Window, x: Array) -> Chosen:
         """The choices for an input."""
-        padded = window.pad(x, -np.inf)
-        greatest = _greatest(window, padded)
-        taps = []
-        open_ = np.ones(greatest.shape, bool)
-        for _, _, where in window.taps():
-            taps.append(open_ & (padded[where] == greatest))
-            open_ &= ~taps[-1]
-        return cls(window, x.shape, tuple(taps))
+        taps = np.empty((len(x), *window.out, x.shape[3]), np.int32)
+        each_part(
+            len(x), x.nbytes, lambda part: _loops().choose(x[part], taps[part], *_steps(window))
+        )
+        return cls(window, x.shape, taps)
 
 
 def _scatter(chosen: Chosen, grad: Array) -> Array:
-    dx = chosen.window.padded_zeros(chosen.x_shape, grad.dtype)
-    for tap, (_, _, where) in zip(chosen.taps, chosen.window.taps(), strict=True):
-        dx[where] += grad * tap
-    return chosen.window.crop(dx, chosen.x_shape)
+    grad = np.ascontiguousarray(grad)
+    dx = np.zeros(chosen.x_shape, grad.dtype)
+    steps = _steps(chosen.window)
+
+    def work(part: slice) -> None:
+        _loops().scatter(chosen.taps[part], grad[part], dx[part], *steps)
+
+    each_part(len(dx), dx.nbytes, work)
+    return dx
 
 
 def _gather(chosen: Chosen, x: Array) -> Array:
-    padded = chosen.window.pad(x)
-    places = zip(chosen.taps, chosen.window.taps(), strict=True)
-    return np.asarray(sum(padded[where] * tap for tap, (_, _, where) in places))
+    out = np.empty(chosen.taps.shape, x.dtype)
+    _loops().gather(chosen.taps, np.ascontiguousarray(x), out, *_steps(chosen.window))
+    return out
+
+
+def _steps(window: Window) -> tuple[Pair, Pair, Pair]:
+    return window.kernel, window.stride, window.before
+
+
+def _loops() -> ModuleType:
+    # Numba takes its time to be imported, and only training needs it.
+    from tinyrt.ops import max_pool_loops
+
+    return max_pool_loops
 
 
 SCATTER, _ = linear_pair("max_pool2d_dx", _scatter, _gather)
@@ -90,7 +105,7 @@ def vjp(
     attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
     """Gradient of x: each output's goes to the first of its greatest elements."""
-    x = constant(inputs[0])
+    x = np.ascontiguousarray(constant(inputs[0]))
     chosen = Chosen.of(window_of(attrs, x.shape), x)
     return (SCATTER(chosen, activation_grad(output, grad, attrs.activation)),)
 
