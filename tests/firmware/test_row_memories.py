@@ -66,13 +66,14 @@ MEMORIES = {
 """All of them too small for ops that run one by one."""
 
 
+@pytest.mark.parametrize("how", ["by_rows", "input_rows"])
 @pytest.mark.parametrize("case", MEMORIES)
-def test_rows_go_with_memories(tmp_path, case):
+def test_rows_go_with_memories(tmp_path, case, how):
     graph, memories = gated_net(37), MEMORIES[case]
     options = memories.options(graph, lay_out(graph))
     with pytest.raises(BudgetError):
         plan_memory(graph, InstructionSet.DSP, options=options)
-    report = emulate(tmp_path, graph, "cortex-m4", memories=memories, by_rows=True)
+    report = emulate(tmp_path, graph, "cortex-m4", memories=memories, **{how: True})
     assert report.bit_exact
     assert report.row_by_row
     assert report.ram.arena <= sum(region.nbytes for region in memories.regions)
@@ -93,8 +94,10 @@ def keeping_net():
     return verify(replace(graph, states=(("before", after),)))
 
 
-def test_rows_go_with_states(tmp_path):
-    report = emulate(tmp_path, keeping_net(), "cortex-m4", samples=5, max_arena=1_100)
+@pytest.mark.parametrize("wanted", [{}, {"input_rows": True}], ids=["held", "pushed"])
+def test_rows_go_with_states(tmp_path, wanted):
+    graph = keeping_net()
+    report = emulate(tmp_path, graph, "cortex-m4", samples=5, max_arena=1_100, **wanted)
     assert report.bit_exact
     assert report.row_by_row
     assert report.ram.arena <= 1_100

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.errors import OutputError, UnsupportedError, error_context
+from tinyrt.errors import OutputError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import (
     Port,
@@ -211,18 +211,7 @@ class Rows:
 def _plan(
     graph: Graph, isa: InstructionSet, options: MemoryOptions, max_arena: int, rows: Rows
 ) -> ArenaPlan:
-    """The plan that the user asks for; one with segments, too, where no other fits.
-
-    Raises:
-        UnsupportedError: rows are to be pushed into several regions, or to a model with states.
-
-    """
-    if rows.pushed and (len(options.regions) > 1 or graph.states):
-        raise UnsupportedError(
-            "the input cannot come row by row where there are several memory regions, or states",
-            expected="one region, and no states over time",
-            hint="leave out --input-rows, or --region",
-        )
+    """The plan that the user asks for; one with segments, too, where no other fits."""
     if rows.pushed:
         return plan_pushed(graph, isa, options=options, enough=max_arena)
     if rows.allowed or max_arena:

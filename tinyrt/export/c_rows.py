@@ -151,6 +151,7 @@ class SegmentWriter:
         """What a segment consists of that runs as rows are pushed."""
         stage = self._segment.stages[0]
         return PushedRows(
+            base=self._base,
             state=self._plan.offsets[STATE_NAME],
             moving=self.moving,
             rows=stage.rows,

@@ -31,7 +31,8 @@ class PushedRows:
     """A segment that runs as the rows of the model's input are pushed.
 
     Attributes:
-        state: offset of its state in the arena: how far it is, and counters.
+        base: C variable that points to the region where it has its rings and its state.
+        state: offset of its state there: how far it is, and counters.
         moving: how many counters there are.
         rows: how many rows the input has.
         row_bytes: size of a row.
@@ -42,6 +43,7 @@ class PushedRows:
 
     """
 
+    base: str
     state: int
     moving: int
     rows: int

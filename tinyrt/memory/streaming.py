@@ -103,25 +103,32 @@ def plan_pushed(
 
     """
     options = _with_states(graph, options)
-    found = None
-    if len(graph.fed) == 1:
-        pushed = graph.fed[0]
-        found = choose_segments(
-            *(graph, isa, options),
-            most=NO_LIMIT,
-            enough=enough,
-            pushed=pushed,
-            costly=costly,
-        )
-    if found is None:
-        rowwise = ", ".join(sorted(name for name, spec in OPS.items() if spec.rows is not None))
-        raise UnsupportedError(
-            "the model's input cannot come row by row",
-            tensor=", ".join(v.describe() for v in graph.input_values),
-            expected=f"one int8 input (1, h, w, c), read by {rowwise} or element-wise ops",
-            hint="leave out --input-rows",
-        )
-    return _checked(graph, isa, options, found)
+    limit = sum(region.nbytes or NO_LIMIT for region in options.regions)
+    ways = {costly: enough, True: min(enough or limit, limit)} if len(graph.fed) == 1 else {}
+    too_small: BudgetError | None = None
+    for at_any_cost, few in ways.items():
+        try:
+            found = choose_segments(
+                *(graph, isa, options),
+                most=NO_LIMIT,
+                enough=0 if few >= NO_LIMIT else few,
+                pushed=graph.fed[0],
+                costly=at_any_cost,
+            )
+            if found is None:
+                break
+            return _checked(graph, isa, options, found)
+        except BudgetError as error:
+            too_small = error
+    if too_small is not None:
+        raise too_small
+    rowwise = ", ".join(sorted(name for name, spec in OPS.items() if spec.rows is not None))
+    raise UnsupportedError(
+        "the model's input cannot come row by row",
+        tensor=", ".join(graph.value(name).describe() for name in graph.fed),
+        expected=f"one int8 input (1, h, w, c), read by {rowwise} or element-wise ops",
+        hint="leave out --input-rows",
+    )
 
 
 def plan_segments(
