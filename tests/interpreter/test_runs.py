@@ -7,9 +7,11 @@ import pytest
 
 import tinyrt
 from tests.convert.onnx_build import OnnxModel, expected
+from tests.graphs import Builder
 from tinyrt.api import open_model
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.evaluate import evaluate
 
 STEPS, FEATURES, HIDDEN, RUNS = 5, 3, 4, 12
@@ -65,3 +67,20 @@ def test_a_declared_batch_is_no_run_where_samples_are_apart(tmp_path):
         (want,) = evaluate(graph, {"x": np.resize(x, (4, 3))}).values()
         found = Model(graph).run({"x": x[:count]})["t0"]
         np.testing.assert_array_equal(found, want[:count])
+
+
+def test_samples_stay_apart_where_their_axis_is_the_only_one(tmp_path):
+    m = OnnxModel()
+    graph = open_model(m.save(tmp_path, m.op("Softmax", m.input(1))))
+    for backend in ("numba", "native"):
+        (found,) = Model(graph, backend=backend).run({"x": np.arange(4, dtype=np.float32)}).values()
+        np.testing.assert_array_equal(found, np.ones(4))
+
+
+def test_samples_stay_apart_where_another_operand_has_fewer_axes():
+    net = Builder((1, 4), (1, 3, 4))
+    graph = net.graph(net.op("add", net.inputs, AddAttrs()))
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((3, *v.shape[1:])).astype(np.float32) for v in graph.input_values)
+    (found,) = Model(graph).run({"x": x, "x1": y}).values()
+    np.testing.assert_allclose(found, x[:, None] + y, rtol=1e-6)

@@ -94,10 +94,12 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
     outputs = [output.name for output in proto.output]
     if len(set(outputs)) != len(outputs):
         raise ModelFormatError(f"outputs {outputs}", expected="different names")
-    for output in outputs:
+    for i, output in enumerate(outputs):
         value = _output_value(builder, output)
         if value.name in inputs or value.is_constant or value.name in renames:
             value = _copy(builder, value, output)
+        if output in inputs:
+            outputs[i] = output = builder.unique_name(f"{output}.output")
         renames[value.name] = output
     for taken in set(outputs) & builder.values.keys() - renames.keys():
         renames[taken] = builder.unique_name(f"{taken}.nhwc")

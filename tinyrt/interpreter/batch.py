@@ -32,6 +32,10 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             fixed.update(v.name for v in bound.outputs)  # no sample has a part in it
             nodes.append(bound.node)
             continue
+        ranks = {len(v.shape) for v in bound.inputs if v is not None and not v.is_constant}
+        if 1 in ranks or len(ranks) > 1:
+            # Along its only axis an op may add or compare; behind more axes, samples are broadcast.
+            raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
         node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]

@@ -42,8 +42,9 @@ class Formula:
 
     def _constant(self, number: float) -> str:
         name = self._names.new(f"{self._output.name}.c")
-        self._values.append(Value.constant(name, np.full(1, number, np.float32)))
-        self._types[name] = TensorType(DType.FLOAT32, (1,))
+        shape = (1,) if self._output.shape else ()
+        self._values.append(Value.constant(name, np.full(shape, number, np.float32)))
+        self._types[name] = TensorType(DType.FLOAT32, shape)
         return name
 
     def patch(self) -> Patch:

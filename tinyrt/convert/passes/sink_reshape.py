@@ -37,10 +37,16 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
     names, inputs, constants = Names(graph), list(node.inputs), []
     inputs[position] = source.name
     for i, constant in enumerate(graph.value(n) for n in node.inputs):
-        if i == position or (constant.size == 1 and node.op in BINARY):
+        if i == position:
             continue
-        vector = None if constant.data is None else channel_vector(constant.data, shaped.shape)
-        if vector is None or source.shape[-1:] != shaped.shape[-1:]:
+        if constant.size == 1 and node.op in BINARY:
+            if len(constant.shape) <= len(source.shape):
+                continue
+            vector = None if constant.data is None else constant.data.reshape(-1)
+        else:
+            vector = None if constant.data is None else channel_vector(constant.data, shaped.shape)
+            vector = vector if source.shape[-1:] == shaped.shape[-1:] else None
+        if vector is None or not source.shape:
             return Refusal(node.name, f"'{reshape.name}' changes what its constant applies to")
         if len(constant.shape) > 1:
             name = names.new(f"{constant.name}.vector")
