@@ -71,7 +71,7 @@ TINYRT_KERNEL(32, 1) run(TINYRT_GRID {given} const i8 *weights, int samples, i8 
 """
     kernels, weights = (Kernel("run", 1, "all"),), np.zeros(16, np.uint8)
     ports = ((Port("x", 32),), ())
-    program = DeviceProgram(source, weights, kernels, fused, 32, 1, 256, *ports)
+    program = DeviceProgram(source, weights, kernels, (), fused, 32, 1, 256, *ports)
     device = WatchedDevice(program, tmp_path)
     feeds = {"x": np.zeros(32, np.uint8)}
     if fault is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyrt.cuda.fold import fold_pair
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
@@ -17,7 +18,7 @@ from tinyrt.ops.lut import LutS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.prelu import PreluS8
 from tinyrt.ops.quantize import Affine, Rescale
-from tinyrt.ops.spec import limits_of
+from tinyrt.ops.spec import limits_of, qparams
 from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
 
 Ints = dict[str, int | bool]
@@ -75,22 +76,31 @@ def emit_pair(
         w: the writer.
 
     """
-    a, b, y = node.input(0), node.input(1), node.output
-    types = {"X": C_TYPES[a.dtype], "Y": C_TYPES[y.dtype]}
-    ints: Ints = {"SIZE": y.size, **ints_of(p)}
-    tensors = {"a": a, "b": b, "y": y}
-    if y.dtype is DType.INT8 and a.shape == b.shape == y.shape and y.size % 4 == 0:
-        words = 4 if y.size % 16 == 0 else 1
-        kernel, work = f"pairs_side_by_side<@, {function}, {words}>", y.size // 4 // words
+    words, size = _words(node), node.output.size
+    if words:
+        kernel, work = f"pairs_side_by_side<@, {function}, {words}>", size // 4 // words
     else:
-        kernel, work = f"pairs<@, {function}>", y.size
+        kernel, work = f"pairs<@, {function}>", size
+    _write_pair(kernel, work, ints_of(p), node, w)
+
+
+def _words(node: BoundNode) -> int:
+    """Words that a thread takes at once; 0 where it takes elements one by one."""
+    a, b, y = node.input(0), node.input(1), node.output
+    if y.dtype is not DType.INT8 or not a.shape == b.shape == y.shape or y.size % 4:
+        return 0
+    return 4 if y.size % 16 == 0 else 1
+
+
+def _write_pair(kernel: str, work: int, ints: Ints, node: BoundNode, w: DeviceWriter) -> None:
+    a, b, y = node.input(0), node.input(1), node.output
     w.op(
         kernel,
         "elementwise",
         work,
-        ints=ints,
-        tensors=tensors,
-        types=types,
+        ints={"SIZE": y.size, **ints},
+        tensors={"a": a, "b": b, "y": y},
+        types={"X": C_TYPES[a.dtype], "Y": C_TYPES[y.dtype]},
         functions=_pair_functions(node),
     )
 
@@ -130,8 +140,35 @@ def _no_ints(p: object) -> Ints:
     return {}
 
 
-emit_add = partial(emit_pair, "Add", partial(_add_ints, 1))
-emit_sub = partial(emit_pair, "Add", partial(_add_ints, -1))
+def emit_sum(sign: int, node: BoundNode, p: AddS8, w: DeviceWriter) -> None:
+    """A sum or difference, in one step where that is exact."""
+    words = _words(node)
+    folded = _folded(sign, node, p) if words else None
+    if folded is None:
+        emit_pair("Add", partial(_add_ints, sign), node, p, w)
+    else:
+        work = node.output.size // 4 // words
+        _write_pair(f"folded_sums<@, {words}>", work, folded, node, w)
+
+
+def _folded(sign: int, node: BoundNode, p: AddS8) -> Ints | None:
+    """Constants of ``folded_sums``, by all pairs of int8."""
+    values = np.arange(-128, 128).astype(np.int8)
+    answers = OPS[node.op].form(node).ref(p, values[:, None], values[None, :])
+    y_scale = qparams(node.output)[0]
+    a, b = (float(qparams(node.input(i))[0] / y_scale) for i in range(2))
+    pair = fold_pair(answers, (p.act_min, p.act_max), a, sign * b)
+    if pair is None:
+        return None
+    return {
+        "A_MULT": pair.a_mult, "A_FLIP": pair.a_flip,
+        "B_MULT": pair.b_mult, "B_FLIP": pair.b_flip, "OFFSET": pair.offset,
+        "ACT_MIN": p.act_min, "ACT_MAX": p.act_max,
+    }  # fmt: skip
+
+
+emit_add = partial(emit_sum, 1)
+emit_sub = partial(emit_sum, -1)
 emit_mul = partial(emit_pair, "Mul", _mul_ints)
 emit_minimum = partial(emit_pair, "Least", _no_ints)
 emit_maximum = partial(emit_pair, "Greatest", _no_ints)

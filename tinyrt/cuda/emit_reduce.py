@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tinyrt.cuda.emit_weighted import window_ints
+from tinyrt.cuda.emit_dense import window_ints
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.cumsum import CumsumS8

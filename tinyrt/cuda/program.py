@@ -100,6 +100,7 @@ class DeviceProgram:
         source: CUDA C++, to be compiled with ``DEVICE`` as include folder.
         weights: all constants.
         kernels: to be launched one after the other.
+        phases: what they do between two barriers, for all samples of a block.
         fused: whether there is one kernel, whose blocks keep activations in shared memory.
         threads: of a block.
         samples: that a block computes at once.
@@ -112,6 +113,7 @@ class DeviceProgram:
     source: str
     weights: NDArray[np.uint8]
     kernels: tuple[Kernel, ...]
+    phases: tuple[Phase, ...]
     fused: bool
     threads: int
     samples: int
@@ -269,6 +271,7 @@ def _assemble(
         source,
         writer.blob.array(),
         kernels,
+        (*padding, *phases) if fused else tuple(phases),
         fused,
         shape.threads,
         writer.samples,
@@ -292,10 +295,11 @@ def _emit_input(
         writer.phases.append(_transfer(writer, given, port, first, here))
         return
     writer.begin_input(port)
+    whole = given.shape[-1] == 3 and wider.size == given.size // 3 * 4 and wider.size % 16 == 0
     writer.op(
-        "widen",
+        "widen_pixels" if whole else "widen",
         "elementwise",
-        wider.size // 4,
+        wider.size // (16 if whole else 4),
         ints={"SIZE": wider.size, "BYTES": given.nbytes, "FILL": wider.fill},
         tensors={"y": held},
         functions={"int at(int i)": wider.at},

@@ -163,8 +163,7 @@ class DeviceWriter:
         lines = [f"    typedef {ctype} {alias};" for alias, ctype in (types or {}).items()]
         numbers = {"SAMPLES": self.samples, **ints}
         lines += [
-            f"    static constexpr {'bool' if isinstance(v, bool) else 'i32'} {k} = {_literal(v)};"
-            for k, v in numbers.items()
+            f"    static constexpr {_type_of(v)} {k} = {_literal(v)};" for k, v in numbers.items()
         ]
         lines += [self._pointer(function, value) for function, value in tensors.items()]
         for function, data in (blobs or {}).items():
@@ -194,7 +193,15 @@ class DeviceWriter:
         return f"    TINYRT_FN {signature} {{ {used}return {cast}; }}"
 
 
+def _type_of(value: int | bool) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "i32" if -(2**31) <= value < 2**31 else "u32" if value < 2**32 else "u64"
+
+
 def _literal(value: int | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if _type_of(value) != "i32":
+        return f"{value}ull"
     return "-2147483647 - 1" if value == -(2**31) else str(int(value))

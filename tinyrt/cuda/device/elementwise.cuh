@@ -10,6 +10,11 @@ template <class T> TINYRT_FN T limited(i64 v, i32 low, i32 high) {
     return static_cast<T>(v < low ? low : v > high ? high : v);
 }
 
+template <class T> TINYRT_FN T saturated_to(i32 v) {
+    constexpr i32 MOST = sizeof(T) == 1 ? 127 : 32767;
+    return static_cast<T>(clamp(v, -MOST - 1, MOST));
+}
+
 // Multipliers of sums are below 1; int8, raised by 20 bits, stays far below 2^29.
 template <class P> TINYRT_FN i32 requant_raised(i32 x, i32 mult, int shift) {
     return sizeof(typename P::X) == 1 ? requant_small(x, mult, shift) : requant(x, mult, shift);
@@ -85,7 +90,7 @@ template <class P, template <class> class F> TINYRT_FN void pairs(const Team &t)
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const auto a = P::a(t, sample)[P::a_at(at)], b = P::b(t, sample)[P::b_at(at)];
-        P::y(t, sample)[at] = static_cast<typename P::Y>(F<P>::of(a, b));
+        P::y(t, sample)[at] = saturated_to<typename P::Y>(F<P>::of(a, b));
     }
 }
 
@@ -105,6 +110,35 @@ TINYRT_FN void pairs_side_by_side(const Team &t) {
             for (int j = 0; j < 4; ++j) {
                 v[j] = F<P>::of(static_cast<i8>(a[k] >> (8 * j) & 0xff),
                                 static_cast<i8>(b[k] >> (8 * j) & 0xff));
+            }
+            a[k] = pack4(v);
+        }
+        store_words<WORDS>(P::y(t, sample) + at, a);
+    }
+}
+
+// One of a word's bytes, times 2^8.
+TINYRT_FN u32 raised(u32 word, u32 i) {
+    return bytes(word, 0, 0x4404 | i << 4);
+}
+
+// Sums or differences in one step, where the exporter has compared all pairs of int8: see fold.py.
+template <class P, int WORDS> TINYRT_FN void folded_sums(const Team &t) {
+    constexpr int UNITS = P::SIZE / 4 / WORDS;
+    const u64 offset = pinned(static_cast<u64>(P::OFFSET));
+    for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
+        const int sample = i / UNITS, at = i % UNITS * 4 * WORDS;
+        u32 a[WORDS], b[WORDS];
+        load_words<WORDS>(P::a(t, sample) + at, a);
+        load_words<WORDS>(P::b(t, sample) + at, b);
+        TINYRT_UNROLL
+        for (int k = 0; k < WORDS; ++k) {
+            const u32 first = a[k] ^ four(P::A_FLIP), second = b[k] ^ four(P::B_FLIP);
+            i32 v[4];
+            TINYRT_UNROLL
+            for (u32 j = 0; j < 4; ++j) {
+                const u64 sum = static_cast<u64>(raised(second, j)) * P::B_MULT + offset;
+                v[j] = activated<P>(static_cast<i32>(upper(raised(first, j), P::A_MULT, sum)));
             }
             a[k] = pack4(v);
         }
@@ -245,6 +279,22 @@ TINYRT_FN void widen(const Team &t, const i8 *outside, long long first, int samp
             v[j] = at < 0 ? P::FILL : from[at];
         }
         store4(P::y(t, sample) + word, pack4(v));
+    }
+}
+
+// Pixels of three channels, to which a fourth is added, four pixels at a time. What the fourth
+// holds is multiplied by weights that are zero.
+template <class P>
+TINYRT_FN void widen_pixels(const Team &t, const i8 *outside, long long first, int samples) {
+    constexpr int UNITS = P::SIZE / 16;
+    for (int i = t.thread; i < P::SAMPLES * UNITS; i += t.threads) {
+        const int sample = i / UNITS, unit = i % UNITS;
+        if (sample >= samples)
+            break;
+        const i8 *from = outside + (first + sample) * P::BYTES + 12 * unit;
+        const u32 a = load4(from), b = load4(from + 4), c = load4(from + 8);
+        const u32 wide[4] = {a, bytes(a, b, 0x6543), bytes(b, c, 0x5432), c >> 8};
+        store16(P::y(t, sample) + 16 * unit, wide);
     }
 }
 

@@ -9,12 +9,13 @@ namespace tinyrt {
 template <class P>
 TINYRT_FN typename P::Y plain_output(typename P::Acc acc, int channel, const Team &t) {
     const Channel c = channel_at(P::channels(t) + channel * 16);
+    const i32 mult = static_cast<i32>(c.mult);
     i64 y;
     if (P::WIDE) {
-        y = requant_wide(static_cast<i64>(acc) + c.offset, c.mult, c.shift);
+        y = requant_wide(static_cast<i64>(acc) + static_cast<i64>(c.offset), mult, c.shift);
     } else {
         const u32 whole = static_cast<u32>(acc) + static_cast<u32>(c.offset);
-        y = static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
+        y = static_cast<i64>(requant(static_cast<i32>(whole), mult, c.shift)) + P::Y_ZP;
     }
     return static_cast<typename P::Y>(y < P::ACT_MIN   ? P::ACT_MIN
                                       : y > P::ACT_MAX ? P::ACT_MAX

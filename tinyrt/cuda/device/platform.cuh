@@ -81,6 +81,10 @@ TINYRT_FN void constant16(const i8 *p, u32 *to) {
     const uint4 v = __ldg(reinterpret_cast<const uint4 *>(p));
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
+TINYRT_FN void constant8(const i8 *p, u32 *to) {
+    const uint2 v = __ldg(reinterpret_cast<const uint2 *>(p));
+    to[0] = v.x, to[1] = v.y;
+}
 TINYRT_FN u32 constant4(const i8 *p) {
     return __ldg(reinterpret_cast<const u32 *>(p));
 }
@@ -122,6 +126,12 @@ TINYRT_FN void mma(FragmentC (&c)[1], const FragmentA (&a)[1], const FragmentB (
         : "r"(a[0].r[0]), "r"(a[0].r[1]), "r"(a[0].r[2]), "r"(a[0].r[3]), "r"(b[0].r[0]),
           "r"(b[0].r[1]));
 }
+// The same value, in registers. From a pointer the compiler then reaches neighbours by offsets in
+// the instruction; left to itself, it adds up each address anew, and splits up wide constants.
+template <class T> TINYRT_FN T pinned(T v) {
+    asm volatile("" : "+l"(v));
+    return v;
+}
 // Products and sums of floats, each rounded by itself.
 TINYRT_FN float product(float a, float b) {
     return __fmul_rn(a, b);
@@ -161,6 +171,9 @@ TINYRT_FN void load16(const i8 *p, u32 *to) {
 }
 TINYRT_FN void constant16(const i8 *p, u32 *to) {
     memcpy(to, p, 16);
+}
+TINYRT_FN void constant8(const i8 *p, u32 *to) {
+    memcpy(to, p, 8);
 }
 TINYRT_FN u32 constant4(const i8 *p) {
     return load4(p);
@@ -224,6 +237,9 @@ TINYRT_FN void mma(FragmentC (&c)[32], const FragmentA (&a)[32], const FragmentB
         }
     }
 }
+template <class T> TINYRT_FN T pinned(T v) {
+    return v;
+}
 TINYRT_FN float product(float a, float b) {
     return a * b;
 }
@@ -241,6 +257,11 @@ TINYRT_FN i32 greatest(i32 a, i32 b) {
 }
 TINYRT_FN i32 clamp(i32 v, i32 low, i32 high) {
     return least(greatest(v, low), high);
+}
+
+// The upper word of a * b + c, in one instruction, which there is for unsigned numbers only.
+TINYRT_FN u32 upper(u32 a, u32 b, u64 c) {
+    return static_cast<u32>((static_cast<u64>(a) * b + c) >> 32);
 }
 
 // The same byte four times.

@@ -39,12 +39,21 @@ TINYRT_FN i64 requant_wide(i64 x, i32 mult, int right) {
     return (x * mult + (1ll << (right - 1))) >> right;
 }
 
-// What one output channel needs, 16 bytes. Where PLAIN: `offset` is bias * mult + 2^30, `shift` the
-// right shift, from 1; the exporter has proved that nothing overflows. Else: `offset` is the bias,
-// `shift` the exponent.
+enum { GENERAL, PLAIN, FOLDED };
+
+// What accumulators begin with: as unsigned numbers they are what was summed, plus 2^31. Offsets
+// below are less by as much; all of it is modulo 2^64.
+constexpr i32 START = -2147483647 - 1;
+
+// What one output channel needs, 16 bytes.
+//   FOLDED: the output is the upper word of acc * mult + offset, shifted right by RIGHT: the
+//     exporter has proved that the two steps give the same for each accumulator that can be.
+//   PLAIN: that word is the doubling high product of accumulator and bias, for `mult` is the
+//     multiplier twice; `shift` is the right shift, from 1. Nothing overflows.
+//   GENERAL: `offset` is the bias, `shift` the exponent.
 struct Channel {
-    i64 offset;
-    i32 mult;
+    u64 offset;
+    u32 mult;
     i32 shift;
 };
 
@@ -52,10 +61,19 @@ TINYRT_FN Channel channel_at(const i8 *p) {
     u32 v[4];
     constant16(p, v);
     Channel c;
-    c.offset = static_cast<i64>(static_cast<u64>(v[1]) << 32 | v[0]);
-    c.mult = static_cast<i32>(v[2]);
+    c.offset = static_cast<u64>(v[1]) << 32 | v[0];
+    c.mult = v[2];
     c.shift = static_cast<i32>(v[3]);
     return c;
+}
+
+// Within P::ACT_MIN and P::ACT_MAX, but for what saturation to int8 does.
+template <class P> TINYRT_FN i32 activated(i32 y) {
+    if (P::ACT_MIN > -128)
+        y = greatest(y, P::ACT_MIN);
+    if (P::ACT_MAX < 127)
+        y = least(y, P::ACT_MAX);
+    return y;
 }
 
 // From an accumulator (without bias) to an output that still has to be saturated to int8.
@@ -63,21 +81,20 @@ TINYRT_FN Channel channel_at(const i8 *p) {
 // The plain form adds zero point and half a step before the shift: 2 * zp + 1 halves.
 template <class P> TINYRT_FN i32 output_of(i32 acc, const Channel &c) {
     i32 y;
-    if (P::PLAIN) {
-        const i32 high = static_cast<i32>((static_cast<i64>(acc) * c.mult + c.offset) >> 31);
-        const i32 half = static_cast<i32>(static_cast<u32>(2 * P::Y_ZP + 1) << (c.shift - 1));
-        y = (high + (high >> 31) + half) >> c.shift;
+    if (P::FORM == GENERAL) {
+        const u32 whole =
+            static_cast<u32>(acc) - static_cast<u32>(START) + static_cast<u32>(c.offset);
+        const i32 mult = static_cast<i32>(c.mult);
+        const i64 wide = static_cast<i64>(requant(static_cast<i32>(whole), mult, c.shift));
+        y = static_cast<i32>(wide + P::Y_ZP > 1000    ? 1000
+                             : wide + P::Y_ZP < -1000 ? -1000
+                                                      : wide + P::Y_ZP);
     } else {
-        const u32 whole = static_cast<u32>(acc) + static_cast<u32>(c.offset);
-        const i64 wide =
-            static_cast<i64>(requant(static_cast<i32>(whole), c.mult, c.shift)) + P::Y_ZP;
-        y = static_cast<i32>(wide > 1000 ? 1000 : wide < -1000 ? -1000 : wide);
+        const i32 high = static_cast<i32>(upper(static_cast<u32>(acc), c.mult, c.offset));
+        const i32 half = static_cast<i32>(static_cast<u32>(2 * P::Y_ZP + 1) << (c.shift - 1));
+        y = P::FORM == FOLDED ? high >> P::RIGHT : (high + (high >> 31) + half) >> c.shift;
     }
-    if (P::ACT_MIN > -128)
-        y = greatest(y, P::ACT_MIN);
-    if (P::ACT_MAX < 127)
-        y = least(y, P::ACT_MAX);
-    return y;
+    return activated<P>(y);
 }
 
 TINYRT_FN u32 pack4(const i32 *v) {
