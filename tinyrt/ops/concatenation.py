@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp, joined_rows
 from tinyrt.ops.shapes import axis_of, operand
 from tinyrt.ops.spec import (
@@ -21,6 +22,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.sweep import Sweep, in_order
 
 MOST_INPUTS = 1024
 
@@ -116,6 +118,20 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_concatenation", params, pointers, c.pointer(node.output))
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+    """From front to back, a part of each input in turn."""
+    del isa  # the same on all
+    inputs = [node.input(i) for i in range(len(node.inputs))]
+    places = [np.arange(v.size, dtype=np.int64).reshape(v.shape) for v in inputs]
+    joined = [
+        np.concatenate(
+            [p if i == j else np.full_like(p, -1) for j, p in enumerate(places)], node.attrs.axis
+        ).reshape(-1)
+        for i in range(len(inputs))
+    ]
+    return in_order(node, joined)
+
+
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time, where the join is along the width or the channels."""
     return joined_rows(node, axis_of(node.attrs.axis, len(node.output.shape)))
@@ -131,8 +147,9 @@ CONCATENATION = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
+    sweep=sweep,
     rows=rows,
     emit_c=emit_c,
     emit_f32=emit_f32,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep, emit_c=emit_c),
 )

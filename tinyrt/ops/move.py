@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.emit import in_runs, merge_axes
 from tinyrt.ops.function import Gradient, linear_pair
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.spec import (
     Array,
     CWriter,
@@ -29,6 +30,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.sweep import Sweep, in_order
 
 Move = Callable[[Any, Array], Array]
 """``(attrs, x) -> y``; every element of y is one of x."""
@@ -133,6 +135,12 @@ def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
     return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
+def sweep_of_move(move: Move, node: BoundNode, isa: InstructionSet) -> Sweep:
+    """From front to back, each element from wherever it lies."""
+    del isa  # the same on all
+    return in_order(node, [_positions(move, node.attrs, node.input(0).shape).reshape(-1)])
+
+
 def _ref_integer(p: MoveS8, x: Array) -> Array:
     return _ref_f32(p.move, p.attrs, x)
 
@@ -194,6 +202,8 @@ def move_op(
 
     """
     prepare = partial(_prepare, move, layout_of)
+    sweep = partial(sweep_of_move, move)
+    integer = IntegerForm(prepare, _ref_integer, sweep=sweep, emit_c=_emit_integer)
     return OpSpec(
         name=name,
         attrs=attrs,
@@ -206,5 +216,6 @@ def move_op(
         ref_s8=_ref_integer,
         emit_c=_emit_integer,
         emit_f32=partial(_emit_f32, layout_of),
-        int16x8=IntegerForm(prepare, _ref_integer, emit_c=_emit_integer) if int16 else None,
+        sweep=sweep,
+        int16x8=integer if int16 else None,
     )

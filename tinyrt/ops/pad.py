@@ -10,6 +10,7 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import in_runs, merge_axes, strides_of
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.rows import RowOp, RowWindow, one_row
 from tinyrt.ops.shapes import operand
@@ -23,6 +24,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.sweep import Sweep, in_order
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -121,6 +123,14 @@ def _emit(node: BoundNode, fill: Array, c: CWriter) -> None:
     c.call("tinyrt_pad", params, c.pointer(x), c.pointer(y))
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+    """From front to back, with the border where it comes."""
+    del isa  # the same on all
+    x = node.input(0)
+    places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
+    return in_order(node, [np.pad(places, node.attrs.paddings, constant_values=-1).reshape(-1)])
+
+
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time; rows above and below are padding of the input."""
     if len(node.attrs.paddings) != 4 or node.output.shape[0] != 1:
@@ -141,7 +151,8 @@ PAD = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep, emit_c=emit_c),
+    sweep=sweep,
     rows=rows,
     emit_c=emit_c,
     emit_f32=emit_f32,

@@ -12,9 +12,11 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import Fields
 from tinyrt.ops.function import Gradient, linear_pair
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.sweep import Sweep, in_order
 from tinyrt.ops.window import Pair
 
 FRACTION_BITS = 10
@@ -237,6 +239,18 @@ def bilinear_emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_resize_bilinear_f32", params, c.pointer(x), c.pointer(node.output))
 
 
+def bilinear_sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+    """From front to back, each output from the rows and columns that it lies between."""
+    del isa  # the same on all
+    x, attrs = node.input(0), node.attrs
+    places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
+    axes = [_axis(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True)]
+    floats = [_shares(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True)]
+    rows, columns = ((a.first, a.second, f[0], f[1]) for a, f in zip(axes, floats, strict=True))
+    corners = [places[:, i[:, None], j[None, :]].reshape(-1) for i in rows for j in columns]
+    return in_order(node, [np.stack(corners)])
+
+
 RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest, _picks)
 
 RESIZE_BILINEAR = OpSpec(
@@ -249,6 +263,7 @@ RESIZE_BILINEAR = OpSpec(
     vjp=bilinear_vjp,
     prepare_s8=bilinear_prepare_s8,
     ref_s8=bilinear_s8,
+    sweep=bilinear_sweep,
     emit_c=bilinear_emit_c,
     emit_f32=bilinear_emit_f32,
 )

@@ -8,8 +8,11 @@ derives from it how far the two must be apart, the checker replays it byte by by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.isa import InstructionSet
@@ -76,9 +79,57 @@ def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
     return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
 
 
+def in_order(node: BoundNode, elements: Sequence[NDArray[np.int64]]) -> Sweep:
+    """The output from front to back, each element from inputs' elements that are known beforehand.
+
+    A step reads as it writes: all that it writes must lie before what it and later ones read.
+
+    Args:
+        node: what is computed.
+        elements: for each input, arrays (..., output's elements) of the element of it that each
+            element of the output is computed from; -1 where there is none.
+
+    """
+    y = node.output
+    size = max(1, -(-y.size // ELEMENT_STEPS))
+    return tuple(
+        Step(
+            tuple(
+                _hull(v, at[..., start : start + size])
+                for v, at in zip(node.inputs, elements, strict=True)
+            ),
+            _bytes(y, start, min(start + size, y.size)),
+        )
+        for start in range(0, y.size, size)
+    )
+
+
+def _hull(value: Value | None, elements: NDArray[np.int64]) -> Span | None:
+    """The bytes from the first to the last of some elements."""
+    read = elements[elements >= 0]
+    if value is None or value.is_constant or not read.size:
+        return None
+    return _bytes(value, int(read.min()), int(read.max()) + 1)
+
+
 def windows(node: BoundNode, window: Window) -> Sweep:
     """Row by row of the output; each reads the input rows under its window as it writes."""
     return tuple(_row_steps(node, window, lambda top, bottom, loaded: (top, bottom)))
+
+
+def transposed_windows(node: BoundNode, window: Window) -> Sweep:
+    """Row by row of the output; each reads the input rows whose windows it lies under."""
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    (high, _), (step, _) = window.kernel, window.stride
+    steps = []
+    for n in range(y.shape[0]):
+        for oy in range(y.shape[1]):
+            at = oy + window.before[0]
+            first, last = max(-((high - 1 - at) // step), 0), min(at // step + 1, x.shape[1])
+            read = _rows(x, n, first, last) if first < last else None
+            steps.append(Step((read, *others), _rows(y, n, oy, oy + 1)))
+    return tuple(steps)
 
 
 def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import strides_of
-from tinyrt.ops.move import Walk, emit_walk
+from tinyrt.ops.move import Walk, emit_walk, sweep_of_move
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
@@ -85,6 +86,8 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     emit_walk(node, Walk(node.output.shape, tuple(strides[i] for i in node.attrs.perm)), c)
 
 
+SWEEP = partial(sweep_of_move, ref_f32)
+
 TRANSPOSE = OpSpec(
     name="transpose",
     attrs=TransposeAttrs,
@@ -95,7 +98,8 @@ TRANSPOSE = OpSpec(
     vjp=vjp,
     prepare_s8=prepare,
     ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    int16x8=IntegerForm(prepare, ref_integer, sweep=SWEEP, emit_c=emit_c),
+    sweep=SWEEP,
     emit_c=emit_c,
     emit_f32=emit_f32,
 )

@@ -16,9 +16,11 @@ from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.sweep import Sweep, transposed_windows
 from tinyrt.ops.window import Pair, Window
 
 
@@ -184,6 +186,12 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_transpose_conv_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
 
 
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+    """Rows from the front."""
+    del isa  # the same on all
+    return transposed_windows(node, _window(node.attrs, node.input(1).shape))
+
+
 TRANSPOSE_CONV = OpSpec(
     name="transpose_conv",
     attrs=TransposeConvAttrs,
@@ -197,6 +205,7 @@ TRANSPOSE_CONV = OpSpec(
     ref_s8=ref_s8,
     macs=macs,
     emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_s16),
+    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=sweep, emit_c=emit_s16),
+    sweep=sweep,
     emit_f32=emit_f32,
 )

@@ -15,9 +15,9 @@ typedef struct {
     const int32_t *x_row_bytes;
 } tinyrt_concatenation_params;
 
-/** Row i of y is row i of x[0], then row i of x[1], and so on. y overlaps nothing. */
-void tinyrt_concatenation(const tinyrt_concatenation_params *p, const void *const *x,
-                          void *TINYRT_RESTRICT y);
+/** Row i of y is row i of x[0], then row i of x[1], and so on. y comes
+ *  from the front: it may overlap inputs if it writes nothing before it is read. */
+void tinyrt_concatenation(const tinyrt_concatenation_params *p, const void *const *x, void *y);
 
 #ifdef __cplusplus
 }

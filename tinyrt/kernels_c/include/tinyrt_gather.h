@@ -20,8 +20,9 @@ typedef struct {
     const int32_t *column_at;
 } tinyrt_gather_params;
 
-/** y[n, i, j] = x[n, row_at[i] + column_at[j]], in runs of bytes. y overlaps nothing. */
-void tinyrt_gather(const tinyrt_gather_params *p, const void *x, void *TINYRT_RESTRICT y);
+/** y[n, i, j] = x[n, row_at[i] + column_at[j]], in runs of bytes. y comes from the front: it
+ *  may overlap x if it writes nothing before it is read. */
+void tinyrt_gather(const tinyrt_gather_params *p, const void *x, void *y);
 
 #ifdef __cplusplus
 }

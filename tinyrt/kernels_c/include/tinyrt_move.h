@@ -18,8 +18,9 @@ typedef struct {
     int32_t run;
 } tinyrt_move_params;
 
-/** Run [i0, i1, ...] of y is the one at byte sum(i * x_strides) of x. y overlaps nothing. */
-void tinyrt_move(const tinyrt_move_params *p, const void *x, void *TINYRT_RESTRICT y);
+/** Run [i0, i1, ...] of y is the one at byte sum(i * x_strides) of x. y comes from the
+ *  front: it may overlap x if it writes nothing before it is read. */
+void tinyrt_move(const tinyrt_move_params *p, const void *x, void *y);
 
 #ifdef __cplusplus
 }

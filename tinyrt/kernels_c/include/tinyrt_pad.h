@@ -22,8 +22,9 @@ typedef struct {
     uint8_t value[4];
 } tinyrt_pad_params;
 
-/** y = value, with x inside. y overlaps nothing. */
-void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *TINYRT_RESTRICT y);
+/** y = value, with x inside. y comes from the front: it may overlap x if it writes nothing before
+ *  it is read. */
+void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *y);
 
 #ifdef __cplusplus
 }

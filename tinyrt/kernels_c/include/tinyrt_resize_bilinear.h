@@ -27,10 +27,10 @@ typedef struct {
     const int16_t *column_share;
 } tinyrt_resize_bilinear_s8_params;
 
-/** y = sum(x * row share * column share) / 2^20, raw values, halves away from zero. y overlaps
- *  nothing. */
+/** y = sum(x * row share * column share) / 2^20, raw values, halves away from zero. y comes
+ *  from the front: it may overlap x if it writes nothing before it is read. */
 void tinyrt_resize_bilinear_s8(const tinyrt_resize_bilinear_s8_params *p, const int8_t *x,
-                               int8_t *TINYRT_RESTRICT y);
+                               int8_t *y);
 
 /** As for int8, with shares as floats. */
 typedef struct {
@@ -43,9 +43,9 @@ typedef struct {
     const float *column_share;
 } tinyrt_resize_bilinear_f32_params;
 
-/** y = sum(x * row share * column share). y overlaps nothing. */
+/** y = sum(x * row share * column share). y may overlap x as for int8. */
 void tinyrt_resize_bilinear_f32(const tinyrt_resize_bilinear_f32_params *p, const float *x,
-                                float *TINYRT_RESTRICT y);
+                                float *y);
 
 #ifdef __cplusplus
 }

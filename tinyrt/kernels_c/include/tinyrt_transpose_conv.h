@@ -19,9 +19,10 @@ typedef struct {
 } tinyrt_transpose_conv_s8_params;
 
 /** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp), over every input under whose window y
- *  lies. w is (c_out, kernel_h, kernel_w, c_in); bias may be NULL; y overlaps nothing. */
+ *  lies. w is (c_out, kernel_h, kernel_w, c_in); bias may be NULL. y comes from the front: it may
+ *  overlap x if it writes nothing before it is read. */
 void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const int8_t *x,
-                              const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
+                              const int8_t *w, const int32_t *bias, int8_t *y);
 
 /** As for int8; dilation 1. */
 typedef struct {
@@ -32,9 +33,9 @@ typedef struct {
     float act_max;
 } tinyrt_transpose_conv_f32_params;
 
-/** y = clamp(bias + sum(x * w)), as for int8. y overlaps nothing. */
+/** y = clamp(bias + sum(x * w)), as for int8, and it may overlap x as there. */
 void tinyrt_transpose_conv_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
-                               const float *w, const float *bias, float *TINYRT_RESTRICT y);
+                               const float *w, const float *bias, float *y);
 
 #ifdef __cplusplus
 }

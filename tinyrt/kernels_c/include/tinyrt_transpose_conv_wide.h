@@ -18,7 +18,7 @@ typedef struct {
 
 /** y = clamp(requant(bias + sum(x * w))), as tinyrt_transpose_conv_s8. */
 void tinyrt_transpose_conv_s16(const tinyrt_transpose_conv_s16_params *p, const int16_t *x,
-                               const int8_t *w, const int64_t *bias, int16_t *TINYRT_RESTRICT y);
+                               const int8_t *w, const int64_t *bias, int16_t *y);
 
 #ifdef __cplusplus
 }

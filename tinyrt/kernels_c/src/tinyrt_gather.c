@@ -2,7 +2,7 @@
 
 #include "tinyrt_copy.h"
 
-void tinyrt_gather(const tinyrt_gather_params *p, const void *x, void *TINYRT_RESTRICT y) {
+void tinyrt_gather(const tinyrt_gather_params *p, const void *x, void *y) {
     const int8_t *image = x;
     int8_t *to = y;
     for (int32_t n = 0; n < p->n; ++n) {

@@ -3,7 +3,7 @@
 #include "tinyrt_copy.h"
 #include "tinyrt_index.h"
 
-void tinyrt_move(const tinyrt_move_params *p, const void *x, void *TINYRT_RESTRICT y) {
+void tinyrt_move(const tinyrt_move_params *p, const void *x, void *y) {
     const int32_t outer = p->rank - 1;
     const int32_t count = p->dims[outer];
     const int32_t step = p->x_strides[outer];

@@ -2,20 +2,29 @@
 
 #include <string.h>
 
+#include "tinyrt_copy.h"
 #include "tinyrt_index.h"
 
-void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *TINYRT_RESTRICT y) {
-    const int8_t *from = x;
-    int8_t *const to = y;
-    int32_t at = 0;
-    for (; at + 4 <= p->y_bytes; at += 4) {
-        memcpy(to + at, p->value, 4);
+/** Sets [to, end) to the border's element; returns end. */
+static int8_t *border(const tinyrt_pad_params *p, const int8_t *end, int8_t *to) {
+    for (; end - to >= 4; to += 4) {
+        memcpy(to, p->value, 4);
     }
-    memcpy(to + at, p->value, (size_t)(p->y_bytes - at));
+    for (const uint8_t *value = p->value; to != end; ++to) {
+        memcpy(to, value++, 1);
+    }
+    return to;
+}
+
+void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *y) {
+    const int8_t *from = x;
+    int8_t *const first = y;
+    int8_t *to = first;
     int32_t index[TINYRT_MAX_RANK] = {0};
     do {
-        memcpy(to + p->begin + tinyrt_flat_index(p->rank, p->y_strides, index), from,
-               (size_t)p->run);
+        to = border(p, first + p->begin + tinyrt_flat_index(p->rank, p->y_strides, index), to);
+        to = tinyrt_copy(from, to + p->run, to);
         from += p->run;
     } while (tinyrt_next_index(p->rank, p->dims, index));
+    border(p, first + p->y_bytes, to);
 }

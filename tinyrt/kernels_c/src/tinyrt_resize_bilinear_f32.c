@@ -5,7 +5,7 @@ static float between(float first, float second, float share) {
 }
 
 void tinyrt_resize_bilinear_f32(const tinyrt_resize_bilinear_f32_params *p, const float *x,
-                                float *TINYRT_RESTRICT y) {
+                                float *y) {
     for (int32_t n = 0; n < p->n; ++n) {
         for (int32_t i = 0; i < p->rows.size; ++i) {
             const float *const above = x + p->rows.first[i];

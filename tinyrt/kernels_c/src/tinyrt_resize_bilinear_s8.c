@@ -16,7 +16,7 @@ static void pixel(const int8_t *const x[4], const int32_t share[4], int32_t chan
 }
 
 void tinyrt_resize_bilinear_s8(const tinyrt_resize_bilinear_s8_params *p, const int8_t *x,
-                               int8_t *TINYRT_RESTRICT y) {
+                               int8_t *y) {
     for (int32_t n = 0; n < p->n; ++n) {
         for (int32_t i = 0; i < p->rows.size; ++i) {
             const int8_t *const above = x + p->rows.first[i];

@@ -23,7 +23,7 @@ static float accumulate(const tinyrt_transpose_conv_f32_params *p, tinyrt_stride
 }
 
 void tinyrt_transpose_conv_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
-                               const float *w, const float *bias, float *TINYRT_RESTRICT y) {
+                               const float *w, const float *bias, float *y) {
     const tinyrt_window *window = &p->window;
     const int32_t filter_size = window->kernel_h * window->kernel_w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {

@@ -22,7 +22,7 @@ static int64_t accumulate(const tinyrt_transpose_conv_s16_params *p, tinyrt_stri
 }
 
 void tinyrt_transpose_conv_s16(const tinyrt_transpose_conv_s16_params *p, const int16_t *x,
-                               const int8_t *w, const int64_t *bias, int16_t *TINYRT_RESTRICT y) {
+                               const int8_t *w, const int64_t *bias, int16_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t filter_size = window->kernel_h * window->kernel_w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {

@@ -23,7 +23,7 @@ static int32_t accumulate(const tinyrt_transpose_conv_s8_params *p, tinyrt_strid
 }
 
 void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const int8_t *x,
-                              const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y) {
+                              const int8_t *w, const int32_t *bias, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t filter_size = window->kernel_h * window->kernel_w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {

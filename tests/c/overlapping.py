@@ -1,0 +1,78 @@
+"""Plans in which every op's output lies on its input, as far as its kernel allows."""
+
+from __future__ import annotations
+
+from tests.c.conformance import graph_of
+from tests.c.packed_cases import PACKED_CASES
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES
+from tinyrt.ir import Graph
+from tinyrt.memory import ArenaPlan, Region, check_plan
+from tinyrt.memory.lifetimes import Buffer, buffers
+from tinyrt.memory.overlap import Lead, leads
+from tinyrt.memory.place import ALIGNMENT
+from tinyrt.memory.regions import ARENA
+from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.spec import no_sweep
+
+SWEPT_OPS = sorted(name for name, spec in OPS.items() if spec.sweep is not no_sweep)
+"""Ops whose kernels say in which order they read and write."""
+
+
+def overlapping_cases(ops, seeds, build=build_s8):
+    """A graph of those ops whose kernels have a sweep, and data for its inputs."""
+    packed = {f"packed {name}": case for name, case in PACKED_CASES.items()}
+    cases = {op: CASES[op] for op in ops if op in SWEPT_OPS}
+    return graph_of(cases | (packed if build is build_s8 else {}), seeds, build)
+
+
+def overlapping_plan(graph: Graph, isa: InstructionSet, **_: object) -> ArenaPlan:
+    """Ops that have nothing to do with each other, each with its output as near as can be.
+
+    Every op has a part of the arena of its own. There its output begins as little before one of its
+    inputs as the kernel's sweep asks for; its other inputs and its scratch memory lie behind.
+    """
+    found = buffers(graph, isa)
+    home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
+    near = {y: (x, lead) for (y, x), lead in leads(graph, found, isa).items()}
+    offsets: dict[str, int] = {}
+    end = 0
+    for node in graph.nodes:
+        y = home[node.outputs[0]]
+        end = _put(found[y], end, offsets)
+        if y in near:
+            x, lead = near[y]
+            begin = offsets[node.outputs[0]] + _distance(lead)
+            end = max(end, _put(found[x], begin, offsets))
+        for name in node.inputs:
+            if name in home and name not in offsets:
+                end = _put(found[home[name]], end, offsets)
+    for buffer in found:
+        if buffer.names[0] not in offsets:
+            end = _put(buffer, end, offsets)
+    check_plan(graph, offsets, end, isa)
+    return ArenaPlan(offsets, end, 0, tuple(found), regions=(Region(ARENA, end),))
+
+
+def overlapping_ops(graph: Graph, plan: ArenaPlan) -> set[str]:
+    """Ops some of whose inputs and outputs have bytes in common."""
+    return {
+        node.op
+        for node in graph.bound()
+        for value in node.inputs
+        if value is not None
+        and value.name in plan.offsets
+        and plan.offsets[value.name] < plan.offsets[node.output.name] + node.output.nbytes
+        and plan.offsets[node.output.name] < plan.offsets[value.name] + value.nbytes
+    }
+
+
+def _distance(lead: Lead) -> int:
+    return -(-lead.least // ALIGNMENT) * ALIGNMENT
+
+
+def _put(buffer: Buffer, at: int, offsets: dict[str, int]) -> int:
+    """Give a buffer its place; the first byte behind it."""
+    offsets.update(dict.fromkeys(buffer.names, at))
+    return -(-(at + buffer.nbytes) // ALIGNMENT) * ALIGNMENT
