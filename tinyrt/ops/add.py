@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops import buffers
 from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.blocks import emit_clamp
 from tinyrt.ops.emit import Fields, broadcast_fields
@@ -91,7 +92,7 @@ def infer(attrs: AddAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorT
 
 def add_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:
     """``activation(a + b)``."""
-    return activate(a + b, attrs.activation)
+    return activate(buffers.add(a, b), attrs.activation)
 
 
 def add_vjp(

@@ -40,6 +40,13 @@ def empty(shape: Shape, dtype: DTypeLike) -> NDArray[Any]:
         return np.ndarray(shape, dtype, buffer, -buffer.ctypes.data % ALIGNMENT)
 
 
+def add(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """As ``a + b``."""
+    shape = a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape)
+    total: NDArray[Any] = np.add(a, b, out=empty(shape, np.result_type(a, b)))
+    return total
+
+
 def release() -> None:
     """Keep nothing: what no array is a view of is freed now, the rest with its arrays."""
     with _lock:

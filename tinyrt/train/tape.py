@@ -16,7 +16,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tinyrt.errors import GradientError, ShapeError
+from tinyrt.ops import buffers
 from tinyrt.train.function import Function
 
 if TYPE_CHECKING:
@@ -96,9 +99,13 @@ def reverse(
             continue
         for operand, part in _operand_grads(step, tensor, arrived, wanted, create_graph):
             known = pending.get(id(operand))
-            pending[id(operand)] = part if known is None else known + part
+            pending[id(operand)] = part if known is None else _sum(known, part)
         if not retain_graph:
             step.free()
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return buffers.add(a, b) if isinstance(a, np.ndarray) else a + b
 
 
 def _operands_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Tensor]:
