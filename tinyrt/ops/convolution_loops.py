@@ -60,10 +60,10 @@ def products(
         image = np.int64(x.ctypes.data) + i * height * line * x.itemsize
         if pads:
             for row in range(height):
-                source = (i * height + row) * line
-                at = aligned + ((top + row) * padded_width + left) * c
+                source = elements[(i * height + row) * line :]
+                inside = around[aligned + ((top + row) * padded_width + left) * c :]
                 for k in range(line):
-                    around[at + k] = elements[source + k]
+                    inside[k] = source[k]
             image = np.int64(around.ctypes.data) + aligned * x.itemsize
         for g in range(groups[0]):
             _product(

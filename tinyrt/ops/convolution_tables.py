@@ -48,7 +48,7 @@ class Products:
     taps: tuple[list[int], list[int]]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def outputs(shapes: Shapes, item: int) -> Products:
     """Of the convolution: a row per pixel, a step per tap and channel, the weights as matrix.
 
@@ -64,7 +64,7 @@ def outputs(shapes: Shapes, item: int) -> Products:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def weight_sums(shapes: Shapes, item: int) -> Products:
     """Of the derivative in the weights: a row per tap and channel, a step per pixel.
 
@@ -76,7 +76,7 @@ def weight_sums(shapes: Shapes, item: int) -> Products:
     return Products(border, _filled(rows, steps, places, places), rows.size, _all(shapes))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def input_parts(shapes: Shapes, item: int) -> list[Products]:
     """Of the derivative in the input: a convolution of the gradient for each place in a stride."""
     stride_h, stride_w = shapes.window.stride

@@ -31,27 +31,31 @@ MOST_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
 
 
 class _Vectors:
-    """Loads and stores of vectors of which only the first ``channels`` columns are touched.
+    """Loads and stores of vectors side by side.
 
     Args:
         builder: the IR builder.
         element: LLVM's type of an element.
-        vectors: vectors side by side.
-        channels: columns there are, i64.
+        vectors: how many.
+        channels: columns that are touched, i64; None for all.
 
     """
 
-    def __init__(self, builder: Any, element: Any, vectors: int, channels: Any) -> None:
+    def __init__(self, builder: Any, element: Any, vectors: int, channels: Any = None) -> None:
         self.builder, self.element, self.vectors = builder, element, vectors
         self.item = 4 if isinstance(element, ir.FloatType) else 8
-        self.lanes = lanes = VECTOR_BYTES // self.item
-        self.kind = ir.VectorType(element, lanes)
-        places = ir.VectorType(I32, lanes)
-        count = self._splat(builder.trunc(channels, I32), places)
-        self.masks = [
-            builder.icmp_signed("<", ir.Constant(places, _range(v * lanes, lanes)), count)
-            for v in range(vectors)
-        ]
+        self.lanes = VECTOR_BYTES // self.item
+        self.kind = ir.VectorType(element, self.lanes)
+        self._bits = ir.VectorType(I1, self.lanes)
+        self._masks = [self._first(channels, v) for v in range(vectors if channels else 0)]
+
+    def _first(self, channels: Any, vector: int) -> Any:
+        """Which lanes of a vector are among the first ``channels`` columns."""
+        places = ir.VectorType(I32, self.lanes)
+        begin = vector * self.lanes
+        columns = ir.Constant(places, list(range(begin, begin + self.lanes)))
+        count = self._splat(self.builder.trunc(channels, I32), places)
+        return self.builder.icmp_signed("<", columns, count)
 
     def _splat(self, scalar: Any, kind: Any) -> Any:
         none = ir.Constant(kind, ir.Undefined)
@@ -65,36 +69,37 @@ class _Vectors:
         return self._splat(self.builder.load(pointer), self.kind)
 
     def load(self, address: Any) -> list[Any]:
-        """The vectors from an address on; columns beyond the last are 0."""
+        """The vectors from an address on; columns that are not touched are 0."""
+        pointers = self._pointers(address)
+        if not self._masks:
+            return [self.builder.load(pointer, align=self.item) for pointer in pointers]
         zeros = ir.Constant(self.kind, [0.0] * self.lanes)
-        mask = ir.VectorType(I1, self.lanes)
-        arguments = [self.kind.as_pointer(), I32, mask, self.kind]
+        arguments = [self.kind.as_pointer(), I32, self._bits, self.kind]
         function = self._masked("load", ir.FunctionType(self.kind, arguments))
         return [
             self.builder.call(function, [pointer, I32(self.item), mask, zeros])
-            for pointer, mask in self._pointers(address)
+            for pointer, mask in zip(pointers, self._masks, strict=True)
         ]
 
     def store(self, values: list[Any], address: Any) -> None:
         """Write the vectors from an address on."""
-        mask = ir.VectorType(I1, self.lanes)
-        arguments = [self.kind, self.kind.as_pointer(), I32, mask]
+        pointers = self._pointers(address)
+        if not self._masks:
+            for value, pointer in zip(values, pointers, strict=True):
+                self.builder.store(value, pointer, align=self.item)
+            return
+        arguments = [self.kind, self.kind.as_pointer(), I32, self._bits]
         function = self._masked("store", ir.FunctionType(ir.VoidType(), arguments))
-        for value, (pointer, mask) in zip(values, self._pointers(address), strict=True):
+        for value, pointer, mask in zip(values, pointers, self._masks, strict=True):
             self.builder.call(function, [value, pointer, I32(self.item), mask])
 
-    def _pointers(self, address: Any) -> list[tuple[Any, Any]]:
+    def _pointers(self, address: Any) -> list[Any]:
         at = [self.builder.add(address, I64(v * VECTOR_BYTES)) for v in range(self.vectors)]
-        pointers = [self.builder.inttoptr(a, self.kind.as_pointer()) for a in at]
-        return list(zip(pointers, self.masks, strict=True))
+        return [self.builder.inttoptr(a, self.kind.as_pointer()) for a in at]
 
     def _masked(self, which: str, kind: Any) -> Any:
         name = f"llvm.masked.{which}.v{self.lanes}f{8 * self.item}.p0"
         return cgutils.get_or_insert_function(self.builder.module, kind, name)
-
-
-def _range(first: int, count: int) -> list[int]:
-    return list(range(first, first + count))
 
 
 def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
@@ -138,37 +143,51 @@ def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del signature
-            x, rows, steps, count, w, w_bytes, start, starts, y, places, channels = args[1:]
+            channels = args[-1]
             element = context.get_value_type(like.dtype)
-            columns = _Vectors(builder, element, vectors, channels)
-
-            def entry(table: Any, index: Any) -> Any:
-                at = builder.add(table, builder.mul(index, I64(8)))
-                return builder.load(builder.inttoptr(at, I64.as_pointer()))
-
-            at = [builder.add(x, entry(rows, I64(i))) for i in range(height)]
-            sums = []
-            for i in range(height):
-                sums.append([cgutils.alloca_once(builder, columns.kind) for _ in range(vectors)])
-                begun = columns.load(builder.add(start, entry(starts, I64(i))))
-                for value, place in zip(begun, sums[-1], strict=True):
-                    builder.store(value, place)
-            with cgutils.for_range(builder, count) as loop:
-                step = entry(steps, loop.index)
-                factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
-                for row, places_of_row in zip(at, sums, strict=True):
-                    here = builder.add(row, step)
-                    own = columns.load(here) if per_channel else [columns.spread(here)] * vectors
-                    for value, factor, place in zip(own, factors, places_of_row, strict=True):
-                        product = builder.fmul(value, factor, flags=("contract",))
-                        total = builder.fadd(builder.load(place), product, flags=("contract",))
-                        builder.store(total, place)
-            for i in range(height):
-                done = [builder.load(place) for place in sums[i]]
-                columns.store(done, builder.add(y, entry(places, I64(i))))
+            whole = _Vectors(builder, element, vectors)
+            fits = builder.icmp_signed(">=", channels, I64(vectors * whole.lanes))
+            with builder.if_else(fits, likely=True) as (then, otherwise):
+                with then:
+                    _sum_up(whole, height, per_channel, args[1:-1])
+                with otherwise:
+                    some = _Vectors(builder, element, vectors, channels)
+                    _sum_up(some, height, per_channel, args[1:-1])
             return context.get_dummy_value()
 
         return types.void(like, *[types.int64] * 11), codegen
 
     tile: Intrinsic = extending.intrinsic(typing)
     return tile
+
+
+def _sum_up(columns: _Vectors, height: int, per_channel: bool, args: Any) -> None:
+    """Write the tile's code; arguments from ``x`` to ``places``."""
+    builder, vectors = columns.builder, columns.vectors
+    x, rows, steps, count, w, w_bytes, start, starts, y, places = args
+
+    def entry(table: Any, index: Any) -> Any:
+        at = builder.add(table, builder.mul(index, I64(8)))
+        return builder.load(builder.inttoptr(at, I64.as_pointer()))
+
+    at = [builder.add(x, entry(rows, I64(i))) for i in range(height)]
+    sums = [
+        [cgutils.alloca_once(builder, columns.kind) for _ in range(vectors)] for _ in range(height)
+    ]
+    for i, row_sums in enumerate(sums):
+        begun = columns.load(builder.add(start, entry(starts, I64(i))))
+        for value, place in zip(begun, row_sums, strict=True):
+            builder.store(value, place)
+    with cgutils.for_range(builder, count) as loop:
+        step = entry(steps, loop.index)
+        factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
+        for row, row_sums in zip(at, sums, strict=True):
+            here = builder.add(row, step)
+            read = columns.load(here) if per_channel else [columns.spread(here)] * vectors
+            for value, factor, place in zip(read, factors, row_sums, strict=True):
+                product = builder.fmul(value, factor, flags=("contract",))
+                total = builder.fadd(builder.load(place), product, flags=("contract",))
+                builder.store(total, place)
+    for i, row_sums in enumerate(sums):
+        done = [builder.load(place) for place in row_sums]
+        columns.store(done, builder.add(y, entry(places, I64(i))))
