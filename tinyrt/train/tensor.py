@@ -320,7 +320,9 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     else:
         with error_context(op=f"{function.name} in training"):
             output = Tensor(np.asarray(function.forward(attrs, *(t.data for t in operands))))
-    _share_edits(output, operands)
+    base = output.data.base
+    if base is not None and (base is operands[0].data or base is operands[0].data.base):
+        output._edits = operands[0]._edits  # a view: an edit of one is one of the other
     if _grad_enabled.get() and any(t.requires_grad for t in operands):
         output.requires_grad = True
         edits = tuple(t.edits for t in (*operands, output))
@@ -329,15 +331,6 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     if listener is not None:
         listener(function, attrs, operands, output)
     return output
-
-
-def _share_edits(output: Tensor, operands: tuple[Tensor, ...]) -> None:
-    """Let a result that is a view of its first operand share that tensor's count of edits."""
-    base = output.data.base
-    if base is not None and operands:
-        first = operands[0].data
-        if base is first or base is first.base:
-            output._edits = operands[0]._edits
 
 
 @contextmanager
