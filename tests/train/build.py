@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinyrt.train import Tensor
+from tinyrt.train import Adam, Tensor, cross_entropy
 
 
 def leaf(rng, *shape, low=None):
@@ -15,3 +15,16 @@ def in_float64(module):
     for _, tensor in module.named_tensors():
         tensor.data = tensor.data.astype(np.float64)
     return module
+
+
+def train(model, x, y, steps, lr=1e-2):
+    """The losses of as many steps on all samples."""
+    optimizer = Adam(model.parameters(), lr)
+    losses = []
+    for _ in range(steps):
+        loss = cross_entropy(model(Tensor(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses

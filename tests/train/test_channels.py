@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.train.build import train
 from tinyrt.convert.passes import optimise
 from tinyrt.errors import DataError
 from tinyrt.ir import Value
@@ -14,7 +15,7 @@ from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
-from tinyrt.train import Adam, Tensor, apply, cross_entropy, trace
+from tinyrt.train import Tensor, apply, trace
 from tinyrt.train.channels import (
     Channels,
     channel_scores,
@@ -125,14 +126,7 @@ def test_half_of_the_work_goes_and_the_rest_still_learns(net, folded):
     smaller = prune_channels(graph, scores, macs=0.5)
     assert 0.3 * macs_of(graph) < macs_of(smaller) <= 0.5 * macs_of(graph)
     model = GraphModel(smaller)
-    optimizer = Adam(model.parameters(), 1e-2)
-    losses = []
-    for _ in range(10):
-        loss = cross_entropy(model(Tensor(x)), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses = train(model, x, y, 10)
     assert losses[-1] < 0.8 * losses[0]
     with model.evaluating():
         logits = model(Tensor(x)).data

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.train.build import train
 from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
@@ -16,7 +17,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.ranges import Range
-from tinyrt.train import Adam, Tensor, apply, cross_entropy, no_grad, trace
+from tinyrt.train import Tensor, apply, no_grad, trace
 from tinyrt.train.fake_quant import (
     FAKE_QUANTIZE,
     RangeQuantizer,
@@ -87,18 +88,6 @@ def qat_model(net, x, config=None, *, softmax=False):
     top = Sequential(net=net, softmax=Softmax()) if softmax else net
     source = trace(top, x.shape[1:])
     return QatModel(optimise(source), x, source=source, config=config)
-
-
-def train(model, x, y, steps, lr=1e-2):
-    optimizer = Adam(model.parameters(), lr)
-    losses = []
-    for _ in range(steps):
-        loss = cross_entropy(model(Tensor(x)), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

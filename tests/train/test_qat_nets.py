@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from tests.train.build import train
 from tinyrt.api import run_emulated
 from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType
-from tinyrt.train import Adam, Tensor, cross_entropy, no_grad, trace
+from tinyrt.train import Tensor, trace
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import (
@@ -29,6 +30,7 @@ from tinyrt.train.nn import (
 from tinyrt.train.optim import AdamW, cosine_lr
 from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
+from tinyrt.train.recipes.stages import answers_of
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, MultiHeadAttention
 
 IMAGE, SERIES = (6, 6, 2), (5, 3)
@@ -115,23 +117,6 @@ def problem(make, shape, seed=0):
     return net, x, y
 
 
-def train(model, x, y, steps):
-    optimizer = Adam(model.parameters(), 3e-3)
-    losses = []
-    for _ in range(steps):
-        loss = cross_entropy(model(Tensor(x)), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-def answers(module, x):
-    with module.evaluating(), no_grad():
-        return module(Tensor(x)).data
-
-
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize(("make", "shape"), NETS.values(), ids=NETS)
 def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
@@ -144,7 +129,7 @@ def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
     path = save_tflite(model.deployed(), tmp_path / "net.tflite")
     graph = read_tflite(path)
     assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT8}
-    np.testing.assert_allclose(Model(graph)(x), answers(model, x), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(Model(graph)(x), answers_of(model)(x), rtol=0, atol=1e-6)
     dense = [graph.value(n.inputs[1]) for n in graph.nodes if n.op == "fully_connected"]
     by_channel = config.per_channel_dense and config.weight_bits == 8
     assert {len(w.q.scales) > 1 for w in dense} == {by_channel}
@@ -160,10 +145,10 @@ def test_weights_of_all_time_steps_stay_one(make):
     assert sum(p.data.size for p in model.parameters()) == sum(
         p.data.size for p in net.parameters()
     )
-    np.testing.assert_allclose(answers(model, x), answers(net, x), atol=1e-6)
+    np.testing.assert_allclose(answers_of(model)(x), answers_of(net)(x), atol=1e-6)
     losses = train(model, x, y, 5)
     assert losses[-1] < losses[0]
-    np.testing.assert_allclose(Model(model.trained())(x), answers(model, x), atol=1e-5)
+    np.testing.assert_allclose(Model(model.trained())(x), answers_of(model)(x), atol=1e-5)
     trained = QatModel(optimise(source), x)
     train(trained, x, y, 2)
     weights = {n.inputs[1] for n in trained.deployed().nodes if n.op == "fully_connected"}
