@@ -30,7 +30,6 @@ from tinyrt.train.recipes.stages import (
     Trained,
     answers_of,
     prune,
-    teaching,
     train_float,
     train_int8,
 )
@@ -104,9 +103,7 @@ def digits() -> Iterator[Promise]:
     model = train_int8(trained)
     yield at_least("digits: int8, trained", top1(trained, model), score - 0.003)
     yield from as_deployed("digits", trained, model)
-    narrow = train_int8(
-        trained, training=trained.recipe.int4, config=INT4, objective=teaching(trained)
-    )
+    narrow = train_int8(trained, training=trained.recipe.int4, config=INT4)
     yield at_least("digits: int4 weights, trained", top1(trained, narrow), score - 0.01)
     pruned = prune(trained)
     share = macs_of(pruned) / macs_of(whole)
@@ -115,7 +112,7 @@ def digits() -> Iterator[Promise]:
     yield at_least(
         "digits: pruned, float", trained.recipe.score(answers, trained.data)["top1"], score - 0.01
     )
-    small = train_int8(trained, source=pruned, objective=teaching(trained))
+    small = train_int8(trained, source=pruned)
     yield at_least("digits: pruned, int8", top1(trained, small), score - 0.01)
     times = len(write_tflite(whole)) / len(write_tflite(small.deployed()))
     yield at_least("digits: pruned and int8, times smaller", times, 8)

@@ -84,7 +84,7 @@ class Recipe:
             computes outputs.
         augment: changes samples before each use.
         final: what the deployed model has behind the network.
-        distils: whether the float model teaches what pruning has left of it; needs classes.
+        distils: whether the float model teaches those that come of it; needs classes.
 
     """
 

@@ -125,18 +125,18 @@ def train_int8(
     source: Graph | None = None,
     training: Training | None = None,
     config: QatConfig | None = None,
-    objective: Objective | None = None,
     on_epoch: OnEpoch | None = None,
     progress: bool | None = False,
 ) -> QatModel:
     """Go on training a float model on what int8 makes of it; ``deployed`` gives the int8 graph.
+
+    The float model teaches, where the recipe distils: it holds the int8 one to its answers.
 
     Args:
         trained: the float model and its data.
         source: the float graph to start from, in place of the model's own.
         training: in place of the recipe's.
         config: of quantisation-aware training.
-        objective: in place of the recipe's loss.
         on_epoch: called after each epoch.
         progress: as for ``fit``.
 
@@ -158,7 +158,7 @@ def train_int8(
         data,
         training,
         rng,
-        objective=objective,
+        objective=teaching(trained),
         before_epoch=freeze_late,
         on_epoch=on_epoch,
         progress=progress,
@@ -193,12 +193,9 @@ def variants(trained: Trained, *, progress: bool | None = False) -> Iterator[Var
     yield Variant("ptq", quantize_graph(optimised, trained.data.x_train[:CALIBRATION_SAMPLES]))
     yield Variant("qat", train_int8(trained, progress=progress).deployed())
     pruned = prune(trained, progress=progress)
-    teacher = teaching(trained)
-    model = train_int8(trained, source=pruned, objective=teacher, progress=progress)
+    model = train_int8(trained, source=pruned, progress=progress)
     yield Variant("pruned", model.deployed())
-    narrow = train_int8(
-        trained, training=trained.recipe.int4, config=INT4, objective=teacher, progress=progress
-    )
+    narrow = train_int8(trained, training=trained.recipe.int4, config=INT4, progress=progress)
     yield Variant("int4", narrow.deployed())
 
 
