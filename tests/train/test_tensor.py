@@ -18,6 +18,7 @@ EXPRESSIONS = {
     "polynomial": lambda a, b: a * a * b - 3 * a + b / 2,
     "quotient": lambda a, b: (1 + a) / (b * b + 1),
     "power": lambda a, b: (a * a + 0.5) ** 0.5 + (1 - b) ** 3,
+    "power of tensors": lambda a, b: (a * a + 0.5) ** b,
     "log and exp": lambda a, b: ((a * b).exp() + 1).log() - a,
     "log-sum-exp": lambda a, b: (a + b).exp().sum(-1, keepdims=True).log() - b,
     "matmul": lambda a, b: a.transpose(1, 0) @ (b @ a.transpose(1, 0)),

@@ -214,7 +214,9 @@ class Tensor:
     def __neg__(self) -> Tensor:
         return self * -1
 
-    def __pow__(self, exponent: float) -> Tensor:
+    def __pow__(self, exponent: float | Tensor) -> Tensor:
+        if isinstance(exponent, Tensor):
+            return apply("pow", _NONE, self, exponent)
         return apply(arithmetic.POWER, exponent, self)
 
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
