@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.nets import random_net
+from tests.memory.nets import gated_net, random_net
 from tinyrt.errors import TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
+from tinyrt.memory.candidates import THOROUGH
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.isa import InstructionSet
@@ -62,6 +63,31 @@ def test_rows_give_what_whole_tensors_give(seed):
     for i in rng.permutation(len(found))[:3]:
         plan = plan_segments(graph, InstructionSet.SCALAR, (found[i],))  # replays the plan
         assert same(run_in(graph, plan, feeds), expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_several_segments_give_what_whole_tensors_give(seed):
+    graph = gated_net(seed)
+    feeds = feeds_of(graph, seed)
+    found = list(ranges(graph, WAYS[:3]))
+    chosen = []
+    for i in np.random.default_rng(seed).permutation(len(found)):
+        if all(found[i].stop <= s.first or s.stop <= found[i].first for s in chosen):
+            chosen.append(found[i])
+    segments = tuple(sorted(chosen, key=lambda s: s.first))
+    plan = plan_segments(graph, InstructionSet.SCALAR, segments)  # replays the plan
+    assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
+
+
+def test_several_segments_take_less_than_one():
+    alone = replace(THOROUGH, several=False)
+    for seed in (13, 24, 37):
+        graph = gated_net(seed)
+        one = plan_streamed(graph, InstructionSet.DSP, costly=True, effort=alone)
+        several = plan_streamed(graph, InstructionSet.DSP, costly=True)
+        assert len(one.segments) <= 1 < len(several.segments)
+        assert several.arena_bytes < one.arena_bytes
 
 
 @settings(max_examples=40, deadline=None)

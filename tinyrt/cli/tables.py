@@ -132,7 +132,7 @@ def _peak(found: Inspection) -> RenderableType:
     ]
     if found.advice:
         ways = {advice.what: advice.arena_bytes for advice in found.advice}
-        shown += [Text("  What would make it smaller, and its bytes then:"), facts(ways)]
+        shown += [Text("  What would make it smaller, and its bytes then at most:"), facts(ways)]
     return Group(*shown)
 
 

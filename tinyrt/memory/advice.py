@@ -1,4 +1,4 @@
-"""What would make a model's arena smaller: each way is tried, and its size is what was planned."""
+"""What would make a model's arena smaller: each way is tried, quickly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
+from tinyrt.memory.candidates import QUICK
 from tinyrt.memory.order import schedule
 from tinyrt.memory.streaming import plan_pushed, plan_streamed
 from tinyrt.ops.isa import InstructionSet
@@ -19,7 +20,7 @@ class Advice:
 
     Attributes:
         what: what to do, with the option that does it.
-        arena_bytes: what the arena then takes.
+        arena_bytes: what the arena then takes at most: a quick search gives an estimate.
 
     """
 
@@ -35,8 +36,8 @@ def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
         return plan_memory(graph, isa, options=options)
 
     ways: dict[str, Callable[[], ArenaPlan]] = {
-        "run ops row by row: --by-rows": lambda: plan_streamed(graph, isa),
-        "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa),
+        "run ops row by row: --by-rows": lambda: plan_streamed(graph, isa, effort=QUICK),
+        "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa, effort=QUICK),
         "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
         "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),
         "order the ops anew: tinyrt convert": lambda: plan_memory(schedule(graph), isa),

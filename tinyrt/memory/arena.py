@@ -137,11 +137,27 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
     tensors = ", ".join(f"'{b.names[0]}' {b.nbytes:,}" for b in plan.alive_at(step))
     raise BudgetError(
         f"the arena needs {plan.arena_bytes:,} bytes, {plan.arena_bytes - max_arena:,} too many",
-        op=graph.bind(step).describe() if graph.nodes else None,
+        op=_what_runs(graph, plan, step),
         tensor=f"alive at this op, in bytes: {tensors}",
         expected=f"at most {max_arena:,}",
-        hint="lower this op's resolution or channels, or split it from the branch that waits",
+        hint=f"{_way_out(graph, plan)}, or lower this op's resolution or channels",
     )
+
+
+def _what_runs(graph: Graph, plan: ArenaPlan, step: int) -> str | None:
+    segment = next((s for s in plan.segments if s.first <= step < s.stop), None)
+    if segment is not None and segment.stop - segment.first > 1:
+        return f"#{segment.first} to #{segment.stop - 1}, row by row"
+    return graph.bind(step).describe() if graph.nodes else None
+
+
+def _way_out(graph: Graph, plan: ArenaPlan) -> str:
+    """The options that may make an arena smaller, of those that this one does not have yet."""
+    held = [name for name in graph.fed if name in plan.offsets]
+    ways = ["run ops row by row (--by-rows)"] * (not plan.segments)
+    ways += ["take the input row by row (--input-rows)"] * (len(graph.fed) == 1 and bool(held))
+    ways += ["keep inputs in memory of your own (--input-outside)"] * bool(held)
+    return ", ".join(ways) or "split it from the branch that waits"
 
 
 def plan_memory(

@@ -19,9 +19,6 @@ from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
 
-FINAL_TRIES = 4000
-"""Orders in which the buffers of the best candidates are placed."""
-
 STATE_NAME = "state"
 """The buffer for where a segment stands between two rows that are pushed."""
 
@@ -33,6 +30,29 @@ PROGRESS_BYTES = 12
 
 NEVER = 1 << 62
 """More bytes than any arena has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far the search for segments goes.
+
+    Attributes:
+        tries: orders in which the buffers of the best candidates are placed.
+        finalists: runs of ops that are looked at closely.
+        several: whether there may be more than one segment.
+
+    """
+
+    tries: int
+    finalists: int
+    several: bool
+
+
+THOROUGH = Effort(4000, 3, several=True)
+"""For a program."""
+
+QUICK = Effort(200, 1, several=False)
+"""For an estimate: the arena is at most as large as it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +85,20 @@ class Model:
         ops: of its nodes, see ``row_ops``.
         buffers: of the plan without segments.
         leads: outputs and inputs that may overlap then, by their names.
+        effort: how far the search goes.
         regions: the memories, the cheapest to use first.
         alignment: what offsets are multiples of.
 
     """
 
-    def __init__(self, graph: Graph, isa: InstructionSet, options: MemoryOptions) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: Graph,
+        isa: InstructionSet,
+        options: MemoryOptions,
+        effort: Effort = THOROUGH,
+    ) -> None:
+        self.graph, self.effort = graph, effort
         self.ops = row_ops(graph)
         # A state and what it becomes are the same bytes, which changes them for rows to come.
         states = {name for pair in graph.states for name in pair}
@@ -186,15 +213,19 @@ class Candidate:
         """What the segments add to the program."""
         return added_instructions(self._graph, self.segments)
 
+    @cached_property
+    def code(self) -> int:
+        """Bytes of code that the segments add to the program."""
+        return added_code(self._graph, self.segments)
+
     def is_cheap(self, base: Cost) -> bool:
         """Whether that much may be added to ``base``; the code is looked at last: it takes long."""
         added = Cost(self.instructions, 0)
-        if added.is_cheap(base):
-            added = replace(added, code=added_code(self._graph, self.segments))
-        return added.is_cheap(base)
+        return added.is_cheap(base) and replace(added, code=self.code).is_cheap(base)
 
-    def place(self, tries: int) -> None:
-        """Place everything in as few bytes as so many orders give."""
+    def place(self, tries: int | None = None) -> None:
+        """Place everything in as few bytes as so many orders give; as many as the effort allows."""
+        tries = self._model.effort.tries if tries is None else tries
         if self._tries >= tries:
             return
         self._tries = tries
@@ -228,14 +259,14 @@ class Candidate:
         """Offsets in each region; what a segment's steps move lies in one."""
         regions = self._model.regions
         if len(regions) == 1 and regions[0].nbytes is None:
-            self.place(FINAL_TRIES)
+            self.place()
             return Division(
                 [0] * len(placed), [self._at[i] for i in range(len(placed))], [self.size]
             )
         moved = [{*s.rings, *([STATE_NAME] if s.pushed is not None else [])} for s in self.segments]
         together = [[i for i, b in enumerate(placed) if b.names[0] in names] for names in moved]
         traffic = traffic_of(self._graph, placed)
-        return divide(self._packing, together, regions, traffic, FINAL_TRIES)
+        return divide(self._packing, together, regions, traffic, self._model.effort.tries)
 
 
 def _belongs(name: str, segment: Segment) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
-from tinyrt.memory.candidates import FINAL_TRIES, Candidate, Model, Streamed
+from tinyrt.memory.candidates import THOROUGH, Candidate, Effort, Model, Streamed
 from tinyrt.memory.chains import Chain, Piece, chains
 from tinyrt.memory.row_costs import Cost, whole_cost
 from tinyrt.memory.segment_builder import build
@@ -17,9 +17,6 @@ from tinyrt.ops.rows import RowOp
 
 QUICK_TRIES = 20
 """Orders in which each candidate's buffers are placed."""
-
-FINALISTS = 3
-"""Runs of ops that are looked at closely."""
 
 MOST_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""
@@ -40,6 +37,7 @@ def choose_segments(
     enough: int = 0,
     pushed: str | None = None,
     costly: bool = False,
+    effort: Effort = THOROUGH,
 ) -> Streamed | None:
     """The segments that make the smallest arena at little cost, placed.
 
@@ -54,16 +52,17 @@ def choose_segments(
             one that costs more.
         pushed: a model input that comes row by row, and is not held.
         costly: whether a smaller arena is worth any cost.
+        effort: how far the search goes.
 
     """
-    model = Model(graph, isa, options)
+    model = Model(graph, isa, options, effort)
     wanted = _Wanted(most, enough, pushed is not None, None if costly else whole_cost(graph))
     variants = _with_one(model, pushed, most, enough)
     best = wanted.best_of(variants)
     if best is None and pushed is not None:
         return None
     least = most if best is None else best.size
-    if best is None or best.size > enough:
+    if effort.several and (best is None or best.size > enough):
         best = wanted.best_of([*variants, *_with_several(model, pushed, least)])
     return best.finished() if best is not None else None
 
@@ -113,7 +112,7 @@ def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[
             candidate.place(QUICK_TRIES)
             least = max(min(least, candidate.size), enough + 1)
     variants = []
-    for candidate in _promising(found):
+    for candidate in _promising(found, model.effort.finalists):
         (segment,) = candidate.segments
         others = (Candidate(model, (other,)) for other in _ways(model, segment))
         variants += [candidate, *(other for other in others if other.bound < most)]
@@ -124,7 +123,8 @@ def _with_several(model: Model, pushed: str | None, most: int) -> list[Candidate
     """Candidates with more than one segment, whose buffers may take less than ``most`` bytes."""
     kept = model.kept_alone(pushed)
     found = _several(_pieces(model, pushed, kept, most), kept, most)
-    promising = [*found[:FINALISTS], *found[-FINALISTS:]]
+    finalists = model.effort.finalists
+    promising = [*found[:finalists], *found[-finalists:]]
     segments = {(p.segment.first, p.segment.stop): p.segment for c in promising for p in c}
     ways = [
         piece
@@ -171,11 +171,11 @@ def _piece(candidate: Candidate) -> Piece:
     return Piece(candidate.segments[0], candidate.peak, candidate.instructions)
 
 
-def _promising(found: Sequence[Candidate]) -> list[Candidate]:
+def _promising(found: Sequence[Candidate], finalists: int) -> list[Candidate]:
     """Runs of ops that small arenas can come from, and among those the ones with little work."""
     by_bound = sorted(found, key=lambda c: (c.bound, c.instructions))
     by_work = sorted(found, key=lambda c: c.instructions)
-    return list(dict.fromkeys([*by_bound[:FINALISTS], *by_work[:FINALISTS]]))
+    return list(dict.fromkeys([*by_bound[:finalists], *by_work[:finalists]]))
 
 
 def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
@@ -207,7 +207,7 @@ def _smallest(
             break
         if base is not None and not candidate.is_cheap(base):
             continue
-        candidate.place(FINAL_TRIES)
+        candidate.place()
         if candidate.size < most:
             best, most = candidate, candidate.size
         if candidate.size <= enough:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, check_regions, plan_memory
-from tinyrt.memory.candidates import Streamed
+from tinyrt.memory.candidates import THOROUGH, Effort, Streamed
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.regions import Region
@@ -30,6 +30,7 @@ def plan_streamed(
     options: MemoryOptions | None = None,
     enough: int = 0,
     costly: bool = False,
+    effort: Effort = THOROUGH,
 ) -> ArenaPlan:
     """The plan of the smallest arena, with segments where they help; deterministic and checked.
 
@@ -42,6 +43,7 @@ def plan_streamed(
             and one that costs more than the others only if none of them does.
         costly: whether a smaller arena is worth any number of instructions and bytes of code; else
             it may cost 3 % of either, as estimated in ``row_costs``.
+        effort: how far the search goes.
 
     Raises:
         BudgetError: the regions are too small.
@@ -65,7 +67,11 @@ def plan_streamed(
     for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
         try:
             streamed = choose_segments(
-                *(graph, isa, options), most=most, enough=enough, costly=at_any_cost
+                *(graph, isa, options),
+                most=most,
+                enough=enough,
+                costly=at_any_cost,
+                effort=effort,
             )
             if streamed is not None:
                 found.append(_checked(graph, isa, options, streamed))
@@ -85,6 +91,7 @@ def plan_pushed(
     options: MemoryOptions | None = None,
     enough: int = 0,
     costly: bool = False,
+    effort: Effort = THOROUGH,
 ) -> ArenaPlan:
     """The plan of the smallest arena for a model whose input comes row by row and is never held.
 
@@ -95,6 +102,7 @@ def plan_pushed(
         enough: likewise.
         costly: likewise; where nothing is that cheap, 3 % more instructions and any code will do,
             and where nothing is that cheap either, the smallest arena is taken anyway.
+        effort: likewise.
 
     Raises:
         UnsupportedError: the input cannot come row by row.
@@ -114,6 +122,7 @@ def plan_pushed(
                 enough=0 if few >= NO_LIMIT else few,
                 pushed=graph.fed[0],
                 costly=at_any_cost,
+                effort=effort,
             )
             if found is None:
                 break
