@@ -82,7 +82,7 @@ def test_several_segments_give_what_whole_tensors_give(seed):
 
 def test_several_segments_take_less_than_one():
     alone = replace(THOROUGH, several=False)
-    for seed in (13, 24, 37):
+    for seed in (7, 13, 35):
         graph = gated_net(seed)
         one = plan_streamed(graph, InstructionSet.DSP, costly=True, effort=alone)
         several = plan_streamed(graph, InstructionSet.DSP, costly=True)

@@ -194,6 +194,8 @@ def _smallest(
 ) -> Candidate | None:
     """The candidate with the smallest arena below ``most``; the first that takes ``enough``.
 
+    Of two with the same arena, it is the one with less work.
+
     Args:
         found: in any order.
         most: bytes.
@@ -202,14 +204,15 @@ def _smallest(
 
     """
     best: Candidate | None = None
+    least = most, -1
     for candidate in sorted(found, key=lambda c: (c.bound, c.instructions)):
-        if candidate.bound >= most:
+        if (candidate.bound, candidate.instructions) >= least:
             break
         if base is not None and not candidate.is_cheap(base):
             continue
         candidate.place()
-        if candidate.size < most:
-            best, most = candidate, candidate.size
+        if (candidate.size, candidate.instructions) < least:
+            best, least = candidate, (candidate.size, candidate.instructions)
         if candidate.size <= enough:
             break
     return best
