@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyrt.memory.segments import Segment, Step
 
 SHIFT, FILL, RUN = 0x80, 0x40, 0x20
@@ -59,23 +62,23 @@ def _loops(steps: Sequence[bytes]) -> bytes:
 def _best_repetition(steps: Sequence[bytes]) -> tuple[int, int, int]:
     """Start, period and count of the repetition that saves the most bytes."""
     best, saved = (0, 0, 0), LOOP_BYTES
+    kinds = {step: i for i, step in enumerate(dict.fromkeys(steps))}
+    codes = np.array([kinds[step] for step in steps], np.int64)
+    ends = np.cumsum([0, *map(len, steps)])
     for period in range(1, min(len(steps) // 2, MOST) + 1):
-        for start, length in _runs(steps, period):
+        for start, length in _runs(codes, period):
             rounds = min(1 + length // period, MOST)
-            size = sum(map(len, steps[start : start + period]))
+            size = int(ends[start + period] - ends[start])
             gain = size * (rounds - 1)
             if gain > saved and size < MOST:
                 best, saved = (start, period, rounds), gain
     return best
 
 
-def _runs(steps: Sequence[bytes], period: int) -> list[tuple[int, int]]:
-    """Where steps equal those one period later: start and length of each such run."""
-    runs: list[tuple[int, int]] = []
-    start = 0
-    for i in range(len(steps) - period + 1):
-        if i == len(steps) - period or steps[i] != steps[i + period]:
-            if i - start >= period:
-                runs.append((start, i - start))
-            start = i + 1
-    return runs
+def _runs(codes: NDArray[np.int64], period: int) -> list[tuple[int, int]]:
+    """Where steps equal those one period later: start and length of each long enough run."""
+    same = np.concatenate([[False], codes[:-period] == codes[period:], [False]])
+    starts, stops = np.flatnonzero(np.diff(same)).reshape(-1, 2).T
+    long = stops - starts >= period
+    lengths = stops - starts
+    return list(zip(starts[long].tolist(), lengths[long].tolist(), strict=True))
