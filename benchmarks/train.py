@@ -294,21 +294,27 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
     sides = ["tinyrt", "torch"] if find_spec("torch") else ["tinyrt"]
-    results = [compare(model, sides, args.threads, args.seconds) for model in MODELS]
+    results = []
+    for model in MODELS:
+        results.append(compare(model, sides, args.threads, args.seconds))
+        if not args.json:
+            print(line_of(results[-1]), flush=True)
     with threadpool_limits(1), parallel.threads(args.threads):
         memory = checkpoints(args.seconds)
     if args.json:
         print(json.dumps({"batch": BATCH, "results": results, "checkpoints": memory}))
         return
-    for result in results:
-        ms, mb = result["milliseconds"], result["megabytes"]
-        line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms {mb['tinyrt']:6.1f} MB"
-        if "torch" in ms:
-            line += f"   torch {ms['torch']:7.2f} ms {mb['torch']:6.1f} MB"
-            line += f"   ratios {ms['tinyrt'] / ms['torch']:.2f} {mb['tinyrt'] / mb['torch']:.2f}"
-        print(line)
     for policy, found in memory.items():
         print(f"{policy:<20}{found['milliseconds']:7.0f} ms   {found['megabytes']:6.1f} MB")
+
+
+def line_of(result: dict[str, Any]) -> str:
+    ms, mb = result["milliseconds"], result["megabytes"]
+    line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms {mb['tinyrt']:6.1f} MB"
+    if "torch" in ms:
+        line += f"   torch {ms['torch']:7.2f} ms {mb['torch']:6.1f} MB"
+        line += f"   ratios {ms['tinyrt'] / ms['torch']:.2f} {mb['tinyrt'] / mb['torch']:.2f}"
+    return line
 
 
 if __name__ == "__main__":
