@@ -1,11 +1,14 @@
 """Work by blocks: the same bits whatever the number of threads."""
 
+import weakref
+from functools import partial
+
 import numpy as np
 import pytest
 
 from tinyrt.ops import buffers, columns
 from tinyrt.ops.convolution import CONVOLUTION, Shapes
-from tinyrt.ops.parallel import each_block, threads
+from tinyrt.ops.parallel import PART_BYTES, each_block, each_part, threads
 from tinyrt.ops.window import Window
 
 
@@ -69,6 +72,25 @@ def test_an_error_in_a_block_is_raised():
 
     with threads(2), pytest.raises(ValueError, match="block from"):
         each_block(10, 1000, fail, 300)
+
+
+def test_what_work_refers_to_is_let_go_of():
+    # A helper that comes too late must not find, and keep, what was called off.
+    for _ in range(50):
+        array = np.zeros(8)
+        known = weakref.ref(array)
+        with threads(3):
+            each_block(8, 800, partial(lambda array, block: array[block].sum(), array), 100)
+        del array
+        assert known() is None
+
+
+def test_parts_are_worth_a_thread_and_few():
+    counts = [
+        len(each_part(32, nbytes, lambda part: part))
+        for nbytes in (0, PART_BYTES, 2 * PART_BYTES, 4 * PART_BYTES, 400 * PART_BYTES)
+    ]
+    assert counts == [1, 1, 2, 4, 4]
 
 
 def test_a_buffer_is_used_again_once_no_array_is_a_view_of_it():
