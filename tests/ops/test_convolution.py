@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, convolve
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient, biased, convolve
 from tinyrt.ops.window import Window
 
 
@@ -45,7 +45,10 @@ def test_tiles_are_the_convolution_and_its_derivatives(dtype):
         exact = convolve(shapes, x, w)
         grad = rng.normal(size=exact.shape)
         x, w, grad = (a.astype(dtype) for a in (x, w, grad))
+        bias = rng.normal(size=shapes.w[0]).astype(dtype)
         pairs = (
+            (biased(shapes, x, w, bias), exact + bias),
+            (bias_gradient(grad), grad.astype(float).sum((0, 1, 2))),
             (CONVOLUTION.y.forward(shapes, x, w), exact),
             (CONVOLUTION.dx.forward(shapes, grad, w), adjoint(shapes, grad.astype(float), w)),
             (CONVOLUTION.dw.forward(shapes, x, grad), weight_gradient(shapes, x, grad)),

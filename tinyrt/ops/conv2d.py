@@ -19,7 +19,7 @@ from tinyrt.ops.blocks import (
     emit_convolution,
     is_pointwise,
 )
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, convolve
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased, convolve
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
@@ -98,8 +98,7 @@ def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -
 
 def train_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """As ``ref_f32``, by compiled loops."""
-    acc = CONVOLUTION.y.forward(_shapes(attrs, x.shape, w.shape), x, w)
-    return activate(acc if bias is None else acc + bias, attrs.activation)
+    return activate(biased(_shapes(attrs, x.shape, w.shape), x, w, bias), attrs.activation)
 
 
 def vjp(
@@ -109,7 +108,7 @@ def vjp(
     x, w, *bias = inputs
     grad = activation_grad(output, grad, attrs.activation)
     gradients = CONVOLUTION.y.vjp(_shapes(attrs, x.shape, w.shape), (x, w), output, grad)
-    return (*gradients, *([grad.sum(axis=(0, 1, 2))] if bias else []))
+    return (*gradients, *([bias_gradient(grad)] if bias else []))
 
 
 @lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again

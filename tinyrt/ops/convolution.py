@@ -118,3 +118,17 @@ CONVOLUTION = bilinear_triple(
     lambda *operands: _compiled().dw(*operands),
 )
 """For training: by compiled loops that read the windows where they are."""
+
+
+def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
+    """``CONVOLUTION.y`` plus the bias (c_out,), where there is one."""
+    y: Array = _compiled().convolve(shapes, x, w, bias)
+    return y
+
+
+def bias_gradient(grad: Array) -> Array:
+    """The sum over images and pixels (n, h, w, c_out) -> (c_out,); for tensors, too."""
+    if not isinstance(grad, np.ndarray):
+        return grad.sum(axis=(0, 1, 2))
+    total: Array = _compiled().channel_sums(grad)
+    return total

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from tinyrt.ops import buffers, convolution_tables
+from tinyrt.ops import buffers, columns, convolution_tables
 from tinyrt.ops.convolution import Shapes
 from tinyrt.ops.convolution_loops import products
 from tinyrt.ops.convolution_tables import Products
@@ -18,12 +18,12 @@ from tinyrt.ops.function import Array
 from tinyrt.ops.parallel import each_part
 
 
-def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
-    """The convolution of ``x`` with ``w``; shapes as ``Shapes`` says."""
-    x, w = _floats(x, w)
+def convolve(shapes: Shapes, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """The convolution of ``x`` with ``w``, plus (c_out,); shapes as ``Shapes`` says."""
+    x, w, start = _floats(x, w, np.zeros(shapes.w[0], w.dtype) if bias is None else bias)
     y = buffers.empty((len(x), *shapes.window.out, shapes.w[0]), x.dtype)
     plan = convolution_tables.outputs(shapes, x.itemsize)
-    _into(y, x, _matrices(shapes, w), plan, shapes.per_channel)
+    _into(y, x, _matrices(shapes, w), start, plan, shapes.per_channel)
     return y
 
 
@@ -31,11 +31,11 @@ def dx(shapes: Shapes, grad: Array, w: Array) -> Array:
     """The derivative in x."""
     grad, w = _floats(grad, w)
     y = buffers.empty((len(grad), *shapes.x[1:]), grad.dtype)
-    matrices = _matrices(shapes, w)
+    matrices, zeros = _matrices(shapes, w), np.zeros(y.shape[3], y.dtype)
     for part in convolution_tables.input_parts(shapes, grad.itemsize):
         weights = matrices[:, part.taps[0]][:, :, part.taps[1]]
         turned = weights if shapes.per_channel else weights.transpose(0, 1, 2, 4, 3)
-        _into(y, grad, turned, part, shapes.per_channel)
+        _into(y, grad, turned, zeros, part, shapes.per_channel)
     return y
 
 
@@ -44,15 +44,15 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
     x, grad = _floats(x, grad)
     plan = convolution_tables.weight_sums(shapes, x.itemsize)
     groups = _matrix_count(shapes)
-    columns, item = shapes.w[0] // groups, x.itemsize
+    width, item = shapes.w[0] // groups, x.itemsize
     grad_bytes = (
         shapes.w[0] * math.prod(grad.shape[1:3]) * item,
-        columns * item,
+        width * item,
         shapes.w[0] * item,
     )
 
     def add_up(part: slice) -> Array:
-        sums = np.zeros((groups, plan.count, columns), x.dtype)
+        sums = np.zeros((groups, plan.count, width), x.dtype)
         products(
             x[part],
             plan.border,
@@ -64,14 +64,14 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
             grad_bytes,
             _address(sums),
             _address(sums),
-            (0, plan.count * columns * item),
-            columns,
+            (0, plan.count * width * item),
+            width,
         )
         return sums
 
-    cost = _cost(x, grad, plan, columns * groups)
+    cost = _cost(x, grad, plan, width * groups)
     first, *others = each_part(len(x), cost, add_up)
-    parted = sum(others, start=first).reshape(groups, *shapes.w[1:], columns)
+    parted = sum(others, start=first).reshape(groups, *shapes.w[1:], width)
     return np.ascontiguousarray(parted.transpose(0, 4, 1, 2, 3)).reshape(shapes.w)
 
 
@@ -89,12 +89,20 @@ def _matrices(shapes: Shapes, w: Array) -> Array:
     return w.reshape(_matrix_count(shapes), -1, *shapes.w[1:]).transpose(0, 2, 3, 4, 1)
 
 
-def _into(y: Array, x: Array, weights: Array, plan: Products, per_channel: bool) -> None:
-    """Fill the plan's places of ``y`` (n, h, w, c) with sums over channels and taps."""
+def channel_sums(grad: Array) -> Array:
+    """The sum over images and pixels (n, h, w, c) -> (c,)."""
+    rows = grad.reshape(-1, grad.shape[3])
+    total: Array = columns.sums(rows, np.zeros_like(rows[0]))[0]
+    return total
+
+
+def _into(
+    y: Array, x: Array, weights: Array, start: Array, plan: Products, per_channel: bool
+) -> None:
+    """Fill the plan's places of ``y`` (n, h, w, c) with sums that begin with ``start`` (c,)."""
     matrices = np.ascontiguousarray(weights)
-    groups, columns = len(matrices), matrices.shape[4]
+    groups, width = len(matrices), matrices.shape[4]
     item = x.itemsize
-    zeros = np.zeros(y.shape[3], y.dtype)
 
     def fill(part: slice) -> None:
         products(
@@ -105,11 +113,11 @@ def _into(y: Array, x: Array, weights: Array, plan: Products, per_channel: bool)
             plan.tables,
             plan.count,
             _address(matrices),
-            (0, matrices.nbytes // groups, columns * item),
-            _address(zeros),
+            (0, matrices.nbytes // groups, width * item),
+            _address(start),
             _address(y[part]),
-            (math.prod(y.shape[1:]) * item, columns * item),
-            columns,
+            (math.prod(y.shape[1:]) * item, width * item),
+            width,
         )
 
     each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)

@@ -13,7 +13,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import buffers
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased
 from tinyrt.ops.depthwise_blocks import (
     depthwise_block,
     depthwise_scratch,
@@ -130,8 +130,8 @@ def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None 
 
 def train_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """As ``ref_f32``, as a convolution in groups of one channel."""
-    acc = CONVOLUTION.y.forward(_shapes(attrs, x.shape, w.shape), x, w.transpose(3, 1, 2, 0))
-    return activate(acc if bias is None else acc + bias, attrs.activation)
+    turned = w.transpose(3, 1, 2, 0)
+    return activate(biased(_shapes(attrs, x.shape, w.shape), x, turned, bias), attrs.activation)
 
 
 def vjp(
@@ -144,7 +144,7 @@ def vjp(
     return (
         lambda: CONVOLUTION.dx(shapes, grad, w.transpose(3, 1, 2, 0)),
         lambda: CONVOLUTION.dw(shapes, x, grad).transpose(3, 1, 2, 0),
-        *([grad.sum(axis=(0, 1, 2))] if bias else []),
+        *([bias_gradient(grad)] if bias else []),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint
+from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
@@ -105,7 +105,7 @@ def vjp(
     return (
         lambda: CONVOLUTION.y(shapes, grad, _turned(w)),
         lambda: CONVOLUTION.dw(shapes, grad, x).transpose(3, 1, 2, 0),
-        *([grad.sum(axis=(0, 1, 2))] if bias else []),
+        *([bias_gradient(grad)] if bias else []),
     )
 
 
