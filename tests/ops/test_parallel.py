@@ -1,5 +1,8 @@
 """Work by blocks: the same bits whatever the number of threads."""
 
+import os
+import threading
+import time
 import weakref
 from functools import partial
 
@@ -109,3 +112,19 @@ def test_a_buffer_is_used_again_once_no_array_is_a_view_of_it():
     assert (other == 2).all()
     buffers.release()
     assert (other == 2).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_helpers_of_its_own():
+    def worker(_):
+        time.sleep(0.05)
+        return threading.current_thread().name
+
+    with threads(2):
+        each_block(8, 800, worker, 100)
+        child = os.fork()
+        if child == 0:
+            found = set(each_block(8, 800, worker, 100))
+            os._exit(0 if len(found) == 2 else 1)
+        assert os.waitpid(child, 0)[1] == 0

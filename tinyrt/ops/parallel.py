@@ -139,3 +139,8 @@ def _helpers(count: int) -> SimpleQueue[_Job]:
     for i in range(count):
         Thread(target=serve, name=f"tinyrt-{i}", daemon=True).start()
     return jobs
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not live on in the child, which starts its own.
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
