@@ -28,6 +28,7 @@ NEVER = {
     "recognise_softmax",
     "remove_requantise",
     "scale_into_softmax",
+    "scale_through_product",
     "sink_transpose",
     "write_out_erf",
     "write_out_power",

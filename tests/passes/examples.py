@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tests.passes.random_graphs import RandomNet as Net
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
@@ -105,6 +106,12 @@ def softmax(net: Net, axis: int = 1) -> str:
     return net.div(e, net.op("sum", (e,), ReduceAttrs((axis,), keep_dims=True)))
 
 
+def scores(net: Net, factor: float) -> str:
+    """Attention's weights, whose queries are scaled before they are turned."""
+    queries = net.transpose(net.mul("x", factor), (0, 2, 1))
+    return net.softmax(net.op("batch_matmul", (queries, "x"), BatchMatmulAttrs()))
+
+
 def by_root(net: Net, activation: str = "NONE") -> str:
     root = net.op("sqrt", (net.add(net.mul("x", "x"), 0.1),))
     return net.op("div", ("x", root), DivAttrs(activation))
@@ -148,6 +155,9 @@ EXAMPLES_OF = {
         lambda net: net.softmax(net.mul("x", 0.5)),
         lambda net: net.softmax(net.mul("x", -0.5)),
         "not above 0",
+    ),
+    "scale_through_product": Example(
+        (1, 3, 4), lambda net: scores(net, 0.5), lambda net: scores(net, -0.5), "not above 0"
     ),
     "divide_by_root": Example(ROW, by_root, None),
     "divide_by_constant": Example(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.passes.nets import TO_NCHW, TO_NHWC, Net
 from tinyrt.ir import Graph, Shape
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
@@ -250,9 +251,14 @@ def gated(net: RandomNet, x: str, rng: Rng) -> str:
 
 
 def softmax(net: RandomNet, x: str, rng: Rng) -> str:
-    """Written out, or behind a scale."""
-    if rng.random() < 0.5:
+    """Written out, behind a scale, or of a product with a scaled operand."""
+    kind = int(rng.integers(4))
+    if kind < 2:
         return net.op("softmax", (net.mul(x, 0.25),), SoftmaxAttrs())
+    if kind == 2 and len(net.shape(x)) > 2:
+        small = net.op("tanh", (x,))
+        queries = net.reshape(net.mul(small, 0.5), *net.shape(x))
+        return net.softmax(net.op("batch_matmul", (queries, small), BatchMatmulAttrs(adj_y=True)))
     e = net.op("exp", (net.op("tanh", (x,)),))
     axis = len(net.shape(x)) - 1
     return net.div(e, net.op("sum", (e,), ReduceAttrs((axis,), keep_dims=True)))

@@ -44,6 +44,7 @@ from tinyrt.convert.passes.recognise import (
     RECOGNISE_LOGISTIC,
     RECOGNISE_SOFTMAX,
     SCALE_INTO_SOFTMAX,
+    SCALE_THROUGH_PRODUCT,
 )
 from tinyrt.convert.passes.sink_reshape import (
     SINK_PAD,
@@ -73,6 +74,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     RECOGNISE_LOGISTIC,
     RECOGNISE_SOFTMAX,
     SCALE_INTO_SOFTMAX,
+    SCALE_THROUGH_PRODUCT,
     DIVIDE_BY_ROOT,
     DIVIDE_BY_CONSTANT,
     WRITE_OUT_POWER,

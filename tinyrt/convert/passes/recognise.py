@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from tinyrt.convert.passes.common import Names, constant_data
+from tinyrt.convert.passes.common import Names, constant_data, is_private, producer
 from tinyrt.convert.passes.patterns import (
     is_near,
     is_read_by,
@@ -175,6 +175,42 @@ def scale_into_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(node,), add=(replace(node, inputs=(x,), attrs=attrs),))
 
 
+def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """softmax((x * c) @ y) = softmax(x @ y, beta = c), also where x * c is moved on its way."""
+    product = producer(graph, node, op="batch_matmul")
+    if product is None or not is_private(graph, product.outputs[0]):
+        return None
+    refused = None
+    for name in product.inputs:
+        factor = _behind_moves(graph, name)
+        found = scaled(graph, factor.outputs[0]) if factor is not None else None
+        if factor is None or found is None:
+            continue
+        x, scale = found
+        if not is_private(graph, factor.outputs[0]):
+            refused = Refusal(node.name, f"the output of '{factor.name}' has other readers")
+        elif not scale > 0:
+            refused = Refusal(node.name, f"the factor {scale:g} is not above 0")
+        elif graph.value(x).shape == graph.value(factor.outputs[0]).shape:
+            attrs = replace(node.attrs, beta=node.attrs.beta * scale)
+            return Patch(
+                remove=(factor, node),
+                add=(replace(node, attrs=attrs),),
+                rename={factor.outputs[0]: x},
+            )
+    return refused
+
+
+def _behind_moves(graph: Graph, name: str) -> Node | None:
+    """The product that the value is, behind reshapes and transposes that nothing else reads."""
+    node = graph.producer(name)
+    while node is not None and node.op in ("reshape", "transpose"):
+        if not is_private(graph, node.outputs[0]):
+            return None
+        node = graph.producer(node.inputs[0])
+    return node if node is not None and node.op == "mul" else None
+
+
 def divide_by_root(graph: Graph, node: Node) -> Patch | None:
     """Y / sqrt(x) = y * rsqrt(x): the last step of layer norm and RMS norm written out."""
     root = op_before(graph, node.inputs[1], "sqrt")
@@ -221,5 +257,6 @@ RECOGNISE_HARD_SWISH = Rule(
 RECOGNISE_LOGISTIC = Rule("recognise_logistic", ("div",), recognise_logistic)
 RECOGNISE_SOFTMAX = Rule("recognise_softmax", ("div",), recognise_softmax)
 SCALE_INTO_SOFTMAX = Rule("scale_into_softmax", ("softmax",), scale_into_softmax)
+SCALE_THROUGH_PRODUCT = Rule("scale_through_product", ("softmax",), scale_through_product)
 DIVIDE_BY_ROOT = Rule("divide_by_root", ("div",), divide_by_root)
 DIVIDE_BY_CONSTANT = Rule("divide_by_constant", ("div",), divide_by_constant)
