@@ -142,6 +142,8 @@ def onnxruntime(provider: str, precision: str, models: Path, name: str, batch: i
         raise SkippedError("the package onnxruntime is not installed")
     import onnxruntime as ort
 
+    if provider.startswith("CUDA") and hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()  # CUDA's libraries may be those that came with PyTorch
     if provider not in ort.get_available_providers():
         raise SkippedError(f"this onnxruntime has no {provider}: install onnxruntime-gpu")
     ort.set_default_logger_severity(3)
@@ -163,10 +165,16 @@ def torch_compiled(models: Path, name: str, batch: int) -> Call:
 
     if not torch.cuda.is_available():
         raise SkippedError("PyTorch sees no GPU")
+    from torch.fx.experimental.proxy_tensor import make_fx
+
     graph = read_tflite(models / f"{name}_float.tflite")
-    run = torch.compile(TorchModel(graph).half().cuda().eval(), mode="max-autotune")
-    shape = (batch, *graph.input_values[0].shape[1:])
-    x = torch.randn(shape, dtype=torch.float16).pin_memory()
+    x = torch.randn((batch, *graph.input_values[0].shape[1:]), dtype=torch.float16).pin_memory()
+    with torch.inference_mode():
+        # Traced first, so that the compiler sees tensors only. It counts how often it compiles the
+        # same function, and gives up after a few, so that it has to forget the models before.
+        traced = make_fx(torch_model(graph).half().cuda())(x.cuda())
+    torch._dynamo.reset()
+    run = torch.compile(traced, mode="max-autotune", fullgraph=True)
 
     def call() -> object:
         with torch.inference_mode():
@@ -175,7 +183,7 @@ def torch_compiled(models: Path, name: str, batch: int) -> Call:
     return call
 
 
-def TorchModel(graph: Graph) -> Any:  # noqa: N802
+def torch_model(graph: Graph) -> Any:
     """The float graph as a PyTorch module, NHWC in and out."""
     import torch
 
@@ -201,7 +209,7 @@ def TorchModel(graph: Graph) -> Any:  # noqa: N802
                 held[node.output.name] = _in_torch(node, arguments)
             return held[graph.outputs[0]]
 
-    return Module()
+    return Module().eval()
 
 
 def _in_torch(node: BoundNode, given: list[Any]) -> Any:

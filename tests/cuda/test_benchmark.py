@@ -1,0 +1,99 @@
+"""The GPU's benchmark, from end to end, on a stand-in for the driver that has an H200's name."""
+
+import json
+
+import pytest
+
+from benchmarks import cuda as benchmark
+from tests.cuda.fake_driver import FakeDriver, compile_on_host
+from tests.cuda.requirements import needs_cxx
+from tinyrt.cuda import driver, runtime
+from tinyrt.errors import ToolError
+from tinyrt.interpreter import cuda_backend
+
+pytestmark = needs_cxx
+NAME = "streaming_wakeword"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few samples, and goals for them."""
+    monkeypatch.setattr(benchmark, "BATCHES", (1, 3))
+    monkeypatch.setattr(benchmark, "TEST_SET", 5)
+    monkeypatch.setattr(benchmark, "GOALS", {(NAME, 3): 1e12})
+
+
+def opened(monkeypatch, open_driver):
+    for module in (driver, cuda_backend, benchmark):
+        monkeypatch.setattr(module, "open_driver", open_driver)
+
+
+def figures(zoo, tmp_path, *options):
+    out = tmp_path / "figures.json"
+    benchmark.main(
+        ["--zoo", str(zoo), "--model", NAME, "--seconds", "0.01", "-o", str(out), *options]
+    )
+    return json.loads(out.read_text())
+
+
+def test_on_a_gpu_figures_go_into_the_page(quick, monkeypatch, zoo, tmp_path, capsys):
+    gpu = FakeDriver()
+    gpu.name = "NVIDIA H200 stand-in"
+    opened(monkeypatch, lambda: gpu)
+    monkeypatch.setattr(runtime.CudaModel.__init__, "__defaults__", (None, compile_on_host))
+
+    def broken(models, name, batch):
+        raise RuntimeError("out of memory\nand a long trace")
+
+    peer = benchmark.Engine("broken peer", broken, on_gpu=True)
+    monkeypatch.setattr(benchmark, "ENGINES", (*benchmark.ENGINES[:2], peer))
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{benchmark.MARKS[0]}\nold\n{benchmark.MARKS[1]}\nafter\n")
+    found = figures(zoo, tmp_path, "--markdown", str(page))
+    rows = {(row["engine"], row["batch"]): row for row in found["rows"]}
+    for engine in ("tinyrt cuda", "tinyrt cuda, kernels alone"):
+        for batch in (1, 3):
+            row = rows[engine, batch]
+            assert row["images_per_second"] > 0
+            assert min(row["of_int8_peak"], row["of_l2"], row["of_shared"]) > 0
+    assert ("tinyrt cuda, whole test set", 5) in rows
+    assert any("FAILED" in s and "out of memory" in s for s in found["skipped"])
+    text = page.read_text()
+    assert text.startswith("before")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "GPU: NVIDIA H200 stand-in, sm_90" in text
+    assert f"{NAME}, batch 3: " in text
+    assert "of 1,000,000,000,000: missed" in text
+    assert f"- {NAME}, batch 1: " in text
+    assert benchmark.HEADER in text
+    assert capsys.readouterr().out.count("| tinyrt cuda |") == 2
+
+
+def test_peers_are_measured_against(monkeypatch):
+    peer = benchmark.Engine("peer", lambda *_: None, on_gpu=True)
+    monkeypatch.setattr(benchmark, "ENGINES", (peer,))
+    rows = [
+        benchmark.Row("m", 1, "tinyrt cuda", 60.0, 40.0),
+        benchmark.Row("m", 1, "peer", 10.0, 240.0),
+        benchmark.Row("m", 1, "on the CPU", 1000.0, 1.0),
+    ]
+    assert benchmark.verdicts(rows) == [
+        "m, batch 1: 40.0 µs of 50: met",
+        "m, batch 1: 6.0 times peer of 5: met",
+    ]
+
+
+def test_without_a_gpu_the_rest_is_measured(quick, monkeypatch, zoo, tmp_path, capsys):
+    def none():
+        raise ToolError("there is no GPU number 0")
+
+    opened(monkeypatch, none)
+    found = figures(zoo, tmp_path)
+    engines = {row["engine"] for row in found["rows"]}
+    assert {"tinyrt numba", "tinyrt native", "tinyrt numba, whole test set"} <= engines
+    assert "tinyrt cuda: there is no GPU number 0" in found["skipped"]
+    assert not [reason for reason in found["skipped"] if "FAILED" in reason]
+    assert "no GPU: there is no GPU number 0" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        figures(zoo, tmp_path, "--markdown", str(tmp_path / "page.md"))
