@@ -10,6 +10,7 @@ from tests.c.conformance import graph_of
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
 from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.cuda import nvrtc
 from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
 from tinyrt.cuda.nvrtc import compile_source, load_nvrtc
 from tinyrt.cuda.program import LATENCY, Shape, generate
@@ -85,6 +86,36 @@ def test_every_kernel_compiles_without_a_warning(arch):
         graph, _ = graph_of({op: CASES[op] for op in ops}, range(1), build)
         compiled = compile_source(generate(graph, Shape(threads=64)).source, arch)
         assert "warning" not in compiled.log
+
+
+SMALL = 'extern "C" __global__ void f(int *p) { *p = 1; }'
+
+
+def test_a_second_start_compiles_nothing(monkeypatch):
+    first = compile_source(SMALL, "sm_90").image
+    with monkeypatch.context() as patched:
+        patched.setattr(nvrtc, "_compile", None)
+        assert compile_source(SMALL, "sm_90").image == first
+        with pytest.raises(TypeError):  # another architecture is another file
+            compile_source(SMALL, "sm_80")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda raw: raw[:-1], lambda raw: b"\0" + raw[1:], lambda _: b""]
+)
+def test_a_damaged_file_is_compiled_again(tmp_path, damage):
+    first = compile_source(SMALL, "sm_90").image
+    (path,) = (tmp_path / "cuda").glob("*.cubin")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert compile_source(SMALL, "sm_90").image == first
+    assert path.read_bytes() == whole
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TINYRT_CACHE", str(tmp_path / "file"))
+    assert compile_source(SMALL, "sm_90").image[:4] == b"\x7fELF"
 
 
 def test_what_the_compiler_refuses_is_said():

@@ -83,7 +83,8 @@ def test_every_batch_size_in_any_number_of_pieces(samples, fused):
 
 
 def test_blocks_are_as_many_as_fit_and_no_more_than_there_is_work():
-    for samples, blocks in ((3, 3), (400, 8)):
+    # All that fit; or so many that all go round as often: 10 samples are 5 blocks twice.
+    for samples, blocks in ((3, 3), (400, 8), (10, 5)):
         driver = FakeDriver(resident=2)
         model, *_ = bound(small_graph(), samples, driver, shape=Shape(threads=96, samples=1))
         model.run()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tinyrt.cuda.program import DEVICE
-from tinyrt.errors import ToolError
+from tinyrt.errors import OutputError, ToolError
 from tinyrt.files import cache_folder, write_atomic
 
 OPTIONS = ("-std=c++17", "--fmad=false")
@@ -78,12 +79,30 @@ def compile_source(source: str, arch: str) -> Compiled:
     nvrtc = load_nvrtc()
     _, major, minor = nvrtc.nvrtcVersion()
     path = cached_path(source, arch, (major, minor))
-    if path.exists():
-        return Compiled(path.read_bytes(), "")
+    kept = _kept(path)
+    if kept is not None:
+        return Compiled(kept, "")
     compiled = _compile(nvrtc, source, arch)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, lambda file: file.write(compiled.image))
+    # Where nothing can be kept, the next start compiles again, and nothing else is lost.
+    with suppress(OSError, OutputError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, lambda file: file.write(compiled.image + _digest(compiled.image)))
     return compiled
+
+
+def _digest(image: bytes) -> bytes:
+    return hashlib.sha256(image).digest()
+
+
+def _kept(path: Path) -> bytes | None:
+    """The machine code that lies there, or None where it is missing or not what was written."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    size = hashlib.sha256().digest_size
+    image, digest = raw[:-size], raw[-size:]
+    return image if digest == _digest(image) else None
 
 
 def _compile(nvrtc: Any, source: str, arch: str) -> Compiled:

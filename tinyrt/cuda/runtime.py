@@ -259,10 +259,15 @@ class CudaModel:
         arguments: list[int | np.int32] = [*own, self._weights, np.int32(samples), *ports]
         shared = program.shared_bytes
         for i, (kernel, function) in enumerate(zip(program.kernels, self._functions, strict=True)):
-            wanted = -(-samples // program.samples)
-            blocks = kernel.parts * samples or min(wanted, self._resident[i])
+            blocks = kernel.parts * samples or self._blocks(samples, self._resident[i])
             stream = self._held.streams[lane]
             self._driver.launch(function, blocks, program.threads, shared, stream, arguments)
+
+    def _blocks(self, samples: int, resident: int) -> int:
+        """As many as the GPU holds, or fewer that go round as often: none waits for a few."""
+        units = -(-samples // self.program.samples)
+        rounds = -(-units // resident)
+        return -(-units // rounds)
 
     def _resident_blocks(self, function: Handle) -> int:
         """Blocks of the kernel that the GPU holds at once."""
