@@ -25,6 +25,12 @@ from tinyrt.ops.spec import Quant
 
 DESCRIPTION = "written by tinyrt"
 
+ROOM = 1024
+"""Bytes for a tensor's table and its op's, generously."""
+
+MOST_BYTES = 2**31 - 1
+"""What offsets in a flatbuffer can reach."""
+
 
 def save_tflite(graph: Graph, path: str | Path) -> Path:
     """Write the graph to a file, whole or not at all.
@@ -66,10 +72,12 @@ class _Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.builder = flatbuffers.Builder(1024)
+        # One that grows doubles, and copies what it has: of large models, more than they are.
+        nbytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+        self.builder = flatbuffers.Builder(min(nbytes + ROOM * len(graph.values), MOST_BYTES))
         self.tensors: list[Value] = []
         self.index: dict[str, int] = {}
-        self.buffers: list[bytes] = [b""]
+        self.buffers: list[Value | bytes] = [b""]
         self.codes: dict[tuple[str, int], int] = {}
         self.variables = _variables(graph)
 
@@ -99,7 +107,7 @@ class _Writer:
             fields["Metadata"] = _offsets(b, entries)
         model = _table(b, "Model", {"Version": schema.VERSION, **fields})
         b.Finish(model, file_identifier=schema.IDENTIFIER)
-        return bytes(b.Output())
+        return bytes(memoryview(b.Bytes)[b.Head() :])
 
     def _tensor(self, value: Value) -> int:
         if value.name not in self.index:
@@ -156,7 +164,7 @@ class _Writer:
         buffer = 0
         if value.data is not None and value.name not in self.variables:
             buffer = len(self.buffers)
-            self.buffers.append(_stored(value.data, value.dtype))
+            self.buffers.append(value)
         fields = {
             "Shape": _ints(b, value.shape),
             "Type": schema.TENSOR_TYPE[value.dtype],
@@ -200,8 +208,9 @@ class _Writer:
         }
         return _table(self.builder, "OperatorCode", fields)
 
-    def _buffer(self, data: bytes) -> int:
+    def _buffer(self, content: Value | bytes) -> int:
         b = self.builder
+        data = content if isinstance(content, bytes) else _stored(content)
         if not data:
             return _table(b, "Buffer", {})
         b.StartVector(1, len(data), schema.ALIGNMENT)
@@ -273,7 +282,8 @@ def _offsets(builder: Any, offsets: list[int]) -> int:
     return int(builder.EndVector())
 
 
-def _stored(data: NDArray[Any], dtype: DType) -> bytes:
-    if dtype is DType.INT4:
+def _stored(value: Value) -> bytes:
+    data: NDArray[Any] = np.asarray(value.data)
+    if value.dtype is DType.INT4:
         data = pack_int4(data)
     return np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()

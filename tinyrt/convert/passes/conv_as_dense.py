@@ -13,8 +13,8 @@ from tinyrt.ops.reshape import ReshapeAttrs
 def conv_as_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     """conv(x, w) of (n, 1, 1, c) by (k, 1, 1, c) = reshape(x @ w.T), where a reshape goes for it.
 
-    Both cost the same instructions. Where no reshape would go, the convolution keeps its weights'
-    scales per channel, which dense layers have on request only.
+    Both cost the same instructions. Where no reshape would go, the convolution stays: presets may
+    give a dense layer one scale in all.
     """
     x, output = graph.value(node.inputs[0]), graph.value(node.outputs[0])
     w = constant_data(graph, node.inputs[1])
