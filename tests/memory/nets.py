@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.spec import NoAttrs, Quant
 
 MOST_PIXELS = 5_000
@@ -29,11 +30,13 @@ class RandomNet:
     values: dict[str, Value] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     images: list[str] = field(default_factory=list)
+    lowest: int = 4
+    """Rows that the input has at least."""
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.q = QParams((0.05,), int(self.rng.integers(-128, 128)))
-        h, w = int(self.rng.integers(4, 20)), int(self.rng.integers(1, 12))
+        h, w = int(self.rng.integers(self.lowest, 20)), int(self.rng.integers(1, 12))
         self.values["x"] = Value("x", DType.INT8, (1, h, w, int(self.rng.integers(1, 6))), self.q)
         self.images.append("x")
 
@@ -151,6 +154,55 @@ def random_net(seed: int) -> Graph:
         outputs = [net.op(kind, attrs, x.name).name]
     if net.pick(True, False, False):
         outputs.append(net.pick(*(n.outputs[0] for n in net.nodes)))
+    return net.graph(*dict.fromkeys(outputs))
+
+
+def spread(net: RandomNet) -> None:
+    """A convolution with steps of up to 3 and any dilation, with one scale for all channels or not.
+
+    Its weights are of four bits, now and then.
+    """
+    x = net.recent()
+    kernel, c_out = net.pick((3, 3), (2, 5), (4, 1), (7, 1), (1, 1)), int(net.rng.integers(1, 20))
+    steps = net.pick((1, 1), (3, 1), (3, 3), (1, 3), (4, 2))
+    dilation = net.pick((1, 1), (3, 1), (2, 2), (1, 2)) if steps == (1, 1) else (1, 1)
+    w, b = net.weights((c_out, *kernel, x.shape[3]), 0)
+    if net.pick(True, False, False):
+        net.values[w] = replace(
+            net.values[w], dtype=DType.INT4, data=np.clip(net.values[w].data >> 4, -7, 7)
+        )
+    padding, activation = net.pick("SAME", "VALID"), net.pick("NONE", "RELU", "RELU6")
+    attrs = Conv2dAttrs(steps, padding, dilation, activation)
+    net.op("conv2d", attrs, x.name, w, b)
+
+
+def with_constant(net: RandomNet) -> None:
+    """An element-wise op with a constant for each channel, or a single one."""
+    x = net.recent()
+    shape = (1, 1, net.pick(1, x.shape[3]))
+    name = f"k{len(net.values)}"
+    data = net.rng.integers(-128, 128, shape).astype(np.int8)
+    net.values[name] = Value.constant(name, data, QParams((0.02,), 3))
+    op = net.pick("add", "mul", "prelu", "sub")
+    net.op(op, NoAttrs() if op == "prelu" else AddAttrs(), x.name, name)
+
+
+def wider(net: RandomNet) -> None:
+    """A join along the width, or a resize, which does not go row by row."""
+    x = net.recent()
+    if net.values[x.name].q == net.q and net.pick(True, False):
+        net.op("concatenation", ConcatenationAttrs(2), x.name, x.name)
+    else:
+        op = net.pick("resize_bilinear", "resize_nearest_neighbor")
+        net.op(op, ResizeAttrs((x.shape[1] + 1, 2 * x.shape[2])), x.name)
+
+
+def varied_net(seed: int) -> Graph:
+    """As ``random_net``, with more kinds of ops, and images of down to one row."""
+    net = RandomNet(seed, lowest=1)
+    while len(net.nodes) < 2 + seed % 7:
+        net.pick(*STEPS, spread, spread, with_constant, wider)(net)
+    outputs = [net.nodes[-1].outputs[0], net.pick(*(n.outputs[0] for n in net.nodes))]
     return net.graph(*dict.fromkeys(outputs))
 
 

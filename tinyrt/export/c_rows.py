@@ -158,6 +158,7 @@ class SegmentWriter:
             row_bytes=stage.writes.nbytes,
             place=self._in_arena(stage.writes),
             block=stage.block,
+            ahead=next(s.stage for s in self._segment.steps if s.run) != 0,
             next_stage=self.next_stage,
             cases=tuple(c_text.indented(case, 2) for case in cases),
         )
@@ -192,7 +193,8 @@ class SegmentWriter:
 
     def _write_next(self, name: str, steps: str, rings: str, parameters: str) -> None:
         """The function that takes the steps; where there are several segments, one for all."""
-        once = len(self._plan.segments) > 1
+        # It is called in two places where rows are pushed.
+        once = len(self._plan.segments) > 1 or self._segment.pushed is not None
         self.writer.definitions.append(
             f"static {'TINYRT_NOINLINE ' * once}uint32_t {name}_next({parameters}int8_t *arena,"
             " tinyrt_progress *progress) {\n"

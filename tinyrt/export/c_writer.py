@@ -38,6 +38,7 @@ class PushedRows:
         row_bytes: size of a row.
         place: C expression for where a row is copied to; the first one of a batch.
         block: rows of a whole batch.
+        ahead: whether other stages come before the first row.
         next_stage: C expression for the stage that comes next.
         cases: of the switch over stages.
 
@@ -50,6 +51,7 @@ class PushedRows:
     row_bytes: int
     place: str
     block: int
+    ahead: bool
     next_stage: str
     cases: tuple[str, ...]
 
