@@ -211,7 +211,7 @@ class Candidate:
     @cached_property
     def instructions(self) -> int:
         """What the segments add to the program."""
-        return added_instructions(self._graph, self.segments)
+        return added_instructions(self._graph, self.segments, self._model.isa)
 
     @cached_property
     def code(self) -> int:

@@ -1,7 +1,8 @@
 """What it costs to run ops row by row: instructions and bytes of code, estimated.
 
-The figures are those of a Cortex-M4, fitted to what the emulator counts for programs with and
-without segments. They say which of several segments is worth its bytes, not how fast a program is.
+The figures are those of a Cortex-M4, or of a Cortex-M55 for vector kernels, fitted to what the
+emulator counts for programs with and without segments. They say which of several segments is worth
+its bytes, not how fast a program is.
 """
 
 from __future__ import annotations
@@ -13,10 +14,20 @@ from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.memory.steps import encode
 from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.spec import Quant
 
 MOST_GROWTH = 3
 """Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
+
+VECTOR_GAIN = 5
+"""How many times fewer instructions the whole program takes on a Cortex-M55."""
+
+VECTOR_SET_UP = 1_000
+"""Instructions of a vector kernel beside those for its rows, and of a step."""
+
+VECTOR_CHANNEL = 97
+"""The same of a depthwise convolution, for each channel."""
 
 LONG_ROW = 16
 """Columns from which on a depthwise convolution's row is a long one."""
@@ -41,18 +52,22 @@ class Cost:
         return all(more * 100 <= MOST_GROWTH * whole for more, whole in found)
 
 
-def whole_cost(graph: Graph) -> Cost:
+def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
     """Of a program without segments."""
     instructions, code = 0, 5_300
     for node in graph.bound():
         instructions += _instructions(node)
         weighted = OPS[node.op].quant is Quant.WEIGHTED
         code += 24 + (76 + node.output.shape[-1] if weighted else 0)
+    if isa is InstructionSet.MVE:
+        instructions //= VECTOR_GAIN
     return Cost(instructions, code)
 
 
-def added_instructions(graph: Graph, segments: tuple[Segment, ...]) -> int:
+def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
     """What segments add to a program's instructions per inference."""
+    if isa is InstructionSet.MVE:
+        return sum(_added_by_vectors(s, step) for s in segments for step in s.steps)
     return sum(_added_instructions(graph, s) for s in segments)
 
 
@@ -82,6 +97,17 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
     for stage in segment.stages:
         if stage.fold is not None and stage.node is not None:
             total -= 5 * graph.bind(stage.node.index).input(0).size // 2
+    return total
+
+
+def _added_by_vectors(segment: Segment, step: Step) -> int:
+    """What a step adds where vector kernels compute; rows move a word at a time."""
+    node, ring = segment.stages[step.stage].node, segment.ring_of(step.stage)
+    moved = ring.nbytes - ring.block_bytes if ring is not None and step.shift else 0
+    total = moved * 2 // 5
+    if step.run and node is not None:
+        depthwise = _is_depthwise(node)
+        total += VECTOR_CHANNEL * node.output.shape[3] if depthwise else VECTOR_SET_UP
     return total
 
 

@@ -56,7 +56,7 @@ def choose_segments(
 
     """
     model = Model(graph, isa, options, effort)
-    wanted = _Wanted(most, enough, pushed is not None, None if costly else whole_cost(graph))
+    wanted = _Wanted(most, enough, pushed is not None, None if costly else whole_cost(graph, isa))
     variants = _with_one(model, pushed, most, enough)
     best = wanted.best_of(variants)
     if best is None and pushed is not None:
@@ -92,7 +92,7 @@ class _Wanted:
             best = _smallest(found, self.most, base=replace(self.base, code=NO_LIMIT))
             best = best or _smallest(found, self.most)
         if self.enough and (best is None or best.size > self.enough):
-            best = _smallest(found, self.most, self.enough)
+            best = _cheapest(found, self.enough) or _smallest(found, self.most, self.enough)
         return best
 
 
@@ -187,6 +187,16 @@ def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
         )
         if other is not None:
             yield other
+
+
+def _cheapest(found: Sequence[Candidate], enough: int) -> Candidate | None:
+    """The candidate with the fewest instructions of those that are soon placed in ``enough``."""
+    fitting = (candidate for candidate in found if candidate.bound <= enough)
+    for candidate in sorted(fitting, key=lambda c: (c.instructions, c.bound)):
+        candidate.place(QUICK_TRIES)
+        if candidate.size <= enough:
+            return candidate
+    return None
 
 
 def _smallest(
