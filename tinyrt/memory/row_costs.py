@@ -32,6 +32,9 @@ VECTOR_CHANNEL = 97
 LONG_ROW = 16
 """Columns from which on a depthwise convolution's row is a long one."""
 
+SHARED_LOOP = 120
+"""Bytes of the loop over steps that are there once, however many segments there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -73,7 +76,8 @@ def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: Instruc
 
 def added_code(graph: Graph, segments: tuple[Segment, ...]) -> int:
     """Bytes that segments add to a program's code."""
-    return sum(map(_added_code, segments)) + _added_kernels(graph, segments)
+    shared = SHARED_LOOP * (len(segments) - 1)
+    return sum(map(_added_code, segments)) - shared + _added_kernels(graph, segments)
 
 
 def _instructions(node: BoundNode) -> int:
