@@ -40,7 +40,7 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
 
 @pytest.mark.parametrize("how", ["by_rows", "input_rows"])
 @pytest.mark.parametrize(
-    ("core", "seed"), [("cortex-m0", 13), ("cortex-m4", 13), ("cortex-m4", 35), ("cortex-m55", 13)]
+    ("core", "seed"), [("cortex-m0", 13), ("cortex-m4", 13), ("cortex-m4", 50), ("cortex-m55", 13)]
 )
 def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
     graph = gated_net(seed)

