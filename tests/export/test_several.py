@@ -104,3 +104,15 @@ def test_the_command_takes_regions_and_sections(tmp_path, zoo):
     for wrong in ("a b=3", "dtcm=3q", "state"):
         arguments = ("export", path, "-o", tmp_path / "d", "--region", wrong)
         assert "error" in call_json(*arguments, code=1)
+
+
+def test_models_by_rows_share_an_arena(tmp_path, zoo):
+    names = ("resnet8_int8", "dscnn_kws_int8")
+    paths = [zoo / "models" / f"{name}.tflite" for name in names]
+    folder = tmp_path / "both"
+    found = call_json("export", *paths, "-o", folder, "--shared-arena", "--by-rows")
+    assert all(found["row_by_row"][name] for name in names)
+    assert found["arena_bytes"] == max(found["models"].values()) <= 14_784
+    for name in names:
+        assert 0 < found["arena_lower_bounds"][name] <= found["models"][name]
+    subprocess.run(["make", "-s", "-C", folder, f"CC={host_compiler()}"], check=True)
