@@ -40,7 +40,7 @@ def save_tflite(graph: Graph, path: str | Path) -> Path:
         OutputError: the file cannot be written.
 
     """
-    data = write_tflite(graph)
+    data = _written(graph, {})
     fresh = [node.name for node in graph.bound() if _fresh_states(graph, node)]
     if fresh:
         warnings.warn(
@@ -63,8 +63,12 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
         UnsupportedError: an op has no form in the .tflite format.
 
     """
-    writer = _Writer(verify(lower(verify(graph))))
-    return writer.write(metadata or {})
+    return bytes(_written(graph, metadata or {}))
+
+
+def _written(graph: Graph, metadata: Mapping[str, bytes]) -> memoryview:
+    """The file's bytes where they were put together: a copy would take the model's size again."""
+    return _Writer(verify(lower(verify(graph)))).write(metadata)
 
 
 class _Writer:
@@ -81,7 +85,7 @@ class _Writer:
         self.codes: dict[tuple[str, int], int] = {}
         self.variables = _variables(graph)
 
-    def write(self, metadata: Mapping[str, bytes]) -> bytes:
+    def write(self, metadata: Mapping[str, bytes]) -> memoryview:
         b = self.builder
         kept = [pair for pair in self.graph.states if pair[0] not in self.variables]
         if kept:
@@ -107,7 +111,7 @@ class _Writer:
             fields["Metadata"] = _offsets(b, entries)
         model = _table(b, "Model", {"Version": schema.VERSION, **fields})
         b.Finish(model, file_identifier=schema.IDENTIFIER)
-        return bytes(memoryview(b.Bytes)[b.Head() :])
+        return memoryview(b.Bytes)[b.Head() :]
 
     def _tensor(self, value: Value) -> int:
         if value.name not in self.index:
@@ -211,7 +215,7 @@ class _Writer:
     def _buffer(self, content: Value | bytes) -> int:
         b = self.builder
         data = content if isinstance(content, bytes) else _stored(content)
-        if not data:
+        if not len(data):
             return _table(b, "Buffer", {})
         b.StartVector(1, len(data), schema.ALIGNMENT)
         b.head = b.Head() - len(data)
@@ -282,8 +286,10 @@ def _offsets(builder: Any, offsets: list[int]) -> int:
     return int(builder.EndVector())
 
 
-def _stored(value: Value) -> bytes:
+def _stored(value: Value) -> memoryview:
+    """A constant's bytes; those of the graph itself where they need no change."""
     data: NDArray[Any] = np.asarray(value.data)
     if value.dtype is DType.INT4:
         data = pack_int4(data)
-    return np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()
+    little: NDArray[Any] = np.ascontiguousarray(data, data.dtype.newbyteorder("<"))
+    return little.reshape(-1).view(np.uint8).data
