@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class DType(Enum):
     UINT8 = "uint8"
     BOOL = "bool"
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype:
         """The NumPy dtype of its arrays."""
         return np.dtype("int8" if self is DType.INT4 else self.value)
