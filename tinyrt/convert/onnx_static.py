@@ -38,20 +38,14 @@ def evaluate_static(call: Call) -> Array:
         with np.errstate(all="ignore"):
             # Not ``asarray``, which would drop the grid that a constant lies on.
             return np.asanyarray(STATIC[call.node.op](call))
-    except _MISFITS as error:
-        raise _misfit(error) from error
-    except TypeError as error:
-        if not type(error).__module__.startswith("numpy"):
+    except (*_MISFITS, TypeError) as error:
+        if isinstance(error, TypeError) and not type(error).__module__.startswith("numpy"):
             raise  # a fault of the importer's
-        raise _misfit(error) from error
-
-
-def _misfit(error: Exception) -> ModelFormatError:
-    return ModelFormatError(
-        f"the op's constant operands do not fit together: {error}",
-        hint="export the model again; if onnx.checker takes it, this is a defect of tinyrt: "
-        "please report it",
-    )
+        raise ModelFormatError(
+            f"the op's constant operands do not fit together: {error}",
+            hint="export the model again; if onnx.checker takes it, this is a defect of tinyrt: "
+            "please report it",
+        ) from error
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
