@@ -24,6 +24,9 @@ MOST_SEVERAL = 4
 BATCHES = (2, 4, 8, 16)
 """Times that are tried as a batch."""
 
+MOST_OF_LEAST = 150
+"""Per cent of the least bound that an arena with a pushed input may take to save instructions."""
+
 NO_LIMIT = 1 << 62
 """More bytes than any program has."""
 
@@ -86,14 +89,26 @@ class _Wanted:
 
     def best_of(self, found: Sequence[Candidate]) -> Candidate | None:
         """The candidate to take, placed; None if none is small enough."""
-        best = _smallest(found, self.most, base=self.base)
-        if best is None and self.pushed and self.base is not None:
-            # Whoever cannot hold the input would rather spend flash than time.
-            best = _smallest(found, self.most, base=replace(self.base, code=NO_LIMIT))
-            best = best or _smallest(found, self.most)
+        best = self._pushing(found) if self.pushed else _smallest(found, self.most, base=self.base)
         if self.enough and (best is None or best.size > self.enough):
             best = _cheapest(found, self.enough) or _smallest(found, self.most, self.enough)
         return best
+
+    def _pushing(self, found: Sequence[Candidate]) -> Candidate | None:
+        """As ``best_of`` for rows that are pushed.
+
+        Whoever cannot hold the input would rather spend flash than time, and either than keep
+        nearly as much as with it.
+        """
+        if self.base is None:
+            return _smallest(found, self.most)
+        least = min((candidate.bound for candidate in found), default=0)
+        most = min(self.most, least * MOST_OF_LEAST // 100 + 1)
+        for base in (self.base, replace(self.base, code=NO_LIMIT)):
+            best = _smallest(found, most, base=base)
+            if best is not None:
+                return best
+        return _cheapest(found, most - 1) or _smallest(found, self.most)
 
 
 def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[Candidate]:
