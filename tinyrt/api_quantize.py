@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyrt.api_inputs import Array, Data, as_inputs, file_of, labels_of, layout_as, require_float
+from tinyrt.api_inputs import (
+    Array,
+    Data,
+    as_inputs,
+    file_of,
+    labels_of,
+    layout_as,
+    require_float,
+    running,
+)
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.model import Progress
@@ -57,7 +66,7 @@ def quantize_model(
     from tinyrt.quantize import quantize_graph
 
     graph = _float_model(model, shapes, sequence_lstm)
-    with error_context(file=file_of(calibration)):
+    with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantised = quantize_graph(graph, batches, config, progress)
     quantised = schedule(quantised)
@@ -114,7 +123,7 @@ def quantize_within(
         with error_context(file=file_of(data)):
             labels = labels_of(data) if labels is None else labels
             judge = Judge(graph, _float_inputs(graph, data), labels)
-    with error_context(file=str(model)):
+    with running(model, calibration):
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
         quantised, report = within(graph, batches, config, budget, judge, progress)

@@ -340,6 +340,15 @@ def test_bad_calibration_data_are_refused(files, arrays, says):
     assert set(files.iterdir()) == before
 
 
+def test_an_op_without_integers_is_named_with_the_model_it_is_of(files):
+    model = _onnx(files, op="Sin")
+    np.savez(files / "four.npz", x=np.zeros((3, 4), np.float32))
+    result = call("quantize", model, "-c", files / "four.npz", "-o", files / "q.tflite", code=1)
+    assert "file:     " + str(model) in result.stderr
+    assert "--keep-float 'sin'" in result.stderr
+    assert "--scheme-for" not in result.stderr
+
+
 def test_a_calibration_file_that_is_none_is_refused(files):
     (files / "bad.npz").write_bytes(b"not an archive")
     result = call(

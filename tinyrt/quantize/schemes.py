@@ -213,13 +213,15 @@ def _check(node: BoundNode, scheme: Scheme) -> None:
         return
     quant = OPS[node.op].quant
     if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY) or not _form_of(node, scheme):
-        form = "integer" if not OPS[node.op].forms else scheme.value
+        forms = OPS[node.op].forms
+        form = scheme.value if forms else "integer"
+        otherwise = f", or --scheme-for '{node.op}=int8' if int8 has it" if forms else ""
         raise UnsupportedError(
             f"{node.op} has no {form} form",
             op=node.describe(),
             tensor=node.output.describe(),
             expected="an op of the table that 'tinyrt ops' prints",
-            hint=f"--keep-float '{node.op}', or --scheme-for '{node.op}=int8' if int8 has it",
+            hint=f"--keep-float '{node.op}'{otherwise}",
         )
     if quant not in CONSTANT_WEIGHTS:
         return
