@@ -13,7 +13,7 @@ from tinyrt.memory.extents import Clock, extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
-from tinyrt.memory.regions import traffic_of
+from tinyrt.memory.regions import NO_LIMIT, traffic_of
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.memory.segments import Segment
@@ -27,9 +27,6 @@ COUNTER_BYTES = 4
 
 PROGRESS_BYTES = 12
 """The position in the schedule."""
-
-NEVER = 1 << 62
-"""More bytes than any arena has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class Model:
         kept = [int(n) for n in self._kept[1:-1]]
         for i, node in enumerate(self.graph.nodes):
             if pushed is not None and pushed in node.inputs:
-                kept[i] = NEVER
+                kept[i] = NO_LIMIT
         return kept
 
     def kept_across(self, pushed: str | None) -> list[int]:

@@ -14,6 +14,9 @@ from tinyrt.ops import OPS
 ARENA = "arena"
 """Name of the only region where none are given."""
 
+NO_LIMIT = 1 << 62
+"""More bytes than any program has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Region:

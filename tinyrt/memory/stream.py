@@ -9,6 +9,7 @@ from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
 from tinyrt.memory.candidates import THOROUGH, Candidate, Effort, Model, Streamed
 from tinyrt.memory.chains import Chain, Piece, chains
+from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.row_costs import Cost, whole_cost
 from tinyrt.memory.segment_builder import build
 from tinyrt.memory.segments import Segment
@@ -26,9 +27,6 @@ BATCHES = (2, 4, 8, 16)
 
 MOST_OF_LEAST = 150
 """Per cent of the least bound that an arena with a pushed input may take to save instructions."""
-
-NO_LIMIT = 1 << 62
-"""More bytes than any program has."""
 
 
 def choose_segments(

@@ -10,7 +10,7 @@ from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, check_reg
 from tinyrt.memory.candidates import THOROUGH, Effort, Streamed
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
-from tinyrt.memory.regions import Region
+from tinyrt.memory.regions import NO_LIMIT, Region
 from tinyrt.memory.segments import Segment
 from tinyrt.memory.stream import choose_segments, place_segments
 from tinyrt.ops import OPS, verify
@@ -18,9 +18,6 @@ from tinyrt.ops.isa import InstructionSet
 
 WORTHWHILE = 95
 """Per cent of the arena without segments below which one with segments is worth its work."""
-
-NO_LIMIT = 1 << 62
-"""More bytes than any arena has."""
 
 
 def plan_streamed(
