@@ -19,6 +19,9 @@ from tinyrt.ops.spec import no_sweep
 SWEPT_OPS = sorted(name for name, spec in OPS.items() if spec.sweep is not no_sweep)
 """Ops whose kernels say in which order they read and write."""
 
+WIDEST = 8
+"""Bytes of an element of the widest dtype, int64."""
+
 
 def overlapping_cases(ops, seeds, build=build_s8):
     """A graph of those ops whose kernels have a sweep, and data for its inputs."""
@@ -40,6 +43,7 @@ def overlapping_plan(graph: Graph, isa: InstructionSet, **_: object) -> ArenaPla
     end = 0
     for node in graph.nodes:
         y = home[node.outputs[0]]
+        end = -(-end // WIDEST) * WIDEST
         end = _put(found[y], end, offsets)
         if y in near:
             x, lead = near[y]

@@ -203,7 +203,7 @@ def _output_q(
     spec = OPS[case.op]
     wide = dtype is DType.INT16
     dtype = case.attrs.dtype if case.op == "quantize" else dtype
-    if case.op == "dequantize":
+    if case.op == "dequantize" or spec.quant is Quant.INPUTS_ONLY:
         return None
     form = spec.forms[Form.INT16X8 if wide else Form.INT8]
     if form.fixed_output is not None:

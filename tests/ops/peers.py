@@ -14,8 +14,6 @@ from tinyrt.ir import DType, Graph
 ARENA_BYTES = 1 << 20
 
 NOT_IN_TFLM = {
-    "arg_max",
-    "arg_min",
     "cast",
     "exp",
     "gelu",
@@ -38,6 +36,10 @@ NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"gather", "mirror_pad", "reduce_max"}
 """Ops whose int16 form only LiteRT has."""
 
 
+TFLM_WITHOUT_S64 = {"arg_max", "arg_min"}
+"""Ops whose answers TFLM has as int32 only."""
+
+
 NOT_IN_BUILTIN_REF = {"tile"}
 """Ops of which LiteRT's reference resolver lacks the version that LiteRT's own converter writes."""
 
@@ -48,7 +50,9 @@ def run_peer(op: str, graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[A
         return answers_of_litert(graph, dict(zip(graph.inputs, inputs, strict=True)))[0]
     wide = any(v.dtype is DType.INT16 for v in graph.values.values())
     missing = NOT_IN_TFLM_S16 if wide else NOT_IN_TFLM
-    return (run_litert if op in missing else run_tflm)(graph, inputs)
+    long = any(v.dtype is DType.INT64 for v in graph.values.values() if not v.is_constant)
+    is_missing = op in missing or (op in TFLM_WITHOUT_S64 and long)
+    return (run_litert if is_missing else run_tflm)(graph, inputs)
 
 
 def run_tflm(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:

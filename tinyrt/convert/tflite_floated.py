@@ -16,7 +16,7 @@ from tinyrt.ops.quantize import Affine, QuantizeAttrs, dequantize_array
 
 BY_ORDER = frozenset(
     (
-        *("ARG_MAX", "ARG_MIN", "SELECT", "SELECT_V2"),
+        *("SELECT", "SELECT_V2"),
         *("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"),
     )
 )

@@ -117,7 +117,7 @@ REDUCTIONS: tuple[Codec, ...] = (
         for op, s16 in (("sum", 1), ("reduce_max", 3), ("reduce_min", 3), ("reduce_prod", 2))
     ),
     *(
-        Codec(op, op.upper(), table, _encode_arg, _decode_arg, _first)
+        Codec(op, op.upper(), table, _encode_arg, _decode_arg, since_s8(2))
         for op, table in (("arg_max", "ArgMaxOptions"), ("arg_min", "ArgMinOptions"))
     ),
     Codec("cumsum", "CUMSUM", "CumsumOptions", _encode_cumsum, _decode_cumsum, _first),

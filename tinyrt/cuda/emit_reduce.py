@@ -10,6 +10,7 @@ import numpy as np
 from tinyrt.cuda.emit_dense import window_ints
 from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cumsum import CumsumS8
 from tinyrt.ops.emit import strides_of
 from tinyrt.ops.l2_normalization import L2NormalizationS8
@@ -83,6 +84,23 @@ def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) 
     )
 
 
+def _lines(node: BoundNode, axis: int) -> dict[str, int]:
+    """The input as lines along an axis: how many before it, how long, how far apart."""
+    shape = node.input(0).shape
+    at = axis_of(axis, len(shape))
+    before, behind = math.prod(shape[:at]), math.prod(shape[at + 1 :])
+    return {"OUTER": before, "DEPTH": shape[at], "INNER": behind}
+
+
+def emit_place(most: bool, node: BoundNode, p: ArgAttrs, w: DeviceWriter) -> None:
+    """Where along an axis the greatest or the least lies."""
+    x, y = node.input(0), node.output
+    ints: Ints = {**_lines(node, p.axis), "MAX": most}
+    w.op("place", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
+
+
+emit_arg_max = partial(emit_place, True)
+emit_arg_min = partial(emit_place, False)
 emit_reduce_max = partial(emit_extremum, True)
 emit_reduce_min = partial(emit_extremum, False)
 
@@ -142,15 +160,15 @@ def emit_l2_normalization(node: BoundNode, p: L2NormalizationS8, w: DeviceWriter
 def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:
     """One line per thread."""
     x, y = node.input(0), node.output
-    axis = axis_of(p.attrs.axis, len(x.shape))
-    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    lines = _lines(node, p.attrs.axis)
     ints: Ints = {
-        "OUTER": outer, "DEPTH": x.shape[axis], "INNER": inner,
+        **lines,
         "EXCLUSIVE": p.attrs.exclusive, "REVERSE": p.attrs.reverse,
         "X_ZP": p.x_zp, "Y_ZP": p.y_zp, "MULT": p.mult, "SHIFT": p.shift,
     }  # fmt: skip
     tensors = {"x": x, "y": y}
-    w.op("running_sum", "reduce", outer * inner, ints=ints, tensors=tensors, types=_types(node))
+    work = lines["OUTER"] * lines["INNER"]
+    w.op("running_sum", "reduce", work, ints=ints, tensors=tensors, types=_types(node))
 
 
 def emit_resize_bilinear(node: BoundNode, p: BilinearS8, w: DeviceWriter) -> None:

@@ -22,6 +22,8 @@ Emit = Callable[[BoundNode, Any, DeviceWriter], None]
 KERNELS: dict[str, Emit] = {
     "abs": elementwise.emit_table,
     "add": elementwise.emit_add,
+    "arg_max": reduce.emit_arg_max,
+    "arg_min": reduce.emit_arg_min,
     "average_pool2d": reduce.emit_average_pool2d,
     "batch_matmul": weighted.emit_batch_matmul,
     "broadcast_to": moves.emit_move,
@@ -82,6 +84,8 @@ KERNELS_S16: dict[str, Emit] = {
     op: KERNELS[op]
     for op in (
         "add",
+        "arg_max",
+        "arg_min",
         "average_pool2d",
         "batch_matmul",
         "broadcast_to",

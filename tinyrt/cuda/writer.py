@@ -19,6 +19,7 @@ C_TYPES = {
     DType.INT8: "i8",
     DType.INT16: "i16",
     DType.INT32: "i32",
+    DType.INT64: "i64",
     DType.FLOAT32: "float",
 }
 """Element types that device code has."""

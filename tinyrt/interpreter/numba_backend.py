@@ -31,6 +31,8 @@ NUMPY = "numpy"
 KERNELS: dict[str, str] = {
     "abs": "lut.pack",
     "add": "elementwise.pack_add",
+    "arg_max": NUMPY,
+    "arg_min": NUMPY,
     "average_pool2d": "pool.pack_average",
     "batch_matmul": NUMPY,
     "broadcast_to": "movement.pack_move",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import line_fields
-from tinyrt.ops.shapes import axis_of, operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
+from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.shapes import axis_of, check_computable, operand
+from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.sweep import Sweep, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +27,67 @@ class ArgAttrs:
 
 
 def infer(attrs: ArgAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """float32 -> indices, without the axis."""
+    """float32, int8 or int16 -> indices, without the axis."""
     x = operand(inputs, 0, "input")
-    if x.dtype is not DType.FLOAT32 or attrs.dtype not in (DType.INT32, DType.INT64):
-        raise ShapeError(
-            f"indices {attrs.dtype.short} of {x}", expected="int32 or int64, of a float32 tensor"
-        )
+    check_computable(x, "the search for an extremum")
+    if attrs.dtype not in (DType.INT32, DType.INT64):
+        raise ShapeError(f"indices {attrs.dtype.short} of {x}", expected="int32 or int64")
     axis = axis_of(attrs.axis, len(x.shape))
     return (TensorType(attrs.dtype, x.shape[:axis] + x.shape[axis + 1 :]),)
 
 
-def _ref_f32(function: Any, attrs: ArgAttrs, x: Array) -> Array:
+def _ref(function: Any, attrs: ArgAttrs, x: Array) -> Array:
     return np.asarray(function(x, axis=attrs.axis), attrs.dtype.numpy)
 
 
-def _emit_f32(least: bool, node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_arg_f32_s32`` or ``tinyrt_arg_f32_s64``."""
+def prepare(node: BoundNode) -> ArgAttrs:
+    """A scale is positive, so raw values are compared."""
+    qparams(node.input(0))
+    attrs: ArgAttrs = node.attrs
+    return attrs
+
+
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+    """Index by index, each after all elements that it is chosen from."""
+    del isa
+    x, y = node.input(0), node.output
+    places = np.arange(x.size).reshape(x.shape)
+    lines = np.moveaxis(places, node.attrs.axis, 0).reshape(-1, y.size)
+    steps = in_order(node, [lines[[0, -1]]])
+    alone = len(steps) == y.size
+    return tuple(replace(step, reads_first=alone) for step in steps)
+
+
+def _emit(least: bool, node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_arg_f32_s32`` or its like for the dtypes of input and output."""
     x, y = node.input(0), node.output
     fields = {**line_fields(x.shape, node.attrs.axis), "least": int(least)}
     params = c.params("tinyrt_arg_params", fields)
-    c.call(f"tinyrt_arg_f32_{y.dtype.short}", params, c.pointer(x), c.pointer(y))
+    c.call(f"tinyrt_arg_{x.dtype.short}_{y.dtype.short}", params, c.pointer(x), c.pointer(y))
 
 
-ARG_MAX, ARG_MIN = (
-    OpSpec(
+def _emit_integer(least: bool, node: BoundNode, p: ArgAttrs, c: CWriter) -> None:
+    del p
+    _emit(least, node, c)
+
+
+def _spec(name: str, function: Any) -> OpSpec:
+    ref, least = partial(_ref, function), name == "arg_min"
+    emit_integer = partial(_emit_integer, least)
+    return OpSpec(
         name=name,
         attrs=ArgAttrs,
         arity=(1, 1),
         infer=infer,
-        quant=Quant.FLOAT_ONLY,
-        ref_f32=partial(_ref_f32, function),
-        emit_f32=partial(_emit_f32, name == "arg_min"),
+        quant=Quant.INPUTS_ONLY,
+        ref_f32=ref,
+        prepare_s8=prepare,
+        ref_s8=ref,
+        sweep=sweep,
+        emit_c=emit_integer,
+        emit_f32=partial(_emit, least),
+        int16x8=IntegerForm(prepare, ref, sweep=sweep, emit_c=emit_integer),
     )
-    for name, function in (("arg_max", np.argmax), ("arg_min", np.argmin))
-)
+
+
+ARG_MAX, ARG_MIN = _spec("arg_max", np.argmax), _spec("arg_min", np.argmin)

@@ -39,6 +39,9 @@ class Quant(Enum):
     """Inputs and output share scale and zero point: the op only moves or selects data."""
     FIXED = "fixed"
     """The output's parameters are prescribed by the op (``fixed_output``)."""
+    INPUTS_ONLY = "inputs only"
+    """Inputs are quantised, each with parameters of its own; the output is no quantity: places,
+    truth values. It is as the op gives it, in float as in integers, and has no parameters."""
     BOUNDARY = "boundary"
     """quantize and dequantize: the border itself."""
     STATEFUL = "by its file"

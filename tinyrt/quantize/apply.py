@@ -57,7 +57,7 @@ class _Applier:
             self._border(node, output)
             return
         weighted = OPS[node.op].quant is Quant.WEIGHTED
-        if not self.layout.is_integer(output.name):
+        if not self.layout.computes_in_integers(node):
             inputs = self._stored(node) if weighted else self._floats(node.inputs)
         else:
             if begins_anew(node):
@@ -170,22 +170,21 @@ class _Applier:
 
     def _data(self, node: BoundNode) -> tuple[str, ...]:
         same = OPS[node.op].quant is Quant.SAME_AS_INPUT
-        dtype = self.layout.dtypes[node.output.name]
-        target = self.plan.activations[node.output.name]
-        names = []
+        target = self.plan.activations[node.output.name] if same else None
+        names: list[str] = []
         for value in node.inputs:
-            if value is None:
-                names.append("")
+            if value is None or not self.layout.is_integer(value.name):
+                names += self._floats([value])
                 continue
             q = self.plan.activations[value.name]
+            wanted = target or q
             if value.data is not None:
-                q = target if same else q
-                data = quantize_array(value.data, np.float32(q.scale), q.zero_point, dtype)
-                names.append(self._constant(value.name, data, q))
-            elif same and q != target:
-                names.append(self._rescale(value, target))
+                dtype = self.layout.dtypes[value.name]
+                scale = np.float32(wanted.scale)
+                data = quantize_array(value.data, scale, wanted.zero_point, dtype)
+                names.append(self._constant(value.name, data, wanted))
             else:
-                names.append(value.name)
+                names.append(value.name if q == wanted else self._rescale(value, wanted))
         return tuple(names)
 
     def _rescale(self, value: Value, q: QParams) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.interpreter.model import Model, Progress
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
 from tinyrt.quantize.observers import Every, MinMax, Observer, make_observer
 from tinyrt.quantize.plan import make_plan
@@ -103,7 +103,8 @@ def observe(
     inputs = {node.input(0).name: np.empty(0) for node in lstms}
 
     def on_op(node: BoundNode, output: NDArray[Any]) -> None:
-        record(node.output.name, output)
+        if node.output.dtype is DType.FLOAT32:
+            record(node.output.name, output)
         if node.output.name in inputs:
             inputs[node.output.name] = output.copy()
         if begins_anew(node):

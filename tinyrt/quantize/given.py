@@ -25,7 +25,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.config import QuantizationWarning, Scheme
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import Range, quantize_bias
-from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, lay_out_as
+from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out_as
 
 STEP = "given_quantisation"
 """What the log calls this step."""
@@ -196,20 +196,29 @@ class _Decisions:
     def _op(self, node: BoundNode) -> None:
         name = node.output.name
         self.named[name] = node.node
+        if not has_floats(node):
+            self.schemes[name] = Scheme.FLOAT
+            return
         reason = self._reason(node)
         if reason:
             self.reasons[node.name] = reason
             self.schemes[name] = Scheme.FLOAT
             return
         final = self._final(name)
-        self.schemes[final] = self.schemes.pop(name, IN_DTYPE[self.params[final][0]])
+        self.schemes[final] = IN_DTYPE[self._dtype_of(node)]
         self.named[final] = node.node
+
+    def _dtype_of(self, node: BoundNode) -> DType:
+        """What a node computes in that is settled: its data's dtype, and mostly its output's."""
+        values = (node.output, *node.inputs)
+        names = (self._final(v.name) for v in values if v is not None and _is_held(v))
+        return next(self.params[name][0] for name in names if name in self.params)
 
     def _reason(self, node: BoundNode) -> str:
         """Why the op can't compute in integers; nothing where it can."""
         spec = OPS[node.op]
         data = node.inputs[:1] if spec.quant is Quant.WEIGHTED else node.inputs
-        names = [self._final(v.name) for v in data if v is not None and not v.is_constant]
+        names = [self._final(v.name) for v in data if v is not None and _is_held(v)]
         held = [self.params.get(n) for n in names]
         missing = [n for n, q in zip(names, held, strict=True) if q is None]
         if missing or not names:
@@ -227,6 +236,8 @@ class _Decisions:
     def _output(self, node: BoundNode, dtype: DType, names: list[str]) -> str:
         """Settle the output's parameters; or why there are none."""
         spec, name = OPS[node.op], node.output.name
+        if spec.quant is Quant.INPUTS_ONLY:
+            return ""
         fixed = spec.forms[FORMS[dtype]].fixed_output
         readers = self.graph.consumers(name)
         wanted = readers[0].attrs if readers and readers[0].op == "fake_quantize" else None
@@ -295,6 +306,11 @@ class _Decisions:
         return lay_out_as(graph, schemes, ports, self.conversions)
 
 
+def _is_held(value: Value) -> bool:
+    """Whether the value is one of those that may be quantised; truth values and places are not."""
+    return value.dtype is DType.FLOAT32 and not value.is_constant
+
+
 def _has_weights(node: BoundNode) -> bool:
     """Whether weights are constant and on a symmetric grid that int8 holds, and a bias constant."""
     w, bias = node.input(1), node.optional(2)
@@ -345,7 +361,9 @@ def _held(node: BoundNode, dtype: DType, params: Mapping[str, tuple[DType, QPara
         return replace(value, dtype=dtype, q=params[value.name][1])
 
     inputs = tuple(held(i, v) for i, v in enumerate(node.inputs))
-    output = replace(node.output, dtype=dtype, q=params[node.output.name][1])
+    output = node.output
+    if OPS[node.op].quant is not Quant.INPUTS_ONLY:
+        output = replace(output, dtype=dtype, q=params[output.name][1])
     if OPS[node.op].quant is Quant.SAME_AS_INPUT:
         # Inputs on other grids are rescaled in front of the op.
         inputs = tuple(v and (replace(v, q=output.q) if v.q else v) for v in inputs)

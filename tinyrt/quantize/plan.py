@@ -237,7 +237,8 @@ class _Groups:
             moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and name not in layout.borders
             if not moves or not layout.is_integer(name):
                 continue
-            inputs = [v.name for v in node.inputs if v is not None]
+            held = (v.name for v in node.inputs if v is not None)
+            inputs = [name for name in held if layout.is_integer(name)]
             # Joined with others, a prescribed range is rescaled first: it must not force its own
             # range upon them.
             free = [n for n in inputs if len(inputs) == 1 or self.find(n) not in fixed]

@@ -58,6 +58,11 @@ class Layout:
         """Whether the tensor gets quantisation parameters."""
         return self.dtypes.get(name, DType.FLOAT32) is not DType.FLOAT32
 
+    def computes_in_integers(self, node: BoundNode) -> bool:
+        """Whether the node works on quantised tensors, or gives one."""
+        read = (v.name for v in node.inputs if v is not None and not v.is_constant)
+        return any(self.is_integer(name) for name in (node.output.name, *read))
+
     def op_schemes(self) -> dict[str, Scheme]:
         """The float model's node output name -> scheme."""
         return {
@@ -117,10 +122,12 @@ def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     """Node output name -> scheme; raises as ``lay_out``."""
     named = named_schemes(graph, config)
     schemes = {n.outputs[0]: named.get(n.outputs[0], config.scheme) for n in graph.nodes}
+    unnamed = [node for node in graph.bound() if node.output.name not in named]
+    schemes.update({n.output.name: Scheme.FLOAT for n in unnamed if _begins_in_float(n)})
     free = [
         node
-        for node in graph.bound()
-        if node.output.name not in named and OPS[node.op].quant not in CONSTANT_WEIGHTS
+        for node in unnamed
+        if OPS[node.op].quant not in CONSTANT_WEIGHTS and not _begins_in_float(node)
     ]
     for region in _regions(graph, free):
         _adopt(graph, region, schemes, config.scheme)
@@ -204,12 +211,23 @@ def _adopt(
                 schemes[node.output.name] = scheme
 
 
+def _begins_in_float(node: BoundNode) -> bool:
+    """Whether the op makes floats of what is none, and knows no others: a cast of truth values."""
+    reads = any(v is not None and v.dtype is DType.FLOAT32 for v in node.inputs)
+    return OPS[node.op].quant is Quant.FLOAT_ONLY and has_floats(node) and not reads
+
+
+def has_floats(node: BoundNode) -> bool:
+    """Whether there is anything to quantise: logic and arithmetic on places have nothing."""
+    return any(v is not None and v.dtype is DType.FLOAT32 for v in (*node.inputs, *node.outputs))
+
+
 def _form_of(node: BoundNode, scheme: Scheme) -> bool:
     return FORMS[ACTIVATIONS[scheme]] in OPS[node.op].forms
 
 
 def _check(node: BoundNode, scheme: Scheme) -> None:
-    if ACTIVATIONS[scheme] is DType.FLOAT32:
+    if ACTIVATIONS[scheme] is DType.FLOAT32 or not has_floats(node):
         return
     quant = OPS[node.op].quant
     if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY) or not _form_of(node, scheme):

@@ -56,6 +56,26 @@ template <class P> TINYRT_FN void extremum(const Team &t) {
     }
 }
 
+// The first place along the axis of P::DEPTH elements where the greatest lies, or the least.
+template <class P> TINYRT_FN void place(const Team &t) {
+    constexpr int LINES = P::OUTER * P::INNER;
+    for (int i = t.thread; i < P::SAMPLES * LINES; i += t.threads) {
+        const int sample = i / LINES, at = i % LINES;
+        const int first = at / P::INNER * P::DEPTH * P::INNER + at % P::INNER;
+        const typename P::X *x = P::x(t, sample) + first;
+        i32 found = x[0];
+        int where = 0;
+        for (int j = 1; j < P::DEPTH; ++j) {
+            const i32 v = x[j * P::INNER];
+            if (P::MAX ? v > found : v < found) {
+                found = v;
+                where = j;
+            }
+        }
+        P::y(t, sample)[at] = where;
+    }
+}
+
 TINYRT_FN i32 saturated_left(i64 x, int left) {
     const i64 raised = x * (1ll << left);
     return static_cast<i32>(raised > 2147483647ll        ? 2147483647ll

@@ -1,0 +1,71 @@
+"""Ops that read quantised data and answer with places or truth values, which no scale describes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.ops.peers import run_litert
+from tinyrt.convert.tflite_reader import parse_tflite
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.interpreter import Model
+from tinyrt.ir import DType, Graph
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+
+
+def conv(b: Builder, rng: np.random.Generator, x: str = "x", channels: int = 5) -> str:
+    c = b.values[x].shape[-1]
+    w = rng.normal(size=(channels, 3, 3, c)).astype(np.float32)
+    return b.op("conv2d", (x, b.constant(w)), Conv2dAttrs())
+
+
+def segmentation(dtype: DType = DType.INT64) -> Graph:
+    b = Builder((1, 8, 8, 3))
+    return b.graph(b.op("arg_max", (conv(b, np.random.default_rng(0)),), ArgAttrs(-1, dtype)))
+
+
+def samples(n: int = 16) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(n, 8, 8, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8, Scheme.INT4])
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+def test_a_model_that_ends_in_places_is_integer_from_end_to_end(scheme, dtype):
+    x = samples()
+    quantised = quantize_graph(segmentation(dtype), x, QuantConfig(scheme=scheme))
+    assert [n.op for n in quantised.nodes] == ["conv2d", "arg_max"]
+    last = quantised.value(quantised.outputs[0])
+    assert (last.dtype, last.q) == (dtype, None)
+    file = write_tflite(quantised)
+    again = parse_tflite(file)
+    assert [n.op for n in again.nodes] == ["conv2d", "arg_max"]
+    (name,) = again.inputs
+    stored = Model(again).stored_inputs({name: x[:1]})
+    found = Model(again).run_raw(stored)[again.outputs[0]]
+    np.testing.assert_array_equal(found, run_litert(quantised, [stored[name]]))
+    assert np.mean(Model(again)(x) == Model(segmentation(dtype))(x)) > 0.9
+
+
+def test_logic_and_choices_need_no_scales():
+    """Truth values go through logic, and a cast back to numbers computes in float by itself."""
+    b = Builder((1, 8, 8, 3))
+    y = conv(b, np.random.default_rng(0))
+    places = b.op("arg_max", (y,), ArgAttrs(-1, DType.INT32))
+    limit = b.constant(np.array(2, np.int32))
+    beside = b.op("logical_or", [b.op(op, (places, limit)) for op in ("less", "greater")])
+    mask = b.op("cast", (b.op("logical_not", (beside,)),), CastAttrs(DType.FLOAT32))
+    image = b.op("reshape", (mask,), ReshapeAttrs((1, 8, 8, 1)))
+    graph = b.graph(conv(b, np.random.default_rng(2), image))
+    quantised = quantize_graph(graph, samples(), QuantConfig())
+    ops = [n.op for n in quantised.nodes]
+    assert ops[:2] == ["conv2d", "arg_max"]
+    assert "dequantize" not in ops
+    assert ops.count("quantize") == 1
+    for value in quantised.values.values():
+        assert value.q is None or value.dtype in (DType.INT8, DType.INT32)
+    parse_tflite(write_tflite(quantised))
