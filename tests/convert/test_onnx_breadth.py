@@ -312,6 +312,7 @@ def transposed(name: str, x: tuple[int, ...], w: tuple[int, ...], **attrs) -> No
 IMAGE = (1, 4, 5, 6)
 transposed("plain", IMAGE, (4, 3, 3, 2))
 transposed("strided", IMAGE, (4, 3, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1])
+transposed("cut_as_same", IMAGE, (4, 3, 4, 3), strides=[2, 1], pads=[1, 1, 1, 1])
 transposed("padded", IMAGE, (4, 3, 3, 3), strides=[2, 3], pads=[1, 0, 1, 1], output_padding=[1, 2])
 transposed("dilated", IMAGE, (4, 3, 3, 2), dilations=[2, 3])
 transposed("grouped", IMAGE, (4, 3, 2, 2), group=2, strides=[2, 2])

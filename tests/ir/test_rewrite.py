@@ -53,3 +53,23 @@ def test_rules_that_never_settle_are_stopped():
 
     with pytest.raises(VerifyError, match="did not settle"):
         rewrite(_chain(), [Rule("again", ("tanh",), again)], verify, limit=5)
+
+
+def test_what_rules_note_is_found_once_and_again_when_it_changes():
+    counts = []
+
+    def count_ops(graph):
+        name, n = "x", 0
+        while readers := graph.consumers(name):
+            name, n = readers[0].outputs[0], n + 1
+        counts.append(n)
+        return n
+
+    def drop_second_of_three(graph, node):
+        n = graph.noted("ops", lambda: count_ops(graph))
+        return _drop_second(graph, node) if n == 3 else Refusal(node.name, f"{n} ops")
+
+    log = RewriteLog()
+    rewrite(_chain(), [Rule("drop", ("relu",), drop_second_of_three)], verify, log)
+    assert counts == [3, 2]  # once for two nodes; the first relu had only looked at the note
+    assert log.refused[("drop", "relu_1")] == "2 ops"

@@ -16,6 +16,7 @@ from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, make_plan, quantize_graph
 from tinyrt.quantize.calibrate import calibrate
 from tinyrt.quantize.channels import free_spaces
@@ -94,8 +95,26 @@ def test_optimised_rounding_is_never_worse_than_nearest_on_its_objective(seed, t
     assert (error(found) <= error(np.rint(weights / scales[..., None])) + 1e-12).all()
 
 
-def test_layers_are_matrix_products():
-    graph, x = depthwise_net(), _samples(4)
+def _decoder():
+    """Transposed convolutions: windows with gaps, that overlap, cut and not."""
+    rng, b, y, channels = np.random.default_rng(4), Builder((1, 8, 8, 3)), "x", 3
+    for c, k, stride, size, padding in (
+        (4, (2, 3), (3, 2), (23, 17), "VALID"),
+        (5, (4, 4), (2, 2), (46, 34), "SAME"),
+        (2, (3, 2), (1, 2), (46, 67), "SAME"),
+    ):
+        w = b.constant(rng.normal(size=(c, *k, channels)).astype(np.float32))
+        bias = b.constant(rng.normal(size=c).astype(np.float32))
+        y, channels = (
+            b.op("transpose_conv", (y, w, bias), TransposeConvAttrs(size, stride, padding)),
+            c,
+        )
+    return b.graph(y)
+
+
+@pytest.mark.parametrize("build", [depthwise_net, _decoder])
+def test_layers_are_matrix_products(build):
+    graph, x = build(), _samples(4)
     simulator = _simulator(graph, x)
     for node in simulator.nodes:
         if len(node.inputs) < 3:

@@ -1,10 +1,20 @@
 """Ranges and the parameters that cover them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.graphs import Builder
+from tinyrt.errors import DataError
+from tinyrt.metrics import evaluate_graph
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import quantize_array
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.ranges import (
     BIAS_MAX,
     Range,
@@ -54,3 +64,43 @@ def test_a_bias_that_would_overflow_raises_its_channel_s_scale():
     stored, bias_q = quantize_bias(bias, 1e-4, q)
     assert np.abs(stored).max() <= BIAS_MAX * 1.001
     np.testing.assert_allclose(stored * np.asarray(bias_q.scales), bias, rtol=1e-6)
+
+
+def _attention(hidden: float, *, given: bool):
+    """One head over six steps, of which a mask hides some: a constant, or an input of 0 and 1."""
+    rng, shapes = np.random.default_rng(0), [(1, 6, 8), (1, 1, 6)]
+    b = Builder(*shapes[: 1 + given])
+
+    def dense(y, n):
+        w = b.constant(rng.normal(size=(n, 8)).astype(np.float32) / 3)
+        return b.op("fully_connected", (y, w), FullyConnectedAttrs(keep_num_dims=True))
+
+    if given:
+        mask = b.op("mul", ("x1", b.constant(np.array([hidden], np.float32))), MulAttrs())
+    else:
+        mask = b.constant(np.where(np.tri(6) > 0, 0, hidden).astype(np.float32)[None])
+    scores = b.op("batch_matmul", (dense("x", 8), dense("x", 8)), BatchMatmulAttrs(adj_y=True))
+    shares = b.op("softmax", (b.op("add", (scores, mask), AddAttrs()),), SoftmaxAttrs())
+    return b.graph(dense(b.op("batch_matmul", (shares, dense("x", 8)), BatchMatmulAttrs()), 4))
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("hidden", [-np.inf, float(np.finfo(np.float32).min), -1e4])
+def test_masks_leave_the_steps_to_the_scores(hidden, given):
+    graph = _attention(max(hidden, -3e38) if given else hidden, given=given)
+    rng = np.random.default_rng(1)
+    mask = (rng.random((96, 1, 6)) < 0.3).astype(np.float32)
+    mask[:, :, 0] = 0  # something is always seen
+    data = {"x": rng.normal(size=(96, 6, 8)).astype(np.float32), "x1": mask}
+    data = {name: data[name] for name in graph.inputs}
+    int8 = quantize_graph(graph, {n: x[:48] for n, x in data.items()})
+    assert evaluate_graph(int8, {n: x[48:] for n, x in data.items()}, against=graph).sqnr_db > 27
+
+
+def test_what_has_no_end_is_refused_with_its_op():
+    b = Builder((1, 4))
+    graph = b.graph(b.op("sqrt", (b.op("log", (b.op("relu", ("x",)),)),)))
+    data = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
+    with pytest.raises(DataError, match="computes infinity") as caught:
+        quantize_graph(graph, data)
+    assert caught.value.op == "#1 log 'log_1'"

@@ -23,14 +23,14 @@ from tinyrt.convert.onnx_window import (
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import QParams, Value
-from tinyrt.ops.window import Pair
+from tinyrt.ops.window import Pair, Window
 
 MOST_EXPONENT = 64
 """A norm of a higher exponent is a sign of a damaged file."""
 
 
 def conv_transpose(call: Call) -> Value:
-    """Transposed convolution without padding, of which pads are cut off.
+    """Transposed convolution: padded as TFLite does where that is the same, else pads are cut off.
 
     Dilation spreads the kernel with zeros; groups become zeros of a full kernel.
     """
@@ -42,6 +42,9 @@ def conv_transpose(call: Call) -> Value:
     size = height_width(x.shape[2:], 1)
     whole = tuple((n - 1) * s + k for n, s, k in zip(size, stride, taps, strict=True))
     before, out = _kept(call, whole, size, stride, rank)
+    same = Window.of(out, taps, stride, "SAME")
+    fits = whole != out and (same.out, same.before) == (size, before)
+    whole = out if fits else whole
     extra = [max(b + o - n, 0) for b, o, n in zip(before, out, whole, strict=True)]
     bias = call.optional_array(2, "the bias")
     y = call.emit(
@@ -52,9 +55,9 @@ def conv_transpose(call: Call) -> Value:
         name=f"{call.result}.whole",
         size=whole,
         stride=stride,
-        padding="VALID",
+        padding="SAME" if fits else "VALID",
     )
-    if any(extra):
+    if any(extra) and not fits:
         border = ((0, 0), (0, extra[0]), (0, extra[1]), (0, 0))
         y = call.emit("pad", y, name=f"{call.result}.padded", paddings=border)
     if y.shape[1:3] != out:

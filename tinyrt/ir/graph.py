@@ -7,15 +7,17 @@ name; names of imported tensors survive, rewrites append suffixes to them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir.types import DType, QParams, Shape, TensorType
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +204,17 @@ class Graph:
     @cached_property
     def _producers(self) -> dict[str, Node]:
         return {name: node for node in self.nodes for name in node.outputs}
+
+    def noted(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out about this graph, found once; graphs do not change."""
+        if key not in self._notes:
+            self._notes[key] = find()
+        found: T = self._notes[key]
+        return found
+
+    @cached_property
+    def _notes(self) -> dict[Hashable, Any]:
+        return {}
 
     def with_nodes(self, nodes: Iterable[Node], values: Iterable[Value] = ()) -> Graph:
         """A copy with these nodes; ``values`` are added or replace those of the same name."""

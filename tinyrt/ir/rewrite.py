@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir.graph import Graph, Node, Value
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,21 @@ class _Watched(Graph):
         """As ``Graph.producer``."""
         self.seen.add(name)
         return super().producer(name)
+
+    def noted(self, key: Hashable, find: Callable[[], T]) -> T:
+        """As ``Graph.noted``; whoever takes note has looked at what was looked at to find it."""
+
+        def find_watched() -> tuple[T, set[str]]:
+            before, found = set(self.seen), self.seen
+            found.clear()
+            result = find()
+            looked_at = set(found)
+            found |= before
+            return result, looked_at
+
+        result, looked_at = super().noted(key, find_watched)
+        self.seen |= looked_at
+        return result
 
 
 class _Settled:

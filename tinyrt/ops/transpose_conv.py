@@ -51,14 +51,14 @@ class TransposeConvS16:
     requant: WideRequant | Requant
 
 
-def _window(attrs: TransposeConvAttrs, w: Shape) -> Window:
+def window_of(attrs: TransposeConvAttrs, w: Shape) -> Window:
     """How the kernel slides over the output."""
     return Window.of(attrs.size, (w[1], w[2]), attrs.stride, attrs.padding)
 
 
 def _shapes(attrs: TransposeConvAttrs, x: Shape, w: Shape) -> Shapes:
     """The convolution from output to input, whose gradient this is."""
-    return Shapes(_window(attrs, w), (x[0], *attrs.size, w[0]), (w[3], w[1], w[2], w[0]))
+    return Shapes(window_of(attrs, w), (x[0], *attrs.size, w[0]), (w[3], w[1], w[2], w[0]))
 
 
 def infer(attrs: TransposeConvAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -70,7 +70,7 @@ def infer(attrs: TransposeConvAttrs, inputs: Sequence[TensorType | None]) -> tup
         raise ShapeError(f"weights {w} for {x}", expected=f"{x.shape[3]} input channels")
     if len(attrs.size) != 2 or min(attrs.size) < 1:
         raise ShapeError(f"a size of {list(attrs.size)}", expected="a height and width from 1")
-    out = _window(attrs, w.shape).out
+    out = window_of(attrs, w.shape).out
     if out != x.shape[1:3]:
         raise ShapeError(
             f"an output of {list(attrs.size)} from {x}",
@@ -153,7 +153,7 @@ def emit_c(node: BoundNode, p: TransposeConvS8, c: CWriter) -> None:
     fields: Fields = {
         "x": nhwc(node.input(0).shape),
         "y": nhwc(node.output.shape),
-        "window": window_fields(_window(p.attrs, node.input(1).shape)),
+        "window": window_fields(window_of(p.attrs, node.input(1).shape)),
     }
     emit_weighted("tinyrt_transpose_conv_s8", node, p, c, fields, channel_axis=0)
 
@@ -165,7 +165,7 @@ def emit_s16(node: BoundNode, p: TransposeConvS16, c: CWriter) -> None:
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
-        "window": window_fields(_window(node.attrs, node.input(1).shape)),
+        "window": window_fields(window_of(node.attrs, node.input(1).shape)),
         "requant": requant_s16_fields(p.requant, c),
     }
     params = c.params("tinyrt_transpose_conv_s16_params", fields)
@@ -179,7 +179,7 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
-        "window": window_fields(_window(node.attrs, w.shape)),
+        "window": window_fields(window_of(node.attrs, w.shape)),
         **act_fields(node.attrs.activation),
     }
     params = c.params("tinyrt_transpose_conv_f32_params", fields)
@@ -189,7 +189,7 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     """Rows from the front."""
     del isa  # the same on all
-    return transposed_windows(node, _window(node.attrs, node.input(1).shape))
+    return transposed_windows(node, window_of(node.attrs, node.input(1).shape))
 
 
 TRANSPOSE_CONV = OpSpec(

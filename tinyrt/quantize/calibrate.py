@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
@@ -18,6 +19,7 @@ from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.recurrent import begins_anew, cell_states
 from tinyrt.quantize.samples import Samples, read_batches, split_head
+from tinyrt.quantize.scores import lift, score_depths
 from tinyrt.quantize.search import search_ranges, search_samples
 from tinyrt.quantize.simulate import simulator_of
 
@@ -44,7 +46,7 @@ def calibrate(
         config: the user's choices; min-max by default.
 
     Raises:
-        DataError: the data do not fit the model's inputs.
+        DataError: the data do not fit the model's inputs, or it computes infinity from them.
 
     Warns:
         QuantizationWarning: there are few samples, or a tensor never changed.
@@ -94,8 +96,12 @@ def observe(
     """
     observers: dict[str, AnyObserver] = {}
     extent: dict[str, MinMax] = {}
+    depths = score_depths(graph)
 
     def record(name: str, array: NDArray[Any]) -> None:
+        array = lift(array, depths[name]) if name in depths else array
+        if not np.isfinite(array).all():
+            raise _endless(graph, name)
         observers.setdefault(name, make()).add(array)
         extent.setdefault(name, MinMax()).add(array)
 
@@ -122,6 +128,18 @@ def observe(
             done += model.runs(part)
     _warn(graph, done, {name: e.range() for name, e in extent.items()})
     return observers
+
+
+def _endless(graph: Graph, name: str) -> DataError:
+    maker = graph.producer(name)
+    where = graph.bind(graph.nodes.index(maker)).describe() if maker is not None else None
+    return DataError(
+        "the model computes infinity, or what is no number, from the calibration data",
+        op=where,
+        tensor=graph.value(name).describe(),
+        expected="finite values, that a scale can cover",
+        hint="keep its input within bounds (log(x + 1e-6) for log(x)), or correct the data",
+    )
 
 
 def _single_runs(model: Model, feeds: Arrays) -> Iterator[Arrays]:

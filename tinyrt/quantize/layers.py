@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS, conv2d, depthwise_conv2d
+from tinyrt.ops import OPS, conv2d, depthwise_conv2d, transpose_conv
 from tinyrt.ops.window import Window
 
 Array = NDArray[Any]
@@ -46,7 +46,7 @@ def input_channels(node: BoundNode) -> NDArray[np.int64]:
 
 
 def window_of(node: BoundNode) -> Window | None:
-    """The sliding window; None for dense layers."""
+    """The window that slides over the input; None for dense layers and transposed convolutions."""
     x, w = node.input(0).shape, node.input(1).shape
     if node.op == "conv2d":
         return conv2d.window_of(node.attrs, x, w)
@@ -54,7 +54,9 @@ def window_of(node: BoundNode) -> Window | None:
 
 
 def is_padded(node: BoundNode) -> bool:
-    """Whether the layer reads zeros around its input."""
+    """Whether some outputs have fewer inputs than others, and zeros in their place."""
+    if node.op == "transpose_conv":
+        return True
     window = window_of(node)
     return window is not None and any((*window.before, *window.after))
 
@@ -63,7 +65,7 @@ def layer_rows(node: BoundNode, x: Array) -> Array:
     """What the layer's weights are multiplied with, so that outputs are matrix products.
 
     Args:
-        node: conv2d, depthwise_conv2d or fully_connected.
+        node: an op with weights.
         x: its input, (samples, ...).
 
     Returns:
@@ -73,6 +75,8 @@ def layer_rows(node: BoundNode, x: Array) -> Array:
     """
     window = window_of(node)
     taps = node.input(1).size // node.input(1).shape[weight_axis(node)]
+    if node.op == "transpose_conv":
+        return _spread_rows(node, x.reshape(-1, *node.input(0).shape[1:]))
     if window is None:
         return x.reshape(1, -1, taps)
     x = x.reshape(-1, *node.input(0).shape[1:])
@@ -82,3 +86,15 @@ def layer_rows(node: BoundNode, x: Array) -> Array:
     blocks = x.shape[-1] if depthwise else x.shape[-1] * kh_kw // taps
     rows = patches.reshape(-1, kh_kw, blocks, taps // kh_kw)
     return np.ascontiguousarray(rows.transpose(2, 0, 1, 3)).reshape(blocks, -1, taps)
+
+
+def _spread_rows(node: BoundNode, x: Array) -> Array:
+    """``layer_rows`` of a transposed convolution: a plain one over inputs spread by its stride."""
+    window = transpose_conv.window_of(node.attrs, node.input(1).shape)
+    (n, h, w, c), (kh, kw), size = x.shape, window.kernel, node.attrs.size
+    top, left = kh - 1 - window.before[0], kw - 1 - window.before[1]
+    spread = np.zeros((n, size[0] + kh - 1, size[1] + kw - 1, c), x.dtype)
+    spread[:, top :: window.stride[0], left :: window.stride[1]][:, :h, :w] = x
+    patches = np.lib.stride_tricks.sliding_window_view(spread, (kh, kw), (1, 2))
+    rows = patches[..., ::-1, ::-1].transpose(0, 1, 2, 4, 5, 3)
+    return np.ascontiguousarray(rows).reshape(1, -1, kh * kw * c)

@@ -17,6 +17,7 @@ from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
 from tinyrt.quantize.recurrent import begins_anew, cell_params
 from tinyrt.quantize.schemes import Layout, lay_out
+from tinyrt.quantize.scores import narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +182,15 @@ def _prescribed(layout: Layout) -> dict[tuple[str, ...], QParams]:
 
 
 def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
-    data = layout.graph.value(name).data
-    if data is not None:
-        return Range.of(data)
-    return ranges[name] if name in ranges else ranges[layout.origins[name]]
+    def known(name: str) -> Range | None:
+        data = layout.graph.value(name).data
+        if data is not None:
+            return Range.of(data)
+        return ranges.get(name, ranges.get(layout.origins.get(name, name)))
+
+    found = known(name)
+    assert found is not None, "every activation was observed"
+    return narrowed(layout.graph, name, found, known)
 
 
 def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:

@@ -141,7 +141,7 @@ def _swap(node: Node, old: str, new: str) -> Node:
 
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes ``perm``."""
-    return tuple(int(i) for i in np.argsort(perm))
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
 def permuted(shape: Sequence[int], perm: Sequence[int]) -> Shape:

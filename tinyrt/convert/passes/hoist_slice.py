@@ -28,6 +28,8 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     layer = producer(graph, cut)
     if layer is None or layer.op not in CHANNEL_AXIS:
         return None
+    if node.op in ACTIVATIONS and layer.op == "transpose_conv":
+        return Refusal(node.name, "no transposed convolution clamps: behind the slice it is less")
     whole, part = graph.value(cut.inputs[0]), graph.value(cut.outputs[0])
     if not is_private(graph, whole.name) or not is_private(graph, part.name):
         return Refusal(node.name, f"'{cut.name}' or what it cuts has other readers")

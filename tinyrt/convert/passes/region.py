@@ -40,9 +40,10 @@ class Region:
     """Values that share a layout, and what leads into and out of them.
 
     Attributes:
+        seed: the value around which it was found.
         perm: what the values would be permuted by.
         nodes: the ops inside, by identity.
-        members: the values inside that are not constant.
+        members: the values inside that are not constant, in the order in which they were found.
         entries: members that a transpose with the inverse permutation computes, by name.
         sources: members that other ops outside compute, or that are inputs of the model.
         exits: transposes of members with the permutation.
@@ -51,9 +52,10 @@ class Region:
 
     """
 
+    seed: str
     perm: Perm
     nodes: dict[int, Node] = field(default_factory=dict)
-    members: list[str] = field(default_factory=list)
+    members: dict[str, None] = field(default_factory=dict)
     entries: dict[str, Node] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     exits: list[Node] = field(default_factory=list)
@@ -66,13 +68,25 @@ class Region:
 
 
 def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
-    """The region that contains a value of the same rank as the permutation."""
-    region, pending = Region(perm), [seed]
+    """The region that contains a value of the same rank as the permutation.
+
+    What leads into a region meets the same one: in a deep network each would be sought often.
+    """
+    firsts = graph.noted(("regions", perm), dict[str, str])
+    first = firsts.get(seed, seed)
+    region = graph.noted(("region", first, perm), lambda: _region(graph, first, perm))
+    if seed not in firsts:
+        firsts.update(dict.fromkeys(region.members, first))
+    return region
+
+
+def _region(graph: Graph, seed: str, perm: Perm) -> Region:
+    region, pending = Region(seed, perm), [seed]
     while pending:
         name = pending.pop()
         if name in region.members or not name or graph.value(name).is_constant:
             continue
-        region.members.append(name)
+        region.members[name] = None
         maker = graph.producer(name)
         for node in (*graph.consumers(name), *([maker] if maker is not None else [])):
             if id(node) not in region.nodes and _is_transparent(graph, node, len(perm)):
@@ -97,11 +111,11 @@ def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
 
 def _add_borders(graph: Graph, region: Region, name: str) -> None:
     maker = graph.producer(name)
-    if maker is not None and _permutes(maker, inverse(region.perm)):
+    back = inverse(region.perm)
+    if maker is not None and _permutes(maker, back):
         region.entries[name] = maker
     elif maker is None or id(maker) not in region.nodes:
         region.sources.append(name)
-    back = inverse(region.perm)
     for node in graph.consumers(name):
         if _permutes(node, region.perm):
             region.exits.append(node)
@@ -128,6 +142,11 @@ def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
         interface: whether inputs and outputs of the model turn channels-last for free.
 
     """
+    key = ("flip_pays", region.seed, region.perm, interface)
+    return graph.noted(key, lambda: _pays(graph, region, interface=interface))
+
+
+def _pays(graph: Graph, region: Region, *, interface: bool) -> bool:
     if not region.nodes or _meets_itself(region):
         return False
     to_last = region.perm == channels_last(len(region.perm))
