@@ -9,7 +9,7 @@ from tests.ops.cases import CASES
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, Region, check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
-from tinyrt.memory.overlap import Lead, leads
+from tinyrt.memory.overlap import leads
 from tinyrt.memory.place import ALIGNMENT
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops import OPS
@@ -18,9 +18,6 @@ from tinyrt.ops.spec import no_sweep
 
 SWEPT_OPS = sorted(name for name, spec in OPS.items() if spec.sweep is not no_sweep)
 """Ops whose kernels say in which order they read and write."""
-
-WIDEST = 8
-"""Bytes of an element of the widest dtype, int64."""
 
 
 def overlapping_cases(ops, seeds, build=build_s8):
@@ -41,20 +38,22 @@ def overlapping_plan(graph: Graph, isa: InstructionSet, **_: object) -> ArenaPla
     near = {y: (x, lead) for (y, x), lead in leads(graph, found, isa).items()}
     offsets: dict[str, int] = {}
     end = 0
-    for node in graph.nodes:
-        y = home[node.outputs[0]]
-        end = -(-end // WIDEST) * WIDEST
-        end = _put(found[y], end, offsets)
+    for node in graph.bound():
+        values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+        step = max(ALIGNMENT, *(v.dtype.itemsize for v in values))
+        end = _rounded_up(end, step)
+        y = home[node.output.name]
+        end = _put(found[y], end, offsets, step)
         if y in near:
             x, lead = near[y]
-            begin = offsets[node.outputs[0]] + _distance(lead)
-            end = max(end, _put(found[x], begin, offsets))
-        for name in node.inputs:
+            begin = offsets[node.output.name] + _rounded_up(lead.least, step)
+            end = max(end, _put(found[x], begin, offsets, step))
+        for name in node.node.inputs:
             if name in home and name not in offsets:
-                end = _put(found[home[name]], end, offsets)
+                end = _put(found[home[name]], end, offsets, step)
     for buffer in found:
         if buffer.names[0] not in offsets:
-            end = _put(buffer, end, offsets)
+            end = _put(buffer, end, offsets, ALIGNMENT)
     check_plan(graph, offsets, end, isa)
     return ArenaPlan(offsets, end, 0, tuple(found), regions=(Region(ARENA, end),))
 
@@ -72,11 +71,11 @@ def overlapping_ops(graph: Graph, plan: ArenaPlan) -> set[str]:
     }
 
 
-def _distance(lead: Lead) -> int:
-    return -(-lead.least // ALIGNMENT) * ALIGNMENT
+def _rounded_up(nbytes: int, step: int) -> int:
+    return -(-nbytes // step) * step
 
 
-def _put(buffer: Buffer, at: int, offsets: dict[str, int]) -> int:
-    """Give a buffer its place; the first byte behind it."""
+def _put(buffer: Buffer, at: int, offsets: dict[str, int], step: int) -> int:
+    """Give a buffer its place, a multiple of ``step``; the first such behind it."""
     offsets.update(dict.fromkeys(buffer.names, at))
-    return -(-(at + buffer.nbytes) // ALIGNMENT) * ALIGNMENT
+    return _rounded_up(at + buffer.nbytes, step)

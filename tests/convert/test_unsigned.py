@@ -54,6 +54,26 @@ def test_weights_of_any_zero_point(builtin, zero_point):
             assert np.abs(ours.astype(int) - theirs).max() <= most
 
 
+@pytest.mark.parametrize("builtin", ["EQUAL", "NOT_EQUAL", "LESS", "GREATER_EQUAL"])
+@pytest.mark.parametrize("scale", [0.02, 0.013, 0.0007])
+def test_comparisons_and_choices_by_them(builtin, scale):
+    tensors = [
+        u8("x", 6, 40),
+        u8("limit", 40, scale=scale, zero_point=30),
+        Tensor("above", (6, 40), "BOOL"),
+        u8("other", 6, 1),
+        u8("y", 6, 40),
+    ]
+    ops = [
+        Op(builtin, ["x", "limit"], ["above"]),
+        Op("SELECT_V2", ["above", "x", "other"], ["y"]),
+    ]
+    data = build(Subgraph(tensors, ops, ["x", "limit", "other"], ["above", "y"]))
+    for ours, theirs in both(data, runs=4):
+        for found, expected in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+
+
 def network():
     """Padding, a convolution, a sum, a pool, a join, a dense layer and softmax."""
     rng = np.random.default_rng(4)

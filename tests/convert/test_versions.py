@@ -37,6 +37,7 @@ def only_op(op: str, attrs, dtype: DType, shapes: tuple[Shape, ...], to: DType |
     if form in forms and forms[form].fixed_output is not None:
         scale, zero_point = forms[form].fixed_output
         out_q = QParams((scale,), zero_point)
+    out_q = None if kind.dtype is BOOL else out_q
     values = [*inputs, Value("y", to or kind.dtype, kind.shape, out_q)]
     names = tuple(v.name for v in inputs)
     node = Node(op, "op", names, ("y",), attrs)
@@ -83,6 +84,14 @@ CASES = [
     ("mirror_pad", MirrorPadAttrs(((0, 1), (0, 1))), S16, SQUARE, 3),
     ("sqrt", NoAttrs(), S8, SQUARE, 2),
     ("sum", ReduceAttrs((1,)), S16, SQUARE, 1),
+    *(
+        (op, NoAttrs(), dtype, (*SQUARE, *SQUARE), version)
+        for op, wide in (
+            *(("equal", 4), ("not_equal", 4), ("less", 3), ("less_equal", 1)),
+            *(("greater", 1), ("greater_equal", 3)),
+        )
+        for dtype, version in ((F32, 1), (S8, 2), (S16, wide))
+    ),
     ("resize_nearest_neighbor", TO_SIX, F32, ((1, 3, 3, 2),), 3),
     ("resize_bilinear", TO_SIX, F32, ((1, 3, 3, 2),), 1),
     ("resize_bilinear", TO_SIX, S8, ((1, 3, 3, 2),), 2),

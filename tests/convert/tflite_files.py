@@ -14,8 +14,8 @@ def scalar(name, value):
     return Tensor(name, (), "INT32", np.array(value, np.int32))
 
 
-def s8(name, *shape):
-    return Tensor(name, shape, "INT8", scale=0.05, zero_point=-7)
+def s8(name, *shape, scale=0.05, zero_point=-7):
+    return Tensor(name, shape, "INT8", scale=scale, zero_point=zero_point)
 
 
 T = Tensor
@@ -92,6 +92,10 @@ FILES = {
     "equal int8": single("EQUAL", [s8("a", 900), s8("b", 1), T("y", (900,), "BOOL")]),
     "select_v2 int8": single("SELECT_V2", [T("c", (1, 30), "BOOL"), s8("a", 3, 30), s8("b", 3, 1),
                                            s8("y", 3, 30)]),
+    "less of two scales": single("LESS", [s8("a", 90), s8("b", 1, scale=0.011, zero_point=-90),
+                                          T("y", (90,), "BOOL")]),
+    "select int8 by row": single("SELECT", [T("c", (5,), "BOOL"), s8("a", 5, 3), s8("b", 5, 3),
+                                            s8("y", 5, 3)]),
     "cast": single("CAST", [T("x", (7,)), T("y", (7,), "INT32")]),
     "add_n": single("ADD_N", [T("a", (3,)), T("b", (3,)), T("c", (3,)), T("y", (3,))]),
     "space_to_batch": single("SPACE_TO_BATCH_ND", [T("x", (2, 3, 4, 5)), i32("block", 2, 2),

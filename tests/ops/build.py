@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tests.ops.stateful import inputs_of
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.comparison import ACCEPTED, BY_STORED_VALUE
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.spec import Form, Quant, limits_of
 
@@ -105,7 +106,10 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
     if quant is Quant.WEIGHTED:
         values, arrays = _weighted_inputs(case, rng, dtype, weights)
     else:
-        shared = quant is Quant.SAME_AS_INPUT
+        stored = dtype is DType.INT16 and case.op in BY_STORED_VALUE
+        shared = (
+            quant is Quant.SAME_AS_INPUT or stored or (case.op in ACCEPTED and rng.random() < 0.3)
+        )
         values, arrays = _activation_inputs(case, rng, dtype, shared)
     return _single_op(case, values, [_output_q(case, values, arrays, rng, dtype)], arrays)
 
@@ -181,12 +185,17 @@ def _activation_inputs(
     values: list[Value] = []
     arrays: Arrays = []
     for i, shape in enumerate(case.shapes):
+        if case.input_dtypes[i : i + 1] == (DType.BOOL,):
+            arrays.append(rng.random(shape) < 0.5)
+            values.append(Value(f"in{i}", DType.BOOL, shape))
+            continue
         if case.input_dtype is DType.FLOAT32:
             arrays.append((rng.normal(size=shape) * 10).astype(np.float32))
             values.append(Value(f"in{i}", DType.FLOAT32, shape))
             continue
         q = QParams((_scale(rng, 5e-3, 0.2) * step,), _zero_point(rng, dtype))
-        q = values[0].q or q if shared and values else q
+        known = [v.q for v in values if v.q is not None]
+        q = known[0] if shared and known else q
         data = _raw(rng, shape, dtype)
         data = np.maximum(data, data.dtype.type(q.zero_point)) if case.op in ROOTS else data
         if case.op == "div" and i == 1:
@@ -210,7 +219,7 @@ def _output_q(
         scale, zp = form.fixed_output
         return QParams((scale,), zp)
     if spec.quant is Quant.SAME_AS_INPUT:
-        return values[0].q
+        return next(v.q for v in values if v.q is not None)
     if values[0].q is not None and values[0].dtype is dtype and rng.random() < 0.15:
         return values[0].q
     real = in_domain(case.op, [_dequantised(v, a) for v, a in zip(values, arrays, strict=True)])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.ir import DType, Graph
+from tinyrt.ops.comparison import ACCEPTED
 
 ARENA_BYTES = 1 << 20
 
@@ -18,26 +19,28 @@ NOT_IN_TFLM = {
     "exp",
     "gelu",
     "log",
-    "not_equal",
     "pow",
     "reduce_min",
     "reduce_prod",
     "relu_0_to_1",
     "relu_n1_to_1",
     "resize_nearest_neighbor",
-    "select_v2",
     "sign",
     "sqrt",
 }
 """Ops, or their int8 form, that only LiteRT has."""
 
 
-NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"gather", "mirror_pad", "reduce_max"}
+NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"gather", "mirror_pad", "reduce_max", *ACCEPTED}
 """Ops whose int16 form only LiteRT has."""
 
 
 TFLM_WITHOUT_S64 = {"arg_max", "arg_min"}
 """Ops whose answers TFLM has as int32 only."""
+
+
+TFLM_WITHOUT_PLACES = {"select_v2"}
+"""Ops that TFLM does not have on int32 and int64."""
 
 
 NOT_IN_BUILTIN_REF = {"tile"}
@@ -50,9 +53,12 @@ def run_peer(op: str, graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[A
         return answers_of_litert(graph, dict(zip(graph.inputs, inputs, strict=True)))[0]
     wide = any(v.dtype is DType.INT16 for v in graph.values.values())
     missing = NOT_IN_TFLM_S16 if wide else NOT_IN_TFLM
-    long = any(v.dtype is DType.INT64 for v in graph.values.values() if not v.is_constant)
-    is_missing = op in missing or (op in TFLM_WITHOUT_S64 and long)
-    return (run_litert if is_missing else run_tflm)(graph, inputs)
+    free = {v.dtype for v in graph.values.values() if not v.is_constant}
+    if DType.INT64 in free:
+        missing = missing | TFLM_WITHOUT_S64
+    if free & {DType.INT32, DType.INT64}:
+        missing = missing | TFLM_WITHOUT_PLACES
+    return (run_litert if op in missing else run_tflm)(graph, inputs)
 
 
 def run_tflm(graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -132,7 +132,7 @@ REFUSED = [
     ("slice", SliceAttrs((0,), (2,), (1,), (0,)), [f32(2)], "elements from"),
     ("squared_difference", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("tile", TileAttrs((2, 2)), [f32(2)], "multiples"),
-    *((op, NoAttrs(), [s8(2), s8(2)], "inputs are s8") for op in COMPARISONS),
+    *((op, NoAttrs(), [TensorType(DType.UINT8, (2,))] * 2, "inputs are u8") for op in COMPARISONS),
     *((op, NoAttrs(), [f32(2), f32(2)][:n], "inputs are") for op, n in LOGICAL.items()),
     ("leaky_relu", LeakyReluAttrs(float("inf")), [f32(2)], "alpha"),
     ("gelu", GeluAttrs(), [None], "missing"),

@@ -18,12 +18,6 @@ from tinyrt.convert.places import places_in_integers
 from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_expand import EXPANSIONS
-from tinyrt.convert.tflite_floated import (
-    floated_inputs,
-    floated_outputs,
-    is_floated,
-    quantise_outputs,
-)
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.convert.tflite_parts import Parts
 from tinyrt.convert.tflite_states import read_fresh, read_states
@@ -221,17 +215,6 @@ class _Reader:
             return
         if not outputs:
             raise ModelFormatError("the op has no output")
-        if is_floated(builtin, inputs):
-            real = floated_inputs(self.parts, inputs, outputs)
-            found = floated_outputs(self.parts, outputs)
-            self._plain(operator, builtin, real, found)
-            quantise_outputs(self.parts, found, outputs)
-            return
-        self._plain(operator, builtin, inputs, outputs)
-
-    def _plain(
-        self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]
-    ) -> None:
         if builtin in EXPANSIONS:
             expansion = EXPANSIONS[builtin]
             options = _options(operator, expansion.table)

@@ -146,18 +146,16 @@ REDUCTIONS: tuple[Codec, ...] = (
         since_s8(2),
     ),
     *(
-        plain(op, op.upper(), _first)
-        for op in (
-            "equal",
-            "not_equal",
-            "less",
-            "less_equal",
-            "greater",
-            "greater_equal",
-            "logical_and",
-            "logical_or",
-            "logical_not",
+        plain(op, op.upper(), since_s8(2, s16=s16))
+        for op, s16 in (
+            ("equal", 4),
+            ("not_equal", 4),
+            ("less", 3),
+            ("less_equal", 1),
+            ("greater", 1),
+            ("greater_equal", 3),
         )
     ),
+    *(plain(op, op.upper(), _first) for op in ("logical_and", "logical_or", "logical_not")),
 )
 """Codecs of reductions, arithmetic and logic."""

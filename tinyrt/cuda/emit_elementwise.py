@@ -13,6 +13,8 @@ from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddS8
+from tinyrt.ops.comparison import ACCEPTED, Compared
+from tinyrt.ops.comparison import LEFT_SHIFT as COMPARED_LEFT
 from tinyrt.ops.emit import strides_of
 from tinyrt.ops.lut import LutS8
 from tinyrt.ops.mul import MulS8
@@ -53,10 +55,11 @@ def emit_table_wide(node: BoundNode, p: object, w: DeviceWriter) -> None:
     )
 
 
-def _pair_functions(node: BoundNode) -> dict[str, str]:
+def _places(node: BoundNode, names: str) -> dict[str, str]:
+    """For each input, by these names, the element of it that an output's element is from."""
     y = node.output.shape
     functions = {}
-    for i, name in enumerate("ab"):
+    for i, name in enumerate(names):
         shape = (1,) * (len(y) - len(node.input(i).shape)) + node.input(i).shape
         strides = [0 if d == 1 else s for d, s in zip(shape, strides_of(shape), strict=True)]
         functions[f"int {name}_at(int i)"] = f"(void)i, {index_of(y, strides)}"
@@ -101,7 +104,7 @@ def _write_pair(kernel: str, work: int, ints: Ints, node: BoundNode, w: DeviceWr
         ints={"SIZE": y.size, **ints},
         tensors={"a": a, "b": b, "y": y},
         types={"X": C_TYPES[a.dtype], "Y": C_TYPES[y.dtype]},
-        functions=_pair_functions(node),
+        functions=_places(node, "ab"),
     )
 
 
@@ -178,6 +181,34 @@ emit_squared_difference = partial(
 )
 
 
+def emit_comparison(node: BoundNode, p: Compared, w: DeviceWriter) -> None:
+    """Truth values, of two inputs."""
+    ints: Ints = {"ACCEPTED": ACCEPTED[node.op]}
+    function = "OrderOfStored"
+    if not p.stored:
+        function = "Order"
+        ints |= {
+            "A_ZP": p.zps[0], "A_MULT": p.mults[0], "A_SHIFT": p.shifts[0],
+            "B_ZP": p.zps[1], "B_MULT": p.mults[1], "B_SHIFT": p.shifts[1],
+            "LEFT": COMPARED_LEFT,
+        }  # fmt: skip
+    _write_pair(f"pairs<@, {function}>", node.output.size, ints, node, w)
+
+
+def emit_select(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """Of two inputs, the element that a truth value names."""
+    del p
+    condition, a, b, y = node.input(0), node.input(1), node.input(2), node.output
+    w.op(
+        "choose",
+        "elementwise",
+        y.size,
+        ints={"SIZE": y.size},
+        tensors={"condition": condition, "a": a, "b": b, "y": y},
+        functions=_places(node, "cab"),
+    )
+
+
 def emit_pair_table(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """An op of two int8 inputs whose arithmetic is worth no kernel: all 65,536 answers."""
     values = np.arange(-128, 128).astype(np.int8)
@@ -191,7 +222,7 @@ def emit_pair_table(node: BoundNode, p: object, w: DeviceWriter) -> None:
         ints={"SIZE": y.size},
         tensors={"a": node.input(0), "b": node.input(1), "y": y},
         blobs={"table": table},
-        functions=_pair_functions(node),
+        functions=_places(node, "ab"),
     )
 
 

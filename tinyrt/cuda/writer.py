@@ -21,8 +21,9 @@ C_TYPES = {
     DType.INT32: "i32",
     DType.INT64: "i64",
     DType.FLOAT32: "float",
+    DType.BOOL: "i8",
 }
-"""Element types that device code has."""
+"""Element types that device code has; truth values are bytes, 0 or 1."""
 
 
 class Blob:

@@ -18,11 +18,7 @@ from tinyrt.ops.comparison import (
     GREATER_EQUAL,
     LESS,
     LESS_EQUAL,
-    LOGICAL_AND,
-    LOGICAL_NOT,
-    LOGICAL_OR,
     NOT_EQUAL,
-    SELECT_V2,
 )
 from tinyrt.ops.concatenation import CONCATENATION
 from tinyrt.ops.conv2d import CONV2D
@@ -41,6 +37,7 @@ from tinyrt.ops.hard_swish import HARD_SWISH
 from tinyrt.ops.l2_normalization import L2_NORMALIZATION
 from tinyrt.ops.leaky_relu import LEAKY_RELU
 from tinyrt.ops.log_softmax import LOG_SOFTMAX
+from tinyrt.ops.logical import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from tinyrt.ops.logistic import LOGISTIC
 from tinyrt.ops.max_pool2d import MAX_POOL2D
 from tinyrt.ops.mean import MEAN
@@ -58,6 +55,7 @@ from tinyrt.ops.reshape import RESHAPE
 from tinyrt.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
+from tinyrt.ops.select_v2 import SELECT_V2
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX

@@ -152,7 +152,7 @@ def emit_lut(node: BoundNode, p: LutS8, c: CWriter) -> None:
     source, target = c.pointer(x), c.pointer(y)
     if x.dtype is DType.UINT8:
         source = f"(const int8_t *)({source})"
-    if y.dtype is DType.UINT8:
+    if y.dtype in (DType.UINT8, DType.BOOL):
         target = f"(int8_t *)({target})"
     c.call("tinyrt_lut_s8", table, str(y.size), source, target)
 

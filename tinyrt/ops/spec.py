@@ -130,6 +130,11 @@ def no_sweep(node: BoundNode, isa: InstructionSet) -> None:
     del node, isa
 
 
+def no_rows(node: BoundNode) -> None:
+    """An op that works element by element, but never in a segment: truth values are held whole."""
+    del node
+
+
 @dataclass(frozen=True, slots=True)
 class IntegerForm:
     """One op on activations of one integer dtype.

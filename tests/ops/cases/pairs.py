@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from tests.ops.build import Case, Rng
 from tests.ops.cases.elementwise import binary, shape_of
 from tinyrt.ir import DType
@@ -19,9 +21,12 @@ squared_difference = partial(binary, "squared_difference", NoAttrs)
 
 
 def _comparison(op: str, rng: Rng) -> Case:
-    """Floats, or integers that often are equal."""
+    """Floats, or integers that often are equal; now and then with a number."""
     dtype = (DType.FLOAT32, DType.INT32, DType.INT64)[int(rng.integers(3))]
-    return replace(binary(op, NoAttrs, rng), input_dtypes=(dtype, dtype))
+    case = binary(op, NoAttrs, rng)
+    if rng.random() < 0.2:
+        case = replace(case, shapes=(shape_of(rng), (1,)), constant=frozenset({1}))
+    return replace(case, input_dtypes=(dtype, dtype))
 
 
 equal = partial(_comparison, "equal")
@@ -53,9 +58,13 @@ def logical_not(rng: Rng) -> Case:
 
 
 def select_v2(rng: Rng) -> Case:
-    """Choices of one type; one of the three may be a single element."""
-    shapes = [shape_of(rng)] * 3
-    if rng.random() < 0.5:
-        shapes[int(rng.integers(3))] = (1,)
+    """Choices of one type; each of the three may repeat along some axes, choices be constant."""
+    full = shape_of(rng)
+    shapes = [full] * 3
+    for i in np.flatnonzero(rng.random(3) < 0.3):
+        shapes[i] = tuple(1 if rng.random() < 0.5 else d for d in full)[
+            int(rng.integers(len(full))) :
+        ]
+    constant = frozenset({1, 2} if rng.random() < 0.1 else {2} if rng.random() < 0.3 else ())
     dtype = (DType.FLOAT32, DType.INT32, DType.INT64)[int(rng.integers(3))]
-    return Case("select_v2", NoAttrs(), tuple(shapes), input_dtypes=(BOOL, dtype, dtype))
+    return Case("select_v2", NoAttrs(), tuple(shapes), constant, input_dtypes=(BOOL, dtype, dtype))

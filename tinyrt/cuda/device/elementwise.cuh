@@ -69,6 +69,27 @@ template <class P> struct Prelu {
     }
 };
 
+// Whether left and right are in an order of P::ACCEPTED: bit 0 for less, 1 for equal, 2 for
+// greater.
+template <class P> TINYRT_FN i8 in_order(i32 left, i32 right) {
+    const int order = left < right ? 0 : left == right ? 1 : 2;
+    return static_cast<i8>(P::ACCEPTED >> order & 1);
+}
+
+template <class P> struct OrderOfStored {
+    TINYRT_FN i8 of(typename P::X a, typename P::X b) {
+        return in_order<P>(a, b);
+    }
+};
+
+// Both in steps of 2^-LEFT.
+template <class P> struct Order {
+    TINYRT_FN i8 of(typename P::X a, typename P::X b) {
+        return in_order<P>(requant((a - P::A_ZP) * (1 << P::LEFT), P::A_MULT, P::A_SHIFT),
+                           requant((b - P::B_ZP) * (1 << P::LEFT), P::B_MULT, P::B_SHIFT));
+    }
+};
+
 template <int WORDS> TINYRT_FN void load_words(const i8 *p, u32 *to) {
     if (WORDS == 4) {
         load16(p, to);
@@ -143,6 +164,15 @@ template <class P, int WORDS> TINYRT_FN void folded_sums(const Team &t) {
             a[k] = pack4(v);
         }
         store_words<WORDS>(P::y(t, sample) + at, a);
+    }
+}
+
+// Of two elements, the one that a truth value names.
+template <class P> TINYRT_FN void choose(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        P::y(t, sample)[at] = P::condition(t, sample)[P::c_at(at)] ? P::a(t, sample)[P::a_at(at)]
+                                                                   : P::b(t, sample)[P::b_at(at)];
     }
 }
 

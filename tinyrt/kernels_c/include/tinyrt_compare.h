@@ -20,30 +20,59 @@ typedef struct {
     int32_t accepted;
 } tinyrt_compare_params;
 
-/** The body that all types share. */
-#define TINYRT_COMPARE(type)                                                                       \
-    const int32_t outer = p->rank - 1;                                                             \
-    const int32_t a_step = p->a_strides[outer];                                                    \
-    const int32_t b_step = p->b_strides[outer];                                                    \
+/** The same for quantised inputs of different scales, each brought to steps of 1/256:
+ *  mult * 2^(shift - 31) is its scale. Requires: shifts in [-31, 0]. */
+typedef struct {
+    tinyrt_compare_params order;
+    int32_t a_zp;
+    int32_t a_mult;
+    int32_t a_shift;
+    int32_t b_zp;
+    int32_t b_mult;
+    int32_t b_shift;
+} tinyrt_compare_rescaled_params;
+
+/** Bits by which quantised inputs are raised before they are rescaled. */
+#define TINYRT_COMPARE_LEFT 8
+
+/** The body that all types share; a_of and b_of take p and an element of type, and give one of
+ *  common. */
+#define TINYRT_COMPARE_BY(p, type, common, a_of, b_of, params)                                     \
+    const int32_t outer = (p)->rank - 1;                                                           \
+    const int32_t a_step = (p)->a_strides[outer];                                                  \
+    const int32_t b_step = (p)->b_strides[outer];                                                  \
     int32_t index[TINYRT_MAX_RANK] = {0};                                                          \
     do {                                                                                           \
-        const type *a_row = a + tinyrt_flat_index(outer, p->a_strides, index);                     \
-        const type *b_row = b + tinyrt_flat_index(outer, p->b_strides, index);                     \
-        for (int32_t i = 0; i < p->dims[outer]; ++i) {                                             \
-            const type left = a_row[i * a_step];                                                   \
-            const type right = b_row[i * b_step];                                                  \
+        const type *a_row = a + tinyrt_flat_index(outer, (p)->a_strides, index);                   \
+        const type *b_row = b + tinyrt_flat_index(outer, (p)->b_strides, index);                   \
+        for (int32_t i = 0; i < (p)->dims[outer]; ++i) {                                           \
+            const common left = a_of(params, a_row[i * a_step]);                                   \
+            const common right = b_of(params, b_row[i * b_step]);                                  \
             const int32_t order = left < right ? 0 : left == right ? 1 : left > right ? 2 : 3;     \
-            *y++ = (uint8_t)((p->accepted >> order) & 1);                                          \
+            *y++ = (uint8_t)(((p)->accepted >> order) & 1);                                        \
         }                                                                                          \
-    } while (tinyrt_next_index(outer, p->dims, index))
+    } while (tinyrt_next_index(outer, (p)->dims, index))
 
-/** y = whether a and b are in an accepted order, 0 or 1. y overlaps nothing. */
-void tinyrt_compare_f32(const tinyrt_compare_params *p, const float *a, const float *b,
-                        uint8_t *TINYRT_RESTRICT y);
+/** An element as it is stored. */
+#define TINYRT_AS_STORED(params, element) (element)
+
+/** The body for elements that compare as they are stored. */
+#define TINYRT_COMPARE(type) TINYRT_COMPARE_BY(p, type, type, TINYRT_AS_STORED, TINYRT_AS_STORED, p)
+
+/** y = whether a and b are in an accepted order, 0 or 1. y may be an input that does not repeat. */
+void tinyrt_compare_f32(const tinyrt_compare_params *p, const float *a, const float *b, uint8_t *y);
+void tinyrt_compare_s8(const tinyrt_compare_params *p, const int8_t *a, const int8_t *b,
+                       uint8_t *y);
+void tinyrt_compare_s16(const tinyrt_compare_params *p, const int16_t *a, const int16_t *b,
+                        uint8_t *y);
 void tinyrt_compare_s32(const tinyrt_compare_params *p, const int32_t *a, const int32_t *b,
-                        uint8_t *TINYRT_RESTRICT y);
+                        uint8_t *y);
 void tinyrt_compare_s64(const tinyrt_compare_params *p, const int64_t *a, const int64_t *b,
-                        uint8_t *TINYRT_RESTRICT y);
+                        uint8_t *y);
+void tinyrt_compare_rescaled_s8(const tinyrt_compare_rescaled_params *p, const int8_t *a,
+                                const int8_t *b, uint8_t *y);
+void tinyrt_compare_rescaled_s16(const tinyrt_compare_rescaled_params *p, const int16_t *a,
+                                 const int16_t *b, uint8_t *y);
 
 #ifdef __cplusplus
 }

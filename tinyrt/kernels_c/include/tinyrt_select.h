@@ -23,6 +23,10 @@ typedef struct {
 void tinyrt_select(const tinyrt_select_params *p, const uint8_t *condition, const void *a,
                    const void *b, void *TINYRT_RESTRICT y);
 
+/** The same for elements of one byte. y may be an input that does not repeat. */
+void tinyrt_select_s8(const tinyrt_select_params *p, const uint8_t *condition, const int8_t *a,
+                      const int8_t *b, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif
