@@ -77,7 +77,9 @@ def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:
         low = scores.low if scores is not None else None
         if reader.op in ("add", "mul", "select_v2") and low is None:
             low = _least(graph, output, range_of)
-        others = [r for n in reader.inputs if n != name and (r := range_of(n)) is not None]
+        others = [
+            r for n in reader.inputs if n not in ("", name) and (r := range_of(n)) is not None
+        ]
         most = max([r.high for r in others if np.isfinite(r.high)], default=0.0)
         match reader.op:
             case "add" if low is not None:
