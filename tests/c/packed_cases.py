@@ -17,6 +17,7 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.window import BARE_ROWS, ROWS
 
 
 def _attrs(rng: Rng, kind, stride):
@@ -170,6 +171,29 @@ INT4_CASES = {
     )
 }
 """Those whose weights are packed two to a byte where they have four bits."""
+
+
+def window_rows(rng: Rng) -> Case:
+    """A few rows with those of padding, and an even number of outputs in each."""
+    (high, wide), stride = pair(rng, 1, 4), pair(rng, 1, 3)
+    if (high, wide) == (1, 1):
+        stride = (1, 2)  # otherwise it were a dense layer
+    padding = str(rng.choice([ROWS, BARE_ROWS]))
+    c_in, c_out = int(rng.choice([1, 2, 3, 4, 8])), int(rng.integers(2, 11))
+    width = stride[1] * (2 * int(rng.integers(1, 5)) - 1) + (wide if padding == BARE_ROWS else 1)
+    rows = high + stride[0] * int(rng.integers(0, 3))
+    shapes = ((1, rows, width, c_in), (c_out, high, wide, c_in), (c_out,))
+    attrs = Conv2dAttrs(stride, padding, activation=activation(rng))
+    return Case("conv2d", attrs, shapes, frozenset({1, 2}))
+
+
+def sparse_window_rows(rng: Rng) -> Case:
+    """The same, with many taps."""
+    case = window_rows(rng)
+    (n, rows, width, _), (_, *kernel, _), _ = case.shapes
+    c_in, c_out = int(rng.choice([16, 20, 32])), int(rng.choice([6, 8, 16]))
+    return replace(case, shapes=((n, rows, width, c_in), (c_out, *kernel, c_in), (c_out,)))
+
 
 int4_weights = partial(build_s8, weights=DType.INT4)
 """Builds a case with weights of four bits."""

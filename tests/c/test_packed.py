@@ -14,7 +14,11 @@ from tests.c.packed_cases import (
     SPARSE_CASES,
     int4_weights,
     sparse_weights,
+    sparse_window_rows,
+    window,
+    window_rows,
 )
+from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph
 from tinyrt.ops.evaluate import evaluate
@@ -98,3 +102,28 @@ def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
     outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize(
+    ("kernel", "case", "build"),
+    [
+        ("tinyrt_window_rows_s8", window_rows, build_s8),
+        ("tinyrt_window_rows_s4", window_rows, int4_weights),
+        ("tinyrt_window_rows_sparse_s8", sparse_window_rows, sparse_weights),
+    ],
+)
+def test_rows_equal_the_references(tmp_path, core, kernel, case, build):
+    graph, feeds = graph_of({"rows": case}, range(60), build)
+    project = export_graph(graph, tmp_path / "project", core=core)
+    assert kernel in project.kernels
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+def test_one_kernel_serves_rows_and_images(tmp_path):
+    graph, _ = graph_of({"rows": window_rows, "images": window}, range(5))
+    project = export_graph(graph, tmp_path / "project")
+    assert "tinyrt_window_block_s8" in project.kernels
+    assert "tinyrt_window_rows_s8" not in project.kernels

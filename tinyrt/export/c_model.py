@@ -21,6 +21,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops import OPS
 from tinyrt.ops.absent import NOT_ON_DEVICES
+from tinyrt.ops.blocks import doubled_kernels
 from tinyrt.ops.spec import InstructionSet, form_of, is_integer
 
 KERNEL_FOLDER = "tinyrt"
@@ -108,6 +109,15 @@ def write_ops(
     """
     _check_ports(graph)
     writer = ModelWriter(prefix, graph, plan, isa, states, small)
+    _write_all(writer, graph, plan)
+    if doubled_kernels(writer.kernels):
+        writer = ModelWriter(prefix, graph, plan, isa, states, small)
+        writer.row_kernels = False
+        _write_all(writer, graph, plan)
+    return writer
+
+
+def _write_all(writer: ModelWriter, graph: Graph, plan: ArenaPlan) -> None:
     numbers = {s.first: i for i, s in enumerate(plan.segments)}
     inside = {i for s in plan.segments for i in range(s.first, s.stop)}
     for node in graph.bound():
@@ -116,7 +126,6 @@ def write_ops(
             _write_segment(writer, graph, plan, number)
         if node.index not in inside:
             _write_op(writer, node)
-    return writer
 
 
 def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: int) -> None:

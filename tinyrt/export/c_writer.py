@@ -62,6 +62,7 @@ class ModelWriter:
     Attributes:
         isa: the instruction set that the code is written for.
         small: whether bytes of flash count, where there is a choice, and not instructions.
+        row_kernels: whether convolutions on rows may take kernels of their own.
         definitions: parameter structs and tables of the model's source file.
         statements: comments and calls of its invoke function.
         weights: C name -> tensor, in the order of first use.
@@ -85,6 +86,7 @@ class ModelWriter:
         self.prefix = prefix
         self.isa = isa
         self.small = small
+        self.row_kernels = True
         self.definitions: list[str] = []
         self.statements: list[str] = []
         self.weights: dict[str, Value] = {}

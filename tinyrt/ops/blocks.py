@@ -7,11 +7,13 @@ layer whose rows are pixels; other windows are copied into columns pixel by pixe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.ir import BoundNode, DType
+from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.emit import Fields, nhwc, window_fields
 from tinyrt.ops.packing import (
     BLOCK,
@@ -35,6 +37,9 @@ BLOCK_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
 
 COLUMNS = 2
 """Columns that the kernels multiply at once."""
+
+WINDOW_KERNEL, ROWS_KERNEL = "tinyrt_window_block", "tinyrt_window_rows"
+"""Starts of the names of kernels for images, and for rows."""
 
 
 def constants_of(node: BoundNode) -> tuple[NDArray[np.int8], NDArray[np.int32] | None] | None:
@@ -240,24 +245,50 @@ def emit_convolution(
     requant: Requant,
     c: CWriter,
 ) -> None:
-    """Write the call of a dense kernel, or of ``tinyrt_window_block_s8`` or its sparse twin."""
+    """Write the call of a dense kernel, or of ``tinyrt_window_block_s8`` or its sparse twin.
+
+    For rows, those of ``tinyrt_window_rows_s8``, which takes two pixels of a row at a time.
+    """
     if is_pointwise(window):
         emit_dense(node, block, requant, c)
         return
     x, y = node.input(0), node.output
     form = cheapest(sparse_costs(node, block, window, c.isa), c.small)
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window),
-        "x_zp": x_zp,
-        "block": _stored(block, BLOCK, form, requant, c),
-    }
-    params = c.params("tinyrt_window_block_s8_params", fields)
+    on_rows = window.on_rows and y.shape[2] % COLUMNS == 0 and c.row_kernels
+    fields = _row_fields(window, x, y) if on_rows else _image_fields(window, x, y)
+    fields |= {"x_zp": x_zp, "block": _stored(block, BLOCK, form, requant, c)}
+    kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL
+    params = c.params(f"{kernel}_s8_params", fields)
     patch = f"{c.scratch()} + {columns_scratch(block, _pixels(node), c.isa)}"
     pointers = (c.pointer(x), columns(c), patch, c.pointer(y))
-    c.call(f"tinyrt_window_block_{_suffix(block, form)}", params, *pointers)
+    c.call(f"{kernel}_{_suffix(block, form)}", params, *pointers)
     emit_clamp(node, requant.act_min, requant.act_max, c)
+
+
+def _image_fields(window: Window, x: Value, y: Value) -> Fields:
+    """Of ``tinyrt_window_block_s8_params``."""
+    return {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window_fields(window)}
+
+
+def _row_fields(window: Window, x: Value, y: Value) -> Fields:
+    """Of ``tinyrt_window_rows_s8_params``."""
+    _, _, width, channels = x.shape
+    return {
+        "rows": y.shape[1],
+        "width": y.shape[2],
+        "kernel_h": window.kernel[0],
+        "row_bytes": width * channels,
+        "row_step": window.stride[0] * width * channels,
+        "run": window.kernel[1] * channels,
+        "step": window.stride[1] * channels,
+        "pad": window.before[1] * channels,
+    }
+
+
+def doubled_kernels(kernels: Iterable[str]) -> bool:
+    """Whether there are kernels for rows beside those for images: one serves both."""
+    called = set(kernels)
+    return any(k.replace(ROWS_KERNEL, WINDOW_KERNEL) in called for k in called if ROWS_KERNEL in k)
 
 
 def columns(c: CWriter) -> str:

@@ -77,6 +77,11 @@ class CWriter(Protocol):
         """Whether bytes of flash count, where there is a choice, and not instructions."""
         ...
 
+    @property
+    def row_kernels(self) -> bool:
+        """Whether convolutions on rows may take kernels that know no padding above or below."""
+        ...
+
     def array(self, ctype: str, suffix: str, data: Array) -> str:
         """Define a ``static const`` array for the current op and return its C name."""
         ...

@@ -49,4 +49,13 @@ static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     }
 }
 
+/** As tinyrt_fill, for words: to and end are multiples of four. */
+static inline void tinyrt_fill_words(int8_t value, const int8_t *end, int8_t *to) {
+    const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
+    for (; to != end; to += 4) {
+        TINYRT_SHORT_LOOP;
+        memcpy(TINYRT_ALIGNED(to), &word, 4);
+    }
+}
+
 #endif

@@ -52,12 +52,6 @@ enum {
     TINYRT_WITH_RINGS = 4, /**< There are rings; else there is no table of them. */
 };
 
-#ifdef __GNUC__
-#define TINYRT_ALIGNED(pointer) __builtin_assume_aligned(pointer, 4)
-#else
-#define TINYRT_ALIGNED(pointer) (pointer)
-#endif
-
 /** Does what a step does to its ring: what it keeps moves to its start; its block is filled, or
  * what it keeps if nothing was moved and nothing is cut. */
 static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t what, uint32_t step,

@@ -18,6 +18,13 @@
 #define TINYRT_NOINLINE
 #endif
 
+/** A pointer that is a multiple of four. */
+#ifdef __GNUC__
+#define TINYRT_ALIGNED(pointer) __builtin_assume_aligned(pointer, 4)
+#else
+#define TINYRT_ALIGNED(pointer) (pointer)
+#endif
+
 /** Stands in short loops, for compilers would call memcpy or memset instead. */
 #ifdef __GNUC__
 #define TINYRT_SHORT_LOOP __asm volatile("")

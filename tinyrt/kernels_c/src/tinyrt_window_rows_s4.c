@@ -1,0 +1,9 @@
+#include "tinyrt_window_rows.h"
+
+#include "tinyrt_block_s4.h"
+#include "tinyrt_window_rows_loop.h"
+
+void tinyrt_window_rows_s4(const tinyrt_window_rows_s8_params *p, const int8_t *x,
+                           tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+    tinyrt_window_rows_loop(p, tinyrt_two_blocks_s4, x, columns, patch, y);
+}
