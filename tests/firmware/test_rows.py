@@ -19,13 +19,14 @@ MOST_GROWTH = 1.03
 and nobody asks for the smallest arena."""
 
 BY_ROWS = {
-    "resnet8": (14_784, 12_930_000, 5_520, 280),
-    "dscnn_kws": (6_112, 3_733_000, 7_650, 460),
+    "resnet8": (14_784, 12_970_000, 5_520, 280),
+    "dscnn_kws": (6_112, 3_726_000, 6_950, 380),
     "mobilenet_vww": (28_172, 10_390_000, 13_590, 340),
 }
 INPUT_ROWS = {
-    "resnet8": (12_108, 12_935_000, 5_770, 270),
-    "mobilenet_vww": (14_528, 10_435_000, 13_590, 410),
+    "resnet8": (12_108, 12_980_000, 5_770, 270),
+    "dscnn_kws": (5_800, 3_730_000, 7_080, 380),
+    "mobilenet_vww": (14_528, 10_460_000, 13_590, 410),
 }
 """Model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 
@@ -71,7 +72,8 @@ def test_a_smaller_arena_for_rows_that_are_pushed_costs_instructions(zoo, tmp_pa
     )
     assert report.bit_exact
     assert report.ram.arena <= 11_632
-    assert report.instructions <= 10_980_000
+    assert report.instructions <= 10_860_000
+    assert report.flash.code <= 13_400
     assert report.ram.stack <= 340
 
 

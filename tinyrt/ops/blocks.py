@@ -247,14 +247,14 @@ def emit_convolution(
 ) -> None:
     """Write the call of a dense kernel, or of ``tinyrt_window_block_s8`` or its sparse twin.
 
-    For rows, those of ``tinyrt_window_rows_s8``, which takes two pixels of a row at a time.
+    For rows, those of ``tinyrt_window_rows_s8``: all that is above and below is among them.
     """
     if is_pointwise(window):
         emit_dense(node, block, requant, c)
         return
     x, y = node.input(0), node.output
     form = cheapest(sparse_costs(node, block, window, c.isa), c.small)
-    on_rows = window.on_rows and y.shape[2] % COLUMNS == 0 and c.row_kernels
+    on_rows = window.on_rows and c.row_kernels
     fields = _row_fields(window, x, y) if on_rows else _image_fields(window, x, y)
     fields |= {"x_zp": x_zp, "block": _stored(block, BLOCK, form, requant, c)}
     kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL

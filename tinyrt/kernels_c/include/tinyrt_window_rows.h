@@ -13,8 +13,8 @@ extern "C" {
  *  next; run of a window's row; step from one window to the next; pad, how far the first one begins
  *  before its row.
  *
- *  Requires: no dilation, an even width of outputs; every window has some bytes of its row;
- *  block.taps is kernel_h * run, padded. */
+ *  Requires: no dilation; every window has some bytes of its row; block.taps is kernel_h * run,
+ *  padded. */
 typedef struct {
     int32_t rows;
     int32_t width;
@@ -29,8 +29,8 @@ typedef struct {
 } tinyrt_window_rows_s8_params;
 
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
- *  columns has room for two columns, patch for block.taps bytes; y may overlap x only where every
- *  row is written behind the rows still read. */
+ *  columns has room for two columns, patch, a multiple of four, for block.taps bytes; y may overlap
+ * x only where every row is written behind the rows still read. */
 void tinyrt_window_rows_s8(const tinyrt_window_rows_s8_params *p, const int8_t *x,
                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 

@@ -5,16 +5,18 @@
 #include "tinyrt_copy.h"
 #include "tinyrt_window_rows.h"
 
-/** Widens what the window that begins at byte first of its rows reads. */
-static inline void tinyrt_rows_column(const tinyrt_window_rows_s8_params *p, const int8_t *x,
-                                      int32_t first, tinyrt_taps_word *column, int8_t *patch) {
+/** Widens what the window that begins at byte first of its rows reads; with no column, only copies
+ *  it to patch. */
+static TINYRT_NOINLINE void tinyrt_rows_column(const tinyrt_window_rows_s8_params *p,
+                                               const int8_t *x, int32_t first,
+                                               tinyrt_taps_word *column, int8_t *patch) {
     const int32_t run = p->run;
     const int32_t taps = p->kernel_h * run;
     const int32_t behind = p->row_bytes - first;
     const int32_t begin = first < 0 ? -first : 0;
     const int32_t end = behind < run ? behind : run;
     x += first;
-    if (begin == 0 && end == run && run % TINYRT_WIDEN_MULTIPLE == 0) {
+    if (column != NULL && begin == 0 && end == run && run % TINYRT_WIDEN_MULTIPLE == 0) {
         for (int32_t ky = p->kernel_h; ky > 0; --ky) {
             column = tinyrt_widen(x, run, column);
             x += p->row_bytes;
@@ -31,22 +33,31 @@ static inline void tinyrt_rows_column(const tinyrt_window_rows_s8_params *p, con
         tinyrt_copy(x + begin, to + end, to + begin);
         x += p->row_bytes;
     }
-    tinyrt_widen(patch, padded, column);
+    if (column != NULL) {
+        tinyrt_widen(patch, padded, column);
+    }
 }
 
-/** All outputs, two at a time; two is a constant where this is called. */
+/** All outputs, two of a row at a time; one and two are constants where this is called. */
 static inline void tinyrt_window_rows_loop(const tinyrt_window_rows_s8_params *p,
-                                           tinyrt_two_blocks_product two, const int8_t *x,
-                                           tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+                                           tinyrt_block_product one, tinyrt_two_blocks_product two,
+                                           const int8_t *x, tinyrt_taps_word *columns,
+                                           int8_t *patch, int8_t *y) {
     for (int32_t rows = p->rows; rows > 0; --rows) {
         int32_t first = -p->pad;
-        for (int32_t left = p->width; left > 0; left -= 2) {
-            for (int32_t lane = 0; lane < 2; ++lane) {
-                tinyrt_rows_column(p, x, first, columns + lane, patch);
+        int32_t lanes = 2;
+        for (int32_t left = p->width; left > 0; left -= lanes) {
+            lanes = left > 1 ? 2 : 1;
+            for (int32_t lane = 0; lane < lanes; ++lane) {
+                tinyrt_rows_column(p, x, first, lanes == 2 ? columns + lane : NULL, patch);
                 first += p->step;
             }
-            two(&p->block, columns, y);
-            y += 2 * p->block.c_out;
+            if (lanes == 2) {
+                two(&p->block, columns, y);
+            } else {
+                one(&p->block, tinyrt_as_single(patch, p->kernel_h * p->run, columns), y);
+            }
+            y += lanes * p->block.c_out;
         }
         x += p->row_step;
     }

@@ -5,5 +5,5 @@
 
 void tinyrt_window_rows_s4(const tinyrt_window_rows_s8_params *p, const int8_t *x,
                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
-    tinyrt_window_rows_loop(p, tinyrt_two_blocks_s4, x, columns, patch, y);
+    tinyrt_window_rows_loop(p, tinyrt_block_s4, tinyrt_two_blocks_s4, x, columns, patch, y);
 }

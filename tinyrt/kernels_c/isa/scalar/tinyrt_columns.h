@@ -65,6 +65,12 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
     return columns;
 }
 
+/** As tinyrt_set_single. */
+static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t count,
+                                                    tinyrt_taps_word *columns) {
+    return tinyrt_set_single(x, count, columns);
+}
+
 #ifdef TINYRT_THUMB_ASSEMBLY
 
 #define TINYRT_FOUR_TAPS_ONE TINYRT_TWO_TAPS_ONE TINYRT_TWO_TAPS_ONE
