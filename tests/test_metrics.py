@@ -1,12 +1,19 @@
 """Accuracy, agreement and SQNR, on cases worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
 from tinyrt.errors import DataError
+from tinyrt.interpreter import Model
+from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.metrics import evaluate_graph, logits_name, sqnr_db
+from tinyrt.ops import verify
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
 
@@ -49,3 +56,30 @@ def test_equal_signals_count_as_the_ceiling():
 
 def test_logits_stand_before_a_final_softmax():
     assert logits_name(small_cnn()) == "fully_connected_6"
+
+
+def places_of(op: str, y: str) -> Graph:
+    """The CNN's classes, as the model's own answer."""
+    graph = small_cnn()
+    values = {**graph.values, "y": Value("y", DType.INT64, (1, 1))}
+    shaped = Value("shaped", DType.FLOAT32, (1, 1, 5))
+    nodes = (
+        *graph.nodes,
+        Node("reshape", "shaped", (y,), ("shaped",), ReshapeAttrs((1, 1, 5))),
+        Node(op, "y", ("shaped",), ("y",), ArgAttrs(-1, DType.INT64)),
+    )
+    return verify(replace(graph, outputs=("y",), values=values | {"shaped": shaped}, nodes=nodes))
+
+
+def test_a_model_that_answers_with_places():
+    graph, plain = places_of("arg_max", small_cnn().outputs[0]), small_cnn()
+    assert logits_name(graph) == "fully_connected_6"
+    assert logits_name(places_of("arg_min", "fully_connected_6")) == "fully_connected_6"
+    x = np.random.default_rng(0).normal(size=(20, 8, 8, 3)).astype(np.float32)
+    labels = Model(plain)(x).argmax(axis=1)
+    labels[:5] = (labels[:5] + 1) % 5
+    found = evaluate_graph(graph, {"x": x}, labels, plain)
+    assert (found.correct, found.top1, found.agreement, found.sqnr_db) == (15, 0.75, 1.0, 200.0)
+    assert found.correct == evaluate_graph(plain, {"x": x}, labels).correct
+    with pytest.raises(DataError, match=r"labels 'y' are int64\[19\]"):
+        evaluate_graph(graph, {"x": x}, labels[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +14,14 @@ from numpy.typing import NDArray
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.interpreter.model import Model, Progress
-from tinyrt.ir import Graph
+from tinyrt.ir import DType, Graph
 
 Array = NDArray[Any]
+
+CHOICES = ("arg_max", "arg_min")
+PLACES = (DType.INT32, DType.INT64)
+"""Dtypes of what they answer."""
+_ON_PLACES = (*CHOICES, "cast", "reshape", "transpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +30,14 @@ class Evaluation:
 
     Attributes:
         samples: number of samples.
-        correct: samples whose largest output is at their label; None without labels.
-        top1: ``correct`` as a fraction of ``samples``.
-        agreement: fraction of samples with the same arg-max as the other model's.
+        correct: samples whose largest output is at their label, or of a model that answers with
+            places itself, whose places are all as labelled; None without labels.
+        top1: ``correct`` as a fraction of ``samples``; of several places to a sample, the fraction
+            of places.
+        agreement: fraction of samples (or places) with the same arg-max as the other model's.
         sqnr_db: signal-to-quantisation-noise ratio against the other model in dB, the mean over
-            samples, of the output before a final softmax; infinite samples count as 200 dB.
+            samples, of the output before a final arg_max and softmax; infinite samples count as
+            200 dB.
         samples_per_second: throughput of the evaluated model.
         backend: what ran it; where ``auto`` was asked for, what that chose.
 
@@ -53,12 +62,28 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A model's first output and what stands before its final softmax, as real values."""
+    """A model's first output and what stands before its final softmax, as real values.
+
+    Attributes:
+        outputs: (samples, ...).
+        logits: (samples, ...), what ``logits_name`` names.
+        seconds: how long it took.
+        backend: what ran the model.
+        are_places: whether the outputs are places already, of the largest of something.
+
+    """
 
     outputs: Array
     logits: Array
     seconds: float
     backend: str
+    are_places: bool = False
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """(samples, places): where the largest output is, or what the model says to that."""
+        rows = self.outputs.reshape(len(self.outputs), -1)
+        return rows.astype(np.int64) if self.are_places else rows.argmax(axis=1)[:, None]
 
 
 def evaluate_graph(
@@ -76,7 +101,8 @@ def evaluate_graph(
     Args:
         graph: the model.
         inputs: name -> samples; ``x`` stands for the only input.
-        labels: (samples,) class indices, or one-hot rows.
+        labels: (samples,) class indices, or one-hot rows; of a model that answers with places, as
+            many as it has.
         against: a model to compare with, usually the float one; it gets the same inputs (those
             of an int8 model as real values), matched by position. Or what ``answers_of`` has of it.
         backend: the interpreter's backend.
@@ -91,10 +117,10 @@ def evaluate_graph(
     setting = Setting(backend, max_memory)
     answers = answers_of(graph, inputs, setting, progress)
     samples = len(answers.outputs)
-    classes = _classes(answers.outputs)
-    correct = None
+    correct = top1 = None
     if labels is not None:
-        correct = int((classes == _label_indices(labels, answers.outputs)).sum())
+        right = answers.classes == _label_indices(labels, answers)
+        correct, top1 = int(right.all(axis=1).sum()), float(right.mean())
     agreement = sqnr = None
     if against is not None:
         other = against
@@ -106,12 +132,12 @@ def evaluate_graph(
                 expected=f"{other.logits.shape}",
                 hint="compare models of the same task",
             )
-        agreement = float((classes == _classes(other.outputs)).mean())
+        agreement = float((answers.classes == other.classes).mean())
         sqnr = float(sqnr_db(other.logits, answers.logits).mean())
     return Evaluation(
         samples=samples,
         correct=correct,
-        top1=None if correct is None else correct / samples,
+        top1=top1,
         agreement=agreement,
         sqnr_db=sqnr,
         samples_per_second=samples / answers.seconds,
@@ -130,11 +156,19 @@ def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDAr
 
 
 def logits_name(graph: Graph) -> str:
-    """The value before a final softmax, else the first output itself."""
-    name = graph.outputs[0]
+    """The value before a final softmax, else the first output itself.
+
+    Where that is the place of an extremum, what it is chosen from takes the output's part.
+    """
+    name, chosen = graph.outputs[0], False
     producer = graph.producer(name)
-    while producer is not None and producer.op in ("dequantize", "quantize"):
-        producer = graph.producer(producer.inputs[0])
+    while producer is not None and producer.op in ("dequantize", "quantize", *_ON_PLACES):
+        source = producer.inputs[0]
+        if producer.op in CHOICES or (chosen and producer.op == "reshape"):
+            chosen, name = True, source
+        elif producer.op in _ON_PLACES and graph.value(source).dtype not in PLACES:
+            break
+        producer = graph.producer(source)
     if producer is not None and producer.op == "softmax":
         return producer.inputs[0]
     return name
@@ -161,7 +195,8 @@ def answers_of(
     raw = model.run_raw(feeds, progress)
     seconds = time.perf_counter() - start
     real = {name: model.real(name, array) for name, array in raw.items()}
-    return Answers(real[output], real[logits], seconds, model.backend)
+    are_places = graph.value(output).dtype in PLACES
+    return Answers(real[output], real[logits], seconds, model.backend, are_places)
 
 
 def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -175,18 +210,17 @@ def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[
     return dict(zip(other.fed, real, strict=False))
 
 
-def _classes(outputs: Array) -> NDArray[np.int64]:
-    return np.asarray(outputs.reshape(len(outputs), -1).argmax(axis=1))
-
-
-def _label_indices(labels: Array, outputs: Array) -> NDArray[np.int64]:
-    classes = outputs[0].size
-    indices = labels.argmax(axis=1) if labels.ndim == 2 and labels.shape[1] > 1 else labels
-    indices = indices.reshape(-1)
-    fits = indices.dtype.kind in "iu" and len(indices) == len(outputs)
+def _label_indices(labels: Array, answers: Answers) -> NDArray[np.int64]:
+    """(samples, places)."""
+    wanted = answers.classes.shape
+    one_hot = labels.ndim == 2 and labels.shape[1] > 1 and wanted[1] == 1
+    indices = labels.argmax(axis=1) if one_hot else labels
+    classes = math.inf if answers.are_places else answers.outputs[0].size
+    fits = indices.dtype.kind in "iu" and indices.size == math.prod(wanted)
     if not fits or indices.min() < 0 or indices.max() >= classes:
+        limit = "" if answers.are_places else f" from 0 to {classes - 1}"
         raise DataError(
             f"labels 'y' are {labels.dtype}{list(labels.shape)}",
-            expected=f"{len(outputs)} class indices from 0 to {classes - 1}",
+            expected=f"{math.prod(wanted)} class indices{limit}",
         )
-    return indices.astype(np.int64)
+    return indices.reshape(wanted).astype(np.int64)

@@ -10,8 +10,11 @@ import numpy as np
 
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tests.passes.random_graphs import RandomNet as Net
+from tinyrt.ir import DType
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
@@ -41,6 +44,10 @@ class Example:
     fires: Callable[[Net], Made]
     stays: Callable[[Net], Made] | None = None
     reason: str = ""
+
+
+def places(net: Net, axis: int) -> str:
+    return net.op("arg_min", ("x",), ArgAttrs(axis))
 
 
 def scaled_layer(net: Net) -> str:
@@ -201,6 +208,24 @@ EXAMPLES_OF = {
     ),
     "transpose_into_mean": Example(
         IMAGE, lambda net: net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((2, 3)))
+    ),
+    "skip_monotonic": Example(
+        IMAGE,
+        lambda net: net.op("arg_max", (net.softmax("x"),), ArgAttrs(3)),
+        lambda net: net.op("arg_max", (net.op("logistic", ("x",)),), ArgAttrs(3)),
+        "one value for all large inputs",
+    ),
+    "choose_as": Example(
+        IMAGE,
+        lambda net: net.op("cast", (places(net, 2),), CastAttrs(DType.INT64)),
+        lambda net: (y := places(net, 2), net.op("cast", (y,), CastAttrs(DType.INT64))),
+        "has other readers",
+    ),
+    "choose_shaped": Example(
+        IMAGE,
+        lambda net: net.reshape(places(net, 2), 3, 2, 3),
+        lambda net: net.reshape(places(net, 2), 9, 2),
+        "does not part where the axis is",
     ),
     "transpose_into_dense": Example(
         IMAGE,

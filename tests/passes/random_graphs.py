@@ -9,9 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.passes.nets import TO_NCHW, TO_NHWC, Net
-from tinyrt.ir import Graph, Shape
+from tinyrt.ir import DType, Graph, Shape
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
@@ -362,6 +364,25 @@ def rounded_twice(net: RandomNet, x: str, rng: Rng) -> str:
     return net.op("fake_quantize", (x,), grid)
 
 
+def chosen(net: RandomNet, x: str, rng: Rng) -> str:
+    """A classifier's last ops: their values are well apart, so that rounding changes no place."""
+    x = transposed(net, net.op("tanh", (x,)), rng) if rng.random() < 0.5 else x
+    rank = len(net.shape(x))
+    order = rng.permutation(math.prod(net.shape(x))).reshape(net.shape(x))
+    spread = net.constant(order.astype(np.float32))
+    x = net.add(net.op("tanh", (x,)), spread)
+    x = net.softmax(x) if rng.random() < 0.5 else x
+    axis = -1 if rng.random() < 0.5 else int(rng.integers(-rank, rank))
+    attrs = ArgAttrs(axis, DType.INT64)
+    y = net.op(str(rng.choice(["arg_max", "arg_max", "arg_min"])), (x,), attrs)
+    if rng.random() < 0.5:
+        y = net.op("cast", (y,), CastAttrs(DType.INT32))
+    return net.reshape(y, *net.shape(y), 1) if rng.random() < 0.5 else y
+
+
+LAST = ("chosen",)
+"""Steps whose tensors no other step can read."""
+
 STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
@@ -369,7 +390,7 @@ STEPS: dict[str, Step] = {
         *(inserted, layer, one_pixel, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
         *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
         *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),
-        *(uniform_operand, weighted),
+        *(chosen, uniform_operand, weighted),
     )
 }
 
@@ -381,7 +402,9 @@ def _is_small(shape: Shape) -> bool:
 def build(steps: list[tuple[str, int]], channels_last: bool) -> Graph:
     """The graph that the steps make; those that do not fit are left out."""
     net = RandomNet((1, 5, 6, 3) if channels_last else (1, 3, 5, 6))
-    for name, seed in steps:
+    for i, (name, seed) in enumerate(steps):
+        if name in LAST and i < len(steps) - 1:
+            continue
         rng = np.random.default_rng(seed)
         at = -1 if rng.random() < 0.8 else int(rng.integers(len(net.tensors)))
         made = STEPS[name](net, net.tensors[at], rng)

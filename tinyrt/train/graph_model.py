@@ -15,6 +15,7 @@ import numpy as np
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Quant
 from tinyrt.train.module import Module, Parameter
@@ -33,8 +34,8 @@ class GraphModule(Module):
     Attributes:
         graph: the same, where layers share no constants: each goes its own way. One that is applied
             several times, with the same weights and bias, stays one.
-        logits: name of the value that the module gives: the output, or where that is a softmax,
-            what goes into it, which a loss wants.
+        logits: name of the value that the module gives: the output, or where that is a softmax or
+            the place of the largest, what goes into it, which a loss wants.
 
     Raises:
         UnsupportedError: the graph has several inputs or outputs.
@@ -50,9 +51,7 @@ class GraphModule(Module):
             )
         self.graph = with_own_constants(graph)
         self._graphs = {1: self.graph}
-        (output,) = graph.outputs
-        last = graph.producer(output)
-        self.logits = last.inputs[0] if last is not None and last.op == "softmax" else output
+        self.logits = logits_name(graph)
 
     def nodes(self, n: int) -> Iterator[BoundNode]:
         """The nodes that lead to the logits of ``n`` samples, in execution order."""

@@ -12,6 +12,7 @@ from tinyrt.convert.passes.algebra import (
     WRITE_OUT_POWER,
     ZERO_PRODUCT,
 )
+from tinyrt.convert.passes.choices import CHOOSE_AS, CHOOSE_SHAPED, SKIP_MONOTONIC
 from tinyrt.convert.passes.conv_as_dense import CONV_AS_DENSE
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
@@ -91,6 +92,9 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,
+    # With the layout settled, what reads nothing but an order.
+    SKIP_MONOTONIC,
+    CHOOSE_AS,
     # The same for reshapes and pads.
     MERGE_RESHAPES,
     SINK_RESHAPE,
@@ -118,6 +122,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TRANSPOSE_TO_RESHAPE,
     SPLIT_BATCHNORM,
     WRITE_OUT_ERF,
+    CHOOSE_SHAPED,
     # Cheapest on the small graph that is left.
     MERGE_DUPLICATES,
     MERGE_SIBLINGS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from tinyrt.convert.passes.choices import CHOICES
 from tinyrt.convert.passes.common import (
     Array,
     Names,
@@ -22,9 +23,9 @@ from tinyrt.ops.transpose import TransposeAttrs
 def absorbs_transpose(graph: Graph, node: Node, perm: tuple[int, ...]) -> bool:
     """Whether a rule of this file would let the node read ``x`` instead of its permuted input."""
     shape = graph.value(node.inputs[0]).shape
-    if node.op == "mean":
+    if node.op in ("mean", *CHOICES):
         order = _order_left(node, perm)
-        return not node.attrs.keep_dims and order == tuple(sorted(order))
+        return not _keeps_dims(node) and order == tuple(sorted(order))
     return node.op == "reshape" and _turned_weights(graph, node, shape, perm) is not None
 
 
@@ -84,27 +85,37 @@ def _turned_weights(
 def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     """mean(transpose(x, p), axes) = transpose(mean(x, p[axes]), q), q the order of what is left."""
     transpose = producer(graph, node, op="transpose")
-    if transpose is None or node.attrs.keep_dims:
+    if transpose is None or _keeps_dims(node):
         return None
     perm = transpose.attrs.perm
-    attrs = MeanAttrs(tuple(sorted(perm[a] for a in node.attrs.axes)))
+    gone = tuple(sorted(perm[a] for a in _axes(node)))
+    attrs = replace(node.attrs, axis=gone[0]) if node.op in CHOICES else MeanAttrs(gone)
     mean = replace(node, inputs=transpose.inputs, attrs=attrs)
     order = _order_left(node, perm)
     if order == tuple(sorted(order)):
         return Patch(remove=(node,), add=(mean,))
     output = graph.value(node.outputs[0])
-    name = Names(graph).new(f"{output.name}.mean")
+    name = Names(graph).new(f"{output.name}.{node.op}")
     value = replace(output, name=name, shape=permuted(output.shape, inverse(order)))
     turned = Node("transpose", output.name, (name,), node.outputs, TransposeAttrs(order))
     return Patch(remove=(node,), add=(replace(mean, outputs=(name,)), turned), values=(value,))
 
 
+def _axes(node: Node) -> tuple[int, ...]:
+    """The axes along which a mean or a choice goes."""
+    return (node.attrs.axis,) if node.op in CHOICES else node.attrs.axes
+
+
+def _keeps_dims(node: Node) -> bool:
+    return node.op not in CHOICES and bool(node.attrs.keep_dims)
+
+
 def _order_left(mean: Node, perm: tuple[int, ...]) -> tuple[int, ...]:
     """In which order the mean of a transpose has the dimensions that are left."""
-    gone = {perm[a] for a in mean.attrs.axes}
+    gone = {perm[a] for a in _axes(mean)}
     left = [i for i in perm if i not in gone]
     return tuple(sorted(left).index(i) for i in left)
 
 
 TRANSPOSE_INTO_DENSE = Rule("transpose_into_dense", ("reshape",), transpose_into_dense)
-TRANSPOSE_INTO_MEAN = Rule("transpose_into_mean", ("mean",), transpose_into_mean)
+TRANSPOSE_INTO_MEAN = Rule("transpose_into_mean", ("mean", *CHOICES), transpose_into_mean)
