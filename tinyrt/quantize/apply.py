@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.quantize.compared import compares_as_stored, factor_for, is_comparison, number_for
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import quantize_bias
@@ -63,11 +65,18 @@ class _Applier:
             if begins_anew(node):
                 self._recurrent(node, output)
                 return
-            inputs = self._weighted(node) if weighted else self._data(node)
+            inputs = self._inputs(node)
         for value in node.outputs[1:]:
             self._add(value)
         self._add(output)
         self.nodes.append(replace(node.node, inputs=inputs))
+
+    def _inputs(self, node: BoundNode) -> tuple[str, ...]:
+        """What an op on integers reads."""
+        if OPS[node.op].quant is Quant.WEIGHTED:
+            return self._weighted(node)
+        varying = any(v is not None and not v.is_constant for v in node.inputs)
+        return self._compared(node) if is_comparison(node) and varying else self._data(node)
 
     def _border(self, node: BoundNode, output: Value) -> None:
         """From one dtype to another."""
@@ -187,16 +196,48 @@ class _Applier:
                 names.append(value.name if q == wanted else self._rescale(value, wanted))
         return tuple(names)
 
+    def _compared(self, node: BoundNode) -> tuple[str, ...]:
+        """Inputs of a comparison, brought to where its kernel tells their values apart."""
+        values = (node.input(0), node.input(1))
+        free = [self.plan.activations[v.name] for v in values if v.data is None]
+        widest = max(free, key=lambda q: q.scale)
+        dtype = self.layout.dtypes[next(v.name for v in values if v.data is None)]
+        alike = compares_as_stored(node, dtype)
+        factor = 1.0 if alike else factor_for(q.scale for q in free)
+        names = []
+        for i, value in enumerate(values):
+            q = self.plan.activations[value.name]
+            if value.data is not None:
+                data, q = number_for(node, i, widest, dtype)
+                names.append(self._constant(value.name, data, _times(q, factor)))
+            elif alike and q != widest:
+                names.append(self._rescale(value, widest))
+            else:
+                names.append(value.name if factor == 1 else self._product(value, factor))
+        return tuple(names)
+
+    def _product(self, value: Value, factor: float) -> str:
+        """The value times a power of two: the same integers, at another scale."""
+        dtype = self.layout.dtypes[value.name]
+        one = self._constant(f"{value.name}/factor", np.ones(1, dtype.numpy), QParams((factor,)))
+        output = self._like(value, "times", _times(self.plan.activations[value.name], factor))
+        name = self._add(output)
+        self.nodes.append(Node("mul", name, (value.name, one), (name,), MulAttrs()))
+        return name
+
     def _rescale(self, value: Value, q: QParams) -> str:
-        output = replace(
-            value,
-            name=self._fresh(f"{value.name}_rescaled"),
-            dtype=self.layout.dtypes[value.name],
-            q=q,
-        )
+        output = self._like(value, "rescaled", q)
         name = self._add(output)
         self.nodes.append(Node("quantize", name, (value.name,), (name,), _to(output)))
         return name
+
+    def _like(self, value: Value, what: str, q: QParams) -> Value:
+        name = self._fresh(f"{value.name}_{what}")
+        return replace(value, name=name, dtype=self.layout.dtypes[value.name], q=q)
+
+
+def _times(q: QParams, factor: float) -> QParams:
+    return replace(q, scales=(q.scale * factor,))
 
 
 def _to(output: Value) -> QuantizeAttrs:

@@ -190,7 +190,7 @@ def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
 
     found = known(name)
     assert found is not None, "every activation was observed"
-    return narrowed(layout.graph, name, found, known)
+    return narrowed(layout.graph, name, found, known).finite()
 
 
 def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:

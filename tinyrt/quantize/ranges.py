@@ -36,6 +36,11 @@ class Range:
         """The smallest range that covers both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
+    def finite(self) -> Range:
+        """The part of it that float32 holds: constants may be infinite, to compare with."""
+        most = float(np.finfo(np.float32).max)
+        return Range(max(self.low, -most), min(self.high, most))
+
     def params(self, dtype: DType) -> QParams:
         """Parameters of an activation in int8, or in int16, whose zero point is 0."""
         if dtype is DType.INT8:
