@@ -19,11 +19,13 @@ from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.recurrent import begins_anew, cell_states
 from tinyrt.quantize.samples import Samples, read_batches, split_head
-from tinyrt.quantize.scores import lift, score_depths
+from tinyrt.quantize.scores import lift, masks, score_depths
 from tinyrt.quantize.search import search_ranges, search_samples
 from tinyrt.quantize.simulate import simulator_of
 
 Arrays = dict[str, NDArray[Any]]
+
+LARGEST = np.finfo(np.float32).max
 
 FEW_SAMPLES = 10
 """Below it, a range says more about the samples than about the model."""
@@ -96,10 +98,11 @@ def observe(
     """
     observers: dict[str, AnyObserver] = {}
     extent: dict[str, MinMax] = {}
-    depths = score_depths(graph)
+    depths, hiding = score_depths(graph), masks(graph)
 
     def record(name: str, array: NDArray[Any]) -> None:
         array = lift(array, depths[name]) if name in depths else array
+        array = np.maximum(array, -LARGEST) if name in hiding else array
         if not np.isfinite(array).all():
             raise _endless(graph, name)
         observers.setdefault(name, make()).add(array)

@@ -7,17 +7,22 @@ Ranges that held such numbers would leave no steps to the scores that matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import Graph, Node
+from tinyrt.ir import DType, Graph, Node
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Quant
 from tinyrt.quantize.ranges import Range
 
 DEPTH = 10.0
 """exp(-10) is a fortieth of the smallest step of an int8 probability: a row of forty hidden
 positions is still rounded as if they were not there."""
+
+HIDDEN = 400
+"""So many depths below 0 lie no scores that a model learns; masks subtract more."""
 
 LEVELS = 256
 """A mask's factor may be as small as the smallest step of what it multiplies."""
@@ -25,31 +30,79 @@ LEVELS = 256
 RangeOf = Callable[[str], Range | None]
 
 
-def score_depths(graph: Graph) -> dict[str, float]:
-    """Tensors that softmax alone reads -> how far below a row's greatest value they matter.
+class Depth(NamedTuple):
+    """How far below the greatest of a row scores matter.
 
-    The softmax that gives the model's own output is left out: what it reads is the model's answer.
+    Attributes:
+        least: what lies deeper gets no share.
+        answers: whether the shares are the model's own output. Then all scores are its answer, but
+            those that a mask has hidden.
+
     """
-    found: dict[str, float] = {}
+
+    least: float
+    answers: bool
+
+
+def score_depths(graph: Graph) -> dict[str, Depth]:
+    """Tensors that softmax alone reads -> how far below a row's greatest value they matter."""
+    found: dict[str, Depth] = {}
     for node in reversed(graph.nodes):
         readers = graph.consumers(node.outputs[0])
-        depths = [_depth(graph, reader, found) for reader in readers]
-        if depths and node.outputs[0] not in graph.outputs and None not in depths:
-            found[node.outputs[0]] = max(d for d in depths if d is not None)
+        depths = [d for r in readers if (d := _depth(graph, r, found)) is not None]
+        if depths and node.outputs[0] not in graph.outputs and len(depths) == len(readers):
+            answers = any(d.answers for d in depths)
+            found[node.outputs[0]] = Depth(max(d.least for d in depths), answers)
     return found
 
 
-def _depth(graph: Graph, reader: Node, found: Mapping[str, float]) -> float | None:
+def _depth(graph: Graph, reader: Node, found: Mapping[str, Depth]) -> Depth | None:
     source, output = reader.inputs[0], reader.outputs[0]
-    if reader.op == "softmax" and output not in graph.outputs:
-        return DEPTH / float(reader.attrs.beta)
+    if reader.op == "softmax":
+        return Depth(DEPTH / float(reader.attrs.beta), output in graph.outputs)
     same_rows = graph.value(source).shape[-1:] == graph.value(output).shape[-1:]
     return found.get(output) if reader.op == "reshape" and same_rows else None
 
 
-def lift(x: NDArray[Any], depth: float) -> NDArray[Any]:
-    """Scores, of which none is more than ``depth`` below the greatest of its row (last axis)."""
-    return np.asarray(np.maximum(x, x.max(axis=-1, keepdims=True) - x.dtype.type(depth)))
+def masks(graph: Graph) -> frozenset[str]:
+    """Tensors of which what is far below all else decides nothing, be it minus infinity."""
+    depths, found = score_depths(graph), set[str]()
+    for node in reversed(graph.nodes):
+        name = node.outputs[0]
+        chosen = [
+            _passes(graph, reader) and (reader.outputs[0] in depths or reader.outputs[0] in found)
+            for reader in graph.consumers(name)
+            if not _takes_greatest(graph, name, reader)
+        ]
+        if graph.consumers(name) and name not in graph.outputs and all(chosen):
+            found.add(name)
+    return frozenset(found)
+
+
+def _passes(graph: Graph, reader: Node) -> bool:
+    """Whether a mask comes through the op to the scores: it is combined with them, or moved."""
+    floats = [n for n in reader.inputs if n and graph.value(n).dtype is DType.FLOAT32]
+    moves = OPS[reader.op].quant is Quant.SAME_AS_INPUT and len(floats) == 1
+    return moves or reader.op in ("add", "mul", "select_v2")
+
+
+def _takes_greatest(graph: Graph, name: str, reader: Node) -> bool:
+    """Whether the op looks for the greatest among those that were chosen: hidden ones never are."""
+    maker = graph.producer(name)
+    return reader.op == "reduce_max" and maker is not None and maker.op == "select_v2"
+
+
+def lift(x: NDArray[Any], depth: Depth) -> NDArray[Any]:
+    """Scores, of which none is deeper below the greatest of its row (last axis) than it matters.
+
+    Rows that are hidden as a whole take the place of others: all their scores are alike.
+    """
+    least, hidden = x.dtype.type(depth.least), x.dtype.type(HIDDEN * depth.least)
+    peaks = x.max(axis=-1, keepdims=True)
+    seen = peaks > -hidden
+    peaks = np.where(seen, peaks, peaks[seen].min() if seen.any() else x.dtype.type(0))
+    deep = x < peaks - (hidden if depth.answers else least)
+    return np.asarray(np.where(deep, peaks - least, x))
 
 
 def narrowed(graph: Graph, name: str, found: Range, range_of: RangeOf) -> Range:
@@ -75,19 +128,22 @@ def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:
         output = reader.outputs[0]
         scores = range_of(output) if output in depths else None
         low = scores.low if scores is not None else None
-        if reader.op in ("add", "mul", "select_v2") and low is None:
+        if low is None and _passes(graph, reader):
             low = _least(graph, output, range_of)
         others = [
             r for n in reader.inputs if n not in ("", name) and (r := range_of(n)) is not None
         ]
         most = max([r.high for r in others if np.isfinite(r.high)], default=0.0)
         match reader.op:
+            case "reduce_max" if _takes_greatest(graph, name, reader):
+                greatest = range_of(output)
+                lows += [greatest.low] if greatest is not None else []
             case "add" if low is not None:
                 lows.append(low - max(most, 0.0))
-            case "select_v2" if low is not None:
-                lows.append(low)
             case "mul" if low is not None and most > 0 and min(r.low for r in others) >= 0:
                 lows.append(low * LEVELS / most)
+            case _ if low is not None and reader.op not in ("add", "mul"):
+                lows.append(low)
             case _:
                 return None
     return min(lows, default=None)
