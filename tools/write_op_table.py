@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tinyrt.interpreter.support import support_markdown
-from tinyrt.ops.absent import NOT_ON_DEVICES
+from tinyrt.ops.absent import NOT_IN_INTEGERS, NOT_ON_DEVICES
 
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
 INTRODUCTION = """# Ops
@@ -12,13 +12,19 @@ Which op runs where, and for which dtypes (f32: float32, s8: int8). `tinyrt ops`
 "gradient" says that the op can be trained. `tools/write_op_table.py` writes this page from the op
 records.
 
+"By table": int8 models have these ops as part of `pointwise`, one table of 256 answers for an op,
+or for several that follow each other on one tensor ([more](quantize.md#tables)).
+
 """
 
 
 def page() -> str:
     """The page's text."""
-    absent = "".join(f"- {op}: {reason}.\n" for op, reason in NOT_ON_DEVICES.items())
-    return f"{INTRODUCTION}{support_markdown()}\n\nOps without C, and why:\n\n{absent}"
+    parts = [f"{INTRODUCTION}{support_markdown()}\n"]
+    for what, reasons in (("in integers", NOT_IN_INTEGERS), ("in C on floats", NOT_ON_DEVICES)):
+        listed = "".join(f"- {op}: {reason}.\n" for op, reason in reasons.items())
+        parts.append(f"Ops that are not {what}, and why:\n\n{listed}")
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":

@@ -340,13 +340,18 @@ def test_bad_calibration_data_are_refused(files, arrays, says):
     assert set(files.iterdir()) == before
 
 
-def test_an_op_without_integers_is_named_with_the_model_it_is_of(files):
+def test_an_op_without_a_form_is_named_with_the_model_it_is_of_and_the_hint_helps(files):
     model = _onnx(files, op="Sin")
-    np.savez(files / "four.npz", x=np.zeros((3, 4), np.float32))
-    result = call("quantize", model, "-c", files / "four.npz", "-o", files / "q.tflite", code=1)
+    np.savez(files / "four.npz", x=np.ones((3, 4), np.float32))
+    command = ("quantize", model, "-c", files / "four.npz", "-o", files / "q.tflite")
+    command = (*command, "--scheme", "int16x8")
+    result = call(*command, code=1)
     assert "file:     " + str(model) in result.stderr
+    assert "sin has no int16x8 form" in result.stderr
     assert "--keep-float 'sin'" in result.stderr
-    assert "--scheme-for" not in result.stderr
+    assert "--scheme-for 'sin=int8'" in result.stderr
+    call(*command, "--keep-float", "sin")
+    call(*command, "--scheme-for", "sin=int8")
 
 
 def test_a_calibration_file_that_is_none_is_refused(files):

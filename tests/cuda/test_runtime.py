@@ -26,6 +26,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
 
 pytestmark = needs_cxx
@@ -197,7 +198,7 @@ def with_an_op_that_lacks_a_kernel():
     nodes = (
         Node("relu", "first", ("x",), ("h",), NoAttrs()),
         Node("dequantize", "out", ("h",), ("f",), NoAttrs()),
-        Node("floor", "choice", ("f",), ("g",), NoAttrs()),
+        Node("softmax", "choice", ("f",), ("g",), SoftmaxAttrs()),
         Node("quantize", "in", ("g",), ("r",), QuantizeAttrs()),
         Node("mul", "second", ("h", "r"), ("y",), MulAttrs()),
     )
@@ -207,7 +208,7 @@ def with_an_op_that_lacks_a_kernel():
 
 def test_an_op_without_a_kernel_is_named(gpu):
     interpreter = Interpreter.from_graph(with_an_op_that_lacks_a_kernel(), backend="cuda")
-    with pytest.raises(UnsupportedError, match="no kernel for floor") as caught:
+    with pytest.raises(UnsupportedError, match="no kernel for softmax") as caught:
         interpreter.allocate_tensors()
     assert "choice" in caught.value.op
     assert "--allow-fallback" in caught.value.hint
@@ -218,7 +219,7 @@ def test_with_fallback_the_cpu_runs_what_the_gpu_lacks(gpu):
     segments = cuda_backend.segments_of(graph)
     assert [s.describe() for s in segments] == [
         "gpu: #0 to #1 (relu, dequantize)",
-        "cpu: #2 (floor)",
+        "cpu: #2 (softmax)",
         "gpu: #3 to #4 (quantize, mul)",
     ]
     x = np.random.default_rng(0).integers(-128, 128, (9, 24)).astype(np.int8)
@@ -257,11 +258,11 @@ def test_inspect_shows_which_ops_run_where(tmp_path):
     assert [s["device"] for s in found["placement"]] == ["gpu", "cpu", "gpu"]
     assert [i for s in found["placement"] for i in s["nodes"]] == [*range(len(found["ops"]))]
     drawn = page.read_text()
-    assert "<li>cpu: #2 (floor)</li>" in drawn
+    assert "<li>cpu: #2 (softmax)</li>" in drawn
     assert (drawn.count("<td>gpu</td>"), drawn.count("<td>cpu</td>")) == (4, 1)
     shown = CliRunner().invoke(app, options).stdout
     assert "Where ops run" in shown
-    assert "cpu: #2 (floor)" in shown
+    assert "cpu: #2 (softmax)" in shown
     assert "Where ops run" not in CliRunner().invoke(app, options[:2]).stdout
     refused = CliRunner().invoke(app, [*options[:3], "numba"])
     assert refused.exit_code == 1

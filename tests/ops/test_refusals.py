@@ -33,6 +33,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.pointwise import MEMBERS, PointwiseAttrs, Step
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -56,6 +57,10 @@ def f32(*shape):
 
 def s8(*shape):
     return TensorType(DType.INT8, shape)
+
+
+def steps(*parts):
+    return PointwiseAttrs(tuple(Step(*part) for part in parts))
 
 
 IMAGE = f32(1, 8, 8, 4)
@@ -157,6 +162,12 @@ REFUSED = [
     ("transpose_conv", TransposeConvAttrs((9, 9), (2, 2)), [IMAGE, f32(8, 3, 3, 4)], "an output"),
     ("transpose_conv", TransposeConvAttrs((8, 8)), [IMAGE, f32(8, 3, 3, 3)], "weights"),
     ("transpose", TransposeAttrs((0, 0)), [f32(2, 2)], "permutation"),
+    ("pointwise", PointwiseAttrs(()), [f32(2)], "no steps"),
+    ("pointwise", steps(("conv2d", NoAttrs(), (0,))), [f32(2)], "conv2d(0)"),
+    ("pointwise", steps(("mul", NoAttrs(), (0, 0.5))), [f32(2)], "mul(0, 0.5) with"),
+    ("pointwise", steps(("abs", NoAttrs(), (1,))), [f32(2)], "operands of abs(1)"),
+    ("pointwise", steps(("abs", NoAttrs(), ())), [f32(2)], "operands of abs()"),
+    ("pointwise", steps(("less", NoAttrs(), (0, 0.5))), [f32(2)], "the result is b8"),
     ("svdf", SvdfAttrs(2), [f32(1, 4), f32(3, 4), f32(3, 2), None, f32(1, 6)], "rank 2"),
     ("svdf", SvdfAttrs(), [f32(1, 4), s8(3, 4), f32(3, 2), None, f32(1, 6)], "feature weights s8"),
     (
@@ -219,6 +230,15 @@ FIELDS = {
     "padding": st.sampled_from(["SAME", "VALID", "FULL"]),
     "paddings": st.lists(pairs, max_size=5).map(tuple),
     "perm": st.permutations(range(4)).map(tuple) | lists,
+    "steps": st.lists(
+        st.builds(
+            Step,
+            st.sampled_from([*MEMBERS, "conv2d"]),
+            st.sampled_from([NoAttrs(), MulAttrs(), CastAttrs(DType.INT32)]),
+            st.lists(st.integers(-1, 3) | st.floats(), max_size=3).map(tuple),
+        ),
+        max_size=4,
+    ).map(tuple),
     "stride": pairs,
     "value": st.floats(-10, 10),
     "zero_point": st.integers(-200, 200),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyrt.convert.places import places_in_float
+from tinyrt.convert.pointwise import spread
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
 from tinyrt.ops.spec import qparams
@@ -20,7 +21,7 @@ BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
 
 def lower(graph: Graph) -> Graph:
     """The graph in that dialect."""
-    return _with_own_states(_with_biases(places_in_float(graph)))
+    return _with_own_states(_with_biases(places_in_float(spread(graph))))
 
 
 def _with_own_states(graph: Graph) -> Graph:

@@ -15,6 +15,7 @@ import tflite
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.places import places_in_integers
+from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite_codec import Codec
 from tinyrt.convert.tflite_directory import Directory, read_directory
 from tinyrt.convert.tflite_expand import EXPANSIONS
@@ -109,7 +110,8 @@ def parse_with_directory(
             f"the .tflite file is cut short or corrupt ({error})",
             hint="copy or export the model again",
         ) from error
-    return verify(places_in_integers(dequantize_weights(to_signed(graph)))), directory
+    graph = gather_islands(dequantize_weights(to_signed(graph)))
+    return verify(places_in_integers(graph)), directory
 
 
 @contextmanager

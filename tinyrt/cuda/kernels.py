@@ -58,6 +58,7 @@ KERNELS: dict[str, Emit] = {
     "mul": elementwise.emit_mul,
     "not_equal": elementwise.emit_comparison,
     "pad": moves.emit_pad,
+    "pointwise": elementwise.emit_table,
     "prelu": elementwise.emit_prelu,
     "quantize": elementwise.emit_quantize,
     "reduce_max": reduce.emit_reduce_max,

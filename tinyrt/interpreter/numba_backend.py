@@ -67,6 +67,7 @@ KERNELS: dict[str, str] = {
     "mul": "elementwise.pack_mul",
     "not_equal": NUMPY,
     "pad": "movement.pack_pad",
+    "pointwise": "lut.pack",
     "prelu": NUMPY,
     "quantize": "quantize.pack_quantize",
     "reduce_max": NUMPY,

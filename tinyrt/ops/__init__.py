@@ -45,6 +45,7 @@ from tinyrt.ops.minimum_maximum import MAXIMUM, MINIMUM
 from tinyrt.ops.mirror_pad import MIRROR_PAD
 from tinyrt.ops.mul import MUL
 from tinyrt.ops.pad import PAD
+from tinyrt.ops.pointwise import POINTWISE
 from tinyrt.ops.pow import POW
 from tinyrt.ops.prelu import PRELU
 from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
@@ -120,6 +121,7 @@ OPS: dict[str, OpSpec] = {
         NEG,
         NOT_EQUAL,
         PAD,
+        POINTWISE,
         POW,
         PRELU,
         QUANTIZE,

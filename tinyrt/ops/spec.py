@@ -47,6 +47,8 @@ class Quant(Enum):
     STATEFUL = "by its file"
     """Scales of state and of what is computed inside come with the model. Only LSTMs that begin
     anew with each run are calibrated: as weighted ops, their cell states too."""
+    BY_TABLE = "by table"
+    """No int8 form of its own: quantised as ``pointwise``, alone or with its neighbours."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
 
@@ -260,7 +262,7 @@ class OpSpec:
     @property
     def float_only(self) -> bool:
         """Whether the op must be gone before the graph is quantised."""
-        return self.quant is Quant.FLOAT_ONLY
+        return self.quant in (Quant.BY_TABLE, Quant.FLOAT_ONLY)
 
     def row_op(self, node: BoundNode) -> RowOp | None:
         """The node as an op that works row by row; None where it does not, and for float ops."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.pointwise import spread
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.mul import MulAttrs
@@ -51,7 +52,9 @@ class _Applier:
             self._add(self._activation(value))
         for node in self.graph.bound():
             self._node(node)
-        return verify(replace(self.graph, values=self.values, nodes=tuple(self.nodes)), Stage.INT8)
+        graph = replace(self.graph, values=self.values, nodes=tuple(self.nodes))
+        # What was gathered for int8 may have come to lie among float ops.
+        return verify(spread(graph, all_of_them=False), Stage.INT8)
 
     def _node(self, node: BoundNode) -> None:
         output = self._activation(node.output)

@@ -77,6 +77,8 @@ class QuantConfig:
             output; ``*`` and ``?`` stand for any. Where several match, the last one counts.
         keep_float: patterns of ops that stay in float; they count after ``scheme_for``.
         float_io: float32 model inputs and outputs.
+        tables: element-wise ops of one tensor that follow each other become one table; otherwise
+            only those that have no int8 form of their own.
 
     Raises:
         TinyrtError: the percentile is out of range, or the default scheme is float.
@@ -95,6 +97,7 @@ class QuantConfig:
     scheme_for: tuple[tuple[str, Scheme], ...] = ()
     keep_float: tuple[str, ...] = ()
     float_io: bool = False
+    tables: bool = True
 
     def __post_init__(self) -> None:
         if not 50 < self.percentile <= 100:

@@ -12,20 +12,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tinyrt.convert.pointwise import Region, gather
 from tinyrt.errors import VerifyError
-from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog, Value
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
 from tinyrt.ops import OPS
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import Quant, limits_of
+from tinyrt.ops.spec import Quant
 from tinyrt.ops.window import Window
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.config import QuantizationWarning, Scheme
+from tinyrt.quantize.given_values import (
+    constant_params,
+    has_weights,
+    held_as,
+    is_held,
+    stored_weights,
+)
 from tinyrt.quantize.plan import QuantPlan
-from tinyrt.quantize.ranges import Range, quantize_bias
 from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out_as
+from tinyrt.quantize.tables import saves
 
 STEP = "given_quantisation"
 """What the log calls this step."""
@@ -54,7 +61,7 @@ def quantise_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
 
     """
     log = log if log is not None else RewriteLog()
-    graph = _whole_averages(graph)
+    graph = _with_tables(_whole_averages(graph))
     decisions = _Decisions(graph)
     if not decisions.rounds:
         return _without_grids(_stored_weights(graph))
@@ -68,6 +75,17 @@ def quantise_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
     if decisions.reasons:
         _warn(decisions.reasons)
     return _without_grids(apply_plan(layout.graph, _plan(layout, decisions)))
+
+
+def _with_tables(graph: Graph) -> Graph:
+    """The graph with one op where a model rounds only what several that are element-wise give."""
+
+    def wanted(region: Region) -> bool:
+        readers = graph.consumers(region.nodes[-1].outputs[0])
+        rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
+        return rounded and saves(region)
+
+    return gather(graph, wanted)
 
 
 def _whole_averages(graph: Graph) -> Graph:
@@ -211,14 +229,14 @@ class _Decisions:
     def _dtype_of(self, node: BoundNode) -> DType:
         """What a node computes in that is settled: its data's dtype, and mostly its output's."""
         values = (node.output, *node.inputs)
-        names = (self._final(v.name) for v in values if v is not None and _is_held(v))
+        names = (self._final(v.name) for v in values if v is not None and is_held(v))
         return next(self.params[name][0] for name in names if name in self.params)
 
     def _reason(self, node: BoundNode) -> str:
         """Why the op can't compute in integers; nothing where it can."""
         spec = OPS[node.op]
         data = node.inputs[:1] if spec.quant is Quant.WEIGHTED else node.inputs
-        names = [self._final(v.name) for v in data if v is not None and _is_held(v)]
+        names = [self._final(v.name) for v in data if v is not None and is_held(v)]
         held = [self.params.get(n) for n in names]
         missing = [n for n, q in zip(names, held, strict=True) if q is None]
         if missing or not names:
@@ -229,7 +247,7 @@ class _Decisions:
         (dtype,) = dtypes
         if FORMS[dtype] not in spec.forms or spec.quant is Quant.BOUNDARY:
             return f"{node.op} has no {FORMS[dtype]} form"
-        if spec.quant is Quant.WEIGHTED and not _has_weights(node):
+        if spec.quant is Quant.WEIGHTED and not has_weights(node):
             return "its weights lie on no symmetric int8 grid"
         return self._output(node, dtype, names) or self._misfit(node, dtype)
 
@@ -266,7 +284,7 @@ class _Decisions:
 
     def _misfit(self, node: BoundNode, dtype: DType) -> str:
         """What the op's rules say against these parameters; nothing where they hold."""
-        trial = _held(node, dtype, {**self.params, **self._under_old_names()})
+        trial = held_as(node, dtype, {**self.params, **self._under_old_names()})
         try:
             OPS[node.op].check_quant(trial)
         except VerifyError as error:
@@ -306,80 +324,6 @@ class _Decisions:
         return lay_out_as(graph, schemes, ports, self.conversions)
 
 
-def _is_held(value: Value) -> bool:
-    """Whether the value is one of those that may be quantised; truth values and places are not."""
-    return value.dtype is DType.FLOAT32 and not value.is_constant
-
-
-def _has_weights(node: BoundNode) -> bool:
-    """Whether weights are constant and on a symmetric grid that int8 holds, and a bias constant."""
-    w, bias = node.input(1), node.optional(2)
-    if w.data is None or w.q is None or w.q.zero_point or (bias is not None and bias.data is None):
-        return False
-    steps = stored_weights(w)
-    return bool(steps is not None)
-
-
-def stored_weights(w: Value) -> NDArray[np.int8] | None:
-    """The integers that weights stand for; None where int8 does not hold them."""
-    assert w.data is not None
-    assert w.q is not None
-    scales = np.asarray(w.q.scales, np.float64)
-    if w.q.axis is not None:
-        scales = scales.reshape([-1 if i == w.q.axis else 1 for i in range(w.data.ndim)])
-    steps = np.rint(w.data.astype(np.float64) / scales)
-    low, high = limits_of(DType.INT8)
-    if steps.min(initial=0) < low or steps.max(initial=0) > high:
-        return None
-    return steps.astype(np.int8)
-
-
-def _held(node: BoundNode, dtype: DType, params: Mapping[str, tuple[DType, QParams]]) -> BoundNode:
-    """The node as it will be in integers, to ask its op whether that can be."""
-    weighted = OPS[node.op].quant is Quant.WEIGHTED
-
-    def held(i: int, value: Value | None) -> Value | None:
-        if value is None:
-            return None
-        if weighted and i == 1:
-            data = stored_weights(value)
-            return replace(value, dtype=DType.INT8, data=data)
-        if weighted and i == 2:
-            q, w_q = params[node.input(0).name][1], node.input(1).q
-            assert value.data is not None
-            assert w_q is not None
-            wide = DType.INT64 if dtype is DType.INT16 else DType.INT32
-            data, bias_q = quantize_bias(value.data, q.scale, w_q, wide)
-            return replace(value, dtype=wide, data=data, q=bias_q)
-        if value.dtype is not DType.FLOAT32:
-            return value
-        if value.is_constant:
-            q = _constant_params(value, dtype)
-            if OPS[node.op].quant is Quant.SAME_AS_INPUT:
-                q = params[node.output.name][1]
-            return replace(value, dtype=dtype, q=q, data=np.zeros(value.shape, dtype.numpy))
-        return replace(value, dtype=dtype, q=params[value.name][1])
-
-    inputs = tuple(held(i, v) for i, v in enumerate(node.inputs))
-    output = node.output
-    if OPS[node.op].quant is not Quant.INPUTS_ONLY:
-        output = replace(output, dtype=dtype, q=params[output.name][1])
-    if OPS[node.op].quant is Quant.SAME_AS_INPUT:
-        # Inputs on other grids are rescaled in front of the op.
-        inputs = tuple(v and (replace(v, q=output.q) if v.q else v) for v in inputs)
-    return BoundNode(node.index, node.node, inputs, (output,))
-
-
-def _constant_params(value: Value, dtype: DType) -> QParams:
-    """A constant operand's own grid, or one that covers its values."""
-    fits = value.q is not None and value.q.axis is None
-    low, high = limits_of(dtype) if dtype is DType.INT8 else (0, 0)
-    if value.q is not None and fits and low <= value.q.zero_point <= high:
-        return value.q
-    assert value.data is not None
-    return Range.of(value.data).params(dtype)
-
-
 def _plan(layout: Layout, decisions: _Decisions) -> QuantPlan:
     """Parameters, weights and biases, for the graph of the layout."""
     activations: dict[str, QParams] = {}
@@ -389,7 +333,7 @@ def _plan(layout: Layout, decisions: _Decisions) -> QuantPlan:
         origin = layout.origins.get(name, name)
         value = decisions.graph.values[origin]
         if value.is_constant:
-            activations[name] = _constant_params(value, dtype)
+            activations[name] = constant_params(value, dtype)
         else:
             activations[name] = decisions.params[origin][1]
     weights, rounded = {}, {}
@@ -408,7 +352,7 @@ def _stored_weights(graph: Graph) -> Graph:
     """The float graph with the weights that lie on grids stored in int8."""
     schemes = {
         node.output.name: Scheme.WEIGHTS_INT8
-        if OPS[node.op].quant is Quant.WEIGHTED and _has_weights(node)
+        if OPS[node.op].quant is Quant.WEIGHTED and has_weights(node)
         else Scheme.FLOAT
         for node in graph.bound()
     }

@@ -17,6 +17,7 @@ from tinyrt.quantize.noise import measure_noise
 from tinyrt.quantize.pipeline import Prepared, prepare
 from tinyrt.quantize.samples import Samples
 from tinyrt.quantize.steps import State, Steps
+from tinyrt.quantize.tables import gather_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def quantize_within(
             f"scheme {config.scheme} cannot be mixed under a budget",
             expected="--scheme int8, int4 or int16x8",
         )
+    # Chains of ops may want int16, which tables have not.
+    graph = gather_tables(graph, config, chains=False)
     prepared = prepare(graph, data, config, progress)
     judge = judge or Judge(graph, prepared.head)
     if budget.min_accuracy is not None:

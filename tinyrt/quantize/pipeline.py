@@ -17,6 +17,7 @@ from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.samples import Samples, split_head
 from tinyrt.quantize.search import narrower, search_ranges, search_samples
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
+from tinyrt.quantize.tables import gather_tables
 
 
 def quantize_graph(
@@ -43,6 +44,7 @@ def quantize_graph(
 
     """
     config = config or configure(None)
+    graph = gather_tables(graph, config, chains=config.tables)
     if data is None:
         if config.needs_data:
             raise DataError(

@@ -10,6 +10,7 @@ from glob import escape
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.absent import NOT_IN_INTEGERS
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
@@ -157,7 +158,9 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
 
 
 def _matches(node: Node, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (node.name, node.outputs[0], node.op))
+    kinds = [step.op for step in node.attrs.steps] if node.op == "pointwise" else []
+    names = (node.name, node.outputs[0], node.op, *kinds)
+    return any(fnmatchcase(name, pattern) for name in names)
 
 
 def pattern_for(graph: Graph, name: str) -> str:
@@ -231,11 +234,14 @@ def _check(node: BoundNode, scheme: Scheme) -> None:
         return
     quant = OPS[node.op].quant
     if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY) or not _form_of(node, scheme):
-        forms = OPS[node.op].forms
-        form = scheme.value if forms else "integer"
-        otherwise = f", or --scheme-for '{node.op}=int8' if int8 has it" if forms else ""
+        # With int8 activations, what is a table has become one by now.
+        in_int8 = quant is Quant.BY_TABLE and ACTIVATIONS[scheme] is not DType.INT8
+        has_forms = in_int8 or bool(OPS[node.op].forms)
+        form = scheme.value if has_forms else "integer"
+        reason = "" if has_forms else f": {NOT_IN_INTEGERS.get(node.op, 'it is for float models')}"
+        otherwise = f", or --scheme-for '{node.op}=int8' if int8 has it" if has_forms else ""
         raise UnsupportedError(
-            f"{node.op} has no {form} form",
+            f"{node.op} has no {form} form{reason}",
             op=node.describe(),
             tensor=node.output.describe(),
             expected="an op of the table that 'tinyrt ops' prints",

@@ -60,6 +60,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "neg": unary.neg,
     "not_equal": pairs.not_equal,
     "pad": shaping.pad,
+    "pointwise": unary.pointwise,
     "pow": pairs.pow_,
     "prelu": pairs.prelu,
     "quantize": elementwise.quantize,

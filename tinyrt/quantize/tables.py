@@ -1,0 +1,54 @@
+"""Which element-wise ops int8 models compute as one table."""
+
+from __future__ import annotations
+
+from tinyrt.convert.pointwise import Region, gather
+from tinyrt.ir import DType, Graph, Node
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form
+from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.schemes import ACTIVATIONS, named_schemes
+
+
+def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> Graph:
+    """The graph with a ``pointwise`` in place of element-wise ops of one input.
+
+    A table answers as the float ops do, rounded once, and costs one look-up, however many they
+    are. It has 256 entries: only ops on int8 are gathered.
+
+    Args:
+        graph: an optimised float graph.
+        config: the user's choices; ops that its patterns name stay as they are, but for those
+            that have no int8 form of their own.
+        chains: also where each op has an int8 form; else only those that have none.
+
+    Raises:
+        TinyrtError: a pattern matches no op.
+
+    """
+    named = named_schemes(graph, config)
+
+    def on_int8(node: Node) -> bool:
+        scheme = named.get(node.outputs[0], config.scheme)
+        return ACTIVATIONS[scheme] is DType.INT8
+
+    def belongs(node: Node) -> bool:
+        return on_int8(node) and (node.outputs[0] not in named or not _has_form(node))
+
+    def wanted(region: Region) -> bool:
+        return saves(region) if chains else _lacks_a_form(region)
+
+    return gather(graph, wanted, belongs)
+
+
+def saves(region: Region) -> bool:
+    """Whether a table is fewer ops, or one that has an int8 form."""
+    return len(region.nodes) > 1 or _lacks_a_form(region)
+
+
+def _lacks_a_form(region: Region) -> bool:
+    return not all(map(_has_form, region.nodes))
+
+
+def _has_form(node: Node) -> bool:
+    return Form.INT8 in OPS[node.op].forms
