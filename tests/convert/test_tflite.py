@@ -36,7 +36,8 @@ def _same(a, b):
 
 
 def test_every_op_has_a_codec_or_is_known_to_have_none():
-    assert set(IN_THE_FORMAT) == set(OPS) - {"batch_norm", "erf", "fake_quantize"}
+    absent = {"batch_norm", "erf", "fake_quantize", "pointwise"}
+    assert set(IN_THE_FORMAT) == set(OPS) - absent
 
 
 @pytest.mark.parametrize("op", IN_THE_FORMAT)
@@ -49,6 +50,22 @@ def test_each_op_comes_back_as_it_was_written(op):
             # Files have no name for what variables become: the reader gives it one.
             graph = parse_tflite(write_tflite(keeping(graph)), graph.name)
         _same(lower(graph), parse_tflite(write_tflite(graph), graph.name))
+
+
+def test_a_pointwise_comes_back_from_the_float_ops_that_it_stands_for():
+    for seed in range(40):
+        rng = rng_of("pointwise", seed)
+        graph = build_s8(CASES["pointwise"](rng), rng).graph
+        (node,) = graph.nodes
+        written = lower(graph)
+        assert [n.op for n in written.nodes][:: len(written.nodes) - 1] == [
+            "dequantize",
+            "quantize",
+        ]
+        assert [n.op for n in written.nodes[1:-1]] == [step.op for step in node.attrs.steps]
+        found = parse_tflite(write_tflite(graph), graph.name)
+        _same(graph, found)
+        assert found.nodes[0].attrs == node.attrs
 
 
 def test_an_absent_bias_is_written_as_zeros():

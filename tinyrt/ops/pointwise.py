@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,9 @@ class Step:
     operands: tuple[Operand, ...]
 
     def __repr__(self) -> str:
-        return f"{self.op}({', '.join(map(repr, self.operands))})"
+        changed = [f for f in fields(self.attrs) if getattr(self.attrs, f.name) != f.default]
+        shown = [f"{f.name}={getattr(self.attrs, f.name)}" for f in changed]
+        return f"{self.op}({', '.join([*map(repr, self.operands), *shown])})"
 
 
 @dataclass(frozen=True, slots=True)
