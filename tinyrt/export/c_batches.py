@@ -157,8 +157,9 @@ def _merged_statements(line: _Line, statements: Sequence[str]) -> list[str]:
 
 
 def _copy(name: str, ctype: str, fields: Mapping[str, object]) -> list[str]:
-    """A copy of parameters; compilers would call memcpy for a large one."""
-    if sum(1 for _ in _leaves(fields)) <= MOST_FIELDS:
+    """A copy of parameters; compilers would call memcpy for a large one, or memset for arrays."""
+    leaves = [path for path, _ in _leaves(fields)]
+    if len(leaves) <= MOST_FIELDS and not any(path.endswith("]") for path in leaves):
         return [f"    {ctype} some_{name} = {name};"]
     end, start = f"(int8_t *)(&some_{name} + 1)", f"(int8_t *)&some_{name}"
     return [

@@ -187,8 +187,10 @@ static void image(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int8_
     const int32_t copy_step = p->window.kernel_h * c_in;
     tinyrt_points points = {.x_step = p->window.dilation_w * p->x_point_step,
                             .copy_step = copy_step,
-                            .spread_bytes = c_in,
-                            .spread = places_of(c_in, copy_step)};
+                            .spread_bytes = c_in};
+    if (c_in <= SMALL_POINT) {
+        points.spread = places_of(c_in, copy_step);
+    }
     for (int32_t line = 0; line < p->y.h; ++line) {
         output_line(p, g, line, &points, scratch);
     }

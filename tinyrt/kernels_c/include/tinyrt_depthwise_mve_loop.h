@@ -7,39 +7,53 @@
 
 #include "tinyrt_mve_memory.h"
 #include "tinyrt_mve_taps.h"
+#include "tinyrt_taps.h"
 
-/** Bytes that the copy of one input line has. */
-static int32_t line_bytes_of(const tinyrt_depthwise_conv2d_s8_params *p) {
-    const tinyrt_window *window = &p->window;
-    const int32_t reach =
-        (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w;
-    return (reach + 1) * TINYRT_LANES;
-}
+/** What does not depend on channels.
+ *  before, inside: points of padding before an input line, and of the line itself that windows
+ * read. line_bytes: of the copy of a line. extent: lines from a window's first to its last. walked:
+ * bytes from a window's first tap to where the loop over its taps ends. */
+typedef struct {
+    const tinyrt_depthwise_conv2d_s8_params *p;
+    int common;
+    int32_t before;
+    int32_t inside;
+    int32_t line_bytes;
+    int32_t extent;
+    int32_t walked;
+} tinyrt_walk;
 
 /** Whether the loop for common layers can be taken. */
 static int is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
     const tinyrt_window *window = &p->window;
-    return TINYRT_MVE_ASM && window->kernel_h == 3 && window->kernel_w == 3 &&
-           window->dilation_h == 1 && window->dilation_w == 1 && p->tap_pairs && p->only_positive &&
-           p->requant.act_min == INT8_MIN && p->requant.act_max == INT8_MAX &&
-           p->y.c % TINYRT_LANES == 0;
+    /* Bits that differ from the common layer's: fewer instructions than as many conditions. */
+    const int32_t others = (window->kernel_h ^ 3) | (window->kernel_w ^ 3) |
+                           (window->dilation_h ^ 1) | (window->dilation_w ^ 1) |
+                           (p->requant.act_min ^ INT8_MIN) | (p->requant.act_max ^ INT8_MAX) |
+                           (p->y.c % TINYRT_LANES);
+    return TINYRT_MVE_ASM && others == 0 && p->tap_pairs && p->only_positive;
 }
 
-/** What does not depend on channels. */
-static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block) {
+static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *walk,
+                     tinyrt_mve_block *block) {
     const tinyrt_window *window = &p->window;
-    const int32_t line = window->dilation_h * line_bytes_of(p);
-    const int32_t taps = is_common(p) ? 0 : window->kernel_w;
-    const int32_t lines = is_common(p) ? 2 : window->kernel_h;
+    const int common = is_common(p);
+    const int32_t points =
+        (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w + 1;
+    const int32_t before = window->pad_left < points ? window->pad_left : points;
+    const int32_t line = window->dilation_h * points * TINYRT_LANES;
+    walk->p = p;
+    walk->common = common;
+    walk->before = before;
+    walk->inside = points - before < p->x.w ? points - before : p->x.w;
+    walk->line_bytes = points * TINYRT_LANES;
+    walk->extent = (window->kernel_h - 1) * window->dilation_h + 1;
+    walk->walked = (common ? 2 : window->kernel_h) * line;
     block->tap_step = window->dilation_w * TINYRT_LANES;
-    block->line_step = line - taps * block->tap_step;
+    block->line_step = line - (common ? 0 : window->kernel_w) * block->tap_step;
     block->lines = window->kernel_h;
     block->tap_pairs = p->tap_pairs ? window->kernel_w / 2 : 0;
     block->single_taps = window->kernel_w - 2 * block->tap_pairs;
-    block->x_pair = window->stride_w * TINYRT_LANES;
-    block->x_next = 2 * block->x_pair - lines * line;
-    block->y_pair = p->y_point_step;
-    block->y_next = 2 * p->y_point_step;
     block->y_zp = p->requant.y_zp;
     block->act_min = vdupq_n_s16((int16_t)p->requant.act_min);
     block->act_max = vdupq_n_s16((int16_t)p->requant.act_max);
@@ -63,101 +77,107 @@ static void set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, 
     block->lanes = vctp16q((uint32_t)(p->y.c - c));
 }
 
-/** Copies eight channels of points that are step bytes apart, fewer where x has no more. */
-static void copy_points(const int8_t *x, int32_t step, int32_t points, int32_t channels,
-                        int8_t *scratch) {
-    if (channels >= TINYRT_LANES) {
-        for (; points > 0; --points) {
-            vstrbq_s16(scratch, vldrbq_s16(x));
-            x += step;
-            scratch += TINYRT_LANES;
-        }
-        return;
-    }
-    for (; points > 0; --points) {
-        vstrbq_s16(scratch, vldrbq_z_s16(x, vctp16q((uint32_t)channels)));
-        x += step;
-        scratch += TINYRT_LANES;
-    }
-}
-
-/** Copies points of one input line where several output channels read one input channel. */
-static void spread_points(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int8_t *x,
-                          int32_t points, int8_t *scratch) {
+/** Where the inputs of output channels from c on lie; behind the last channel, the first one. */
+static uint16x8_t inputs_from(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c) {
     const int32_t multiplier = p->y.c / p->x.c;
-    for (int32_t i = 0; i < points; ++i) {
-        for (int32_t j = 0; j < TINYRT_LANES; ++j) {
-            const int32_t oc = c + j < p->y.c ? c + j : c;
-            *scratch++ = x[oc / multiplier];
+    uint16_t inputs[TINYRT_LANES];
+    for (int32_t i = 0; i < TINYRT_LANES; ++i) {
+        inputs[i] = (uint16_t)((c + i < p->y.c ? c + i : c) / multiplier);
+    }
+    return vldrhq_u16(inputs);
+}
+
+/** Copies eight channels of what windows read of some lines. */
+static void copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const int8_t *x,
+                       int8_t *scratch) {
+    const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
+    const int side_by_side = p->y.c == p->x.c && p->y.c - c >= TINYRT_LANES;
+    const uint16x8_t inputs = side_by_side ? vdupq_n_u16(0) : inputs_from(p, c);
+    scratch += walk->before * TINYRT_LANES;
+    for (; lines > 0; --lines) {
+        int8_t *to = scratch;
+        if (side_by_side) {
+            const int8_t *from = x + c;
+            for (int32_t points = walk->inside; points > 0; --points) {
+                vstrbq_s16(to, vldrbq_s16(from));
+                from += p->x_point_step;
+                to += TINYRT_LANES;
+            }
+        } else {
+            const int8_t *from = x;
+            for (int32_t points = walk->inside; points > 0; --points) {
+                vstrbq_s16(to, vldrbq_gather_offset_s16(from, inputs));
+                from += p->x_point_step;
+                to += TINYRT_LANES;
+            }
         }
-        x += p->x_point_step;
+        x += p->x_line_step;
+        scratch += walk->line_bytes;
     }
 }
 
-/** Copies what a line's windows read of one input line, for eight channels. */
-static void copy_line(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int8_t *x,
-                      int32_t points, int8_t *scratch) {
-    const int32_t before = p->window.pad_left < points ? p->window.pad_left : points;
-    const int32_t behind = points - before;
-    const int32_t inside = behind < p->x.w ? behind : p->x.w;
-    tinyrt_mve_fill(scratch, (int8_t)p->x_zp, before * TINYRT_LANES);
-    scratch += before * TINYRT_LANES;
-    if (p->y.c == p->x.c) {
-        copy_points(x + c, p->x_point_step, inside, p->y.c - c, scratch);
-    } else {
-        spread_points(p, c, x, inside, scratch);
-    }
-    scratch += inside * TINYRT_LANES;
-    tinyrt_mve_fill(scratch, (int8_t)p->x_zp, (behind - inside) * TINYRT_LANES);
+/** How the loop goes on from the first of two points to the second, and to the next two. */
+static void set_pairs(const tinyrt_walk *walk, int32_t x_step, int32_t y_step,
+                      tinyrt_mve_block *block) {
+    block->x_pair = x_step;
+    block->x_next = 2 * x_step - walk->walked;
+    block->y_pair = y_step;
+    block->y_next = 2 * y_step;
 }
 
-/** One output line: pairs of points, the last one twice where their number is odd. */
-static void output_line(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block,
-                        const int8_t *x, int8_t *y) {
+/** Output lines: pairs of points of a line. Where their number is odd, the last ones of lines make
+ *  pairs, and the very last one is computed twice. */
+static void output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t count,
+                         const int8_t *x, int8_t *y) {
+    const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
     const int32_t pairs = p->y.w / 2;
-    const int32_t x_pair = block->x_pair;
-    const int32_t y_pair = block->y_pair;
-    const int common = is_common(p);
+    const int32_t x_point = p->window.stride_w * TINYRT_LANES;
+    const int32_t x_line = p->window.stride_h * walk->line_bytes;
+    const int8_t *last_x = x + 2 * pairs * x_point;
+    int8_t *last_y = y + 2 * pairs * p->y_point_step;
     if (pairs > 0) {
-        tinyrt_mve_point_pairs(block, common, pairs, x, y);
+        set_pairs(walk, x_point, p->y_point_step, block);
+        for (int32_t i = count; i > 0; --i) {
+            tinyrt_mve_point_pairs(block, walk->common, pairs, x, y);
+            x += x_line;
+            y += p->y_line_step;
+        }
     }
     if (p->y.w % 2 != 0) {
-        block->x_pair = 0;
-        block->y_pair = 0;
-        tinyrt_mve_point_pairs(block, common, 1, x + 2 * pairs * x_pair, y + 2 * pairs * y_pair);
-        block->x_pair = x_pair;
-        block->y_pair = y_pair;
+        if (count > 1) {
+            set_pairs(walk, x_line, p->y_line_step, block);
+            tinyrt_mve_point_pairs(block, walk->common, count / 2, last_x, last_y);
+        }
+        if (count % 2 != 0) {
+            set_pairs(walk, 0, 0, block);
+            tinyrt_mve_point_pairs(block, walk->common, 1, last_x + (count - 1) * x_line,
+                                   last_y + (count - 1) * p->y_line_step);
+        }
     }
 }
 
 /** Output lines [first, first + count) of eight channels. Input lines that the band before has read
  *  are kept: its output may lie on them. */
-static void band(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_mve_block *block, int32_t c,
-                 int32_t first, int32_t count, const int8_t *x, int8_t *scratch, int8_t *y) {
-    const tinyrt_window *window = &p->window;
-    const int32_t line_bytes = line_bytes_of(p);
-    const int32_t extent = (window->kernel_h - 1) * window->dilation_h + 1;
-    const int32_t lines = (count - 1) * window->stride_h + extent;
-    const int32_t top = first * window->stride_h - window->pad_top;
+static void band(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t c, int32_t first,
+                 int32_t count, const int8_t *x, int8_t *scratch, int8_t *y) {
+    const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
+    const int32_t line_bytes = walk->line_bytes;
+    const int32_t stride = p->window.stride_h;
+    const int32_t lines = (count - 1) * stride + walk->extent;
+    const int32_t top = first * stride - p->window.pad_top;
     int32_t kept = 0;
-    if (first > 0 && extent > window->stride_h) {
-        kept = extent - window->stride_h;
-        tinyrt_mve_copy(scratch, scratch + p->band * window->stride_h * line_bytes,
-                        kept * line_bytes);
+    if (first > 0 && walk->extent > stride) {
+        kept = walk->extent - stride;
+        tinyrt_mve_copy(scratch, scratch + p->band * stride * line_bytes, kept * line_bytes);
     }
-    for (int32_t i = kept; i < lines; ++i) {
-        int8_t *const copy = scratch + i * line_bytes;
-        if (top + i >= 0 && top + i < p->x.h) {
-            copy_line(p, c, x + (top + i) * p->x_line_step, line_bytes / TINYRT_LANES, copy);
-        } else {
-            tinyrt_mve_fill(copy, (int8_t)p->x_zp, line_bytes);
-        }
-    }
-    for (int32_t i = 0; i < count; ++i) {
-        const int8_t *const start = scratch + i * window->stride_h * line_bytes;
-        int8_t *const out = y + (first + i) * p->y_line_step + c;
-        output_line(p, block, start, out);
-    }
+    const tinyrt_range in = tinyrt_taps_inside(top + kept, p->x.h, lines - kept, 1);
+    int8_t *const fresh = scratch + kept * line_bytes;
+    tinyrt_mve_fill(fresh, (int8_t)p->x_zp, in.begin * line_bytes);
+    copy_lines(walk, c, in.end - in.begin, x + (top + kept + in.begin) * p->x_line_step,
+               fresh + in.begin * line_bytes);
+    tinyrt_mve_fill(fresh + in.end * line_bytes, (int8_t)p->x_zp,
+                    (lines - kept - in.end) * line_bytes);
+    output_lines(walk, block, count, scratch, y + first * p->y_line_step + c);
 }
 
 #if TINYRT_WEIGHT_BITS == 4
@@ -178,12 +198,17 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
                    const int32_t *bias, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t taps = window->kernel_h * window->kernel_w;
+    const int32_t together = p->y.h < p->band ? p->y.h : p->band;
+    tinyrt_walk walk;
     tinyrt_mve_block block;
 #if TINYRT_WEIGHT_BITS == 4
     int8_t *const wide = scratch;
     scratch += TINYRT_LANES * taps;
 #endif
-    set_walk(p, &block);
+    set_walk(p, &walk, &block);
+    /* Channels change what lies inside of the input alone. */
+    tinyrt_mve_fill(scratch, (int8_t)p->x_zp,
+                    ((together - 1) * window->stride_h + walk.extent) * walk.line_bytes);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t c = 0; c < p->y.c; c += TINYRT_LANES) {
             set_channels(p, c, bias, &block);
@@ -195,7 +220,7 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
 #endif
             for (int32_t first = 0; first < p->y.h; first += p->band) {
                 const int32_t rest = p->y.h - first;
-                band(p, &block, c, first, rest < p->band ? rest : p->band, x, scratch, y);
+                band(&walk, &block, c, first, rest < p->band ? rest : p->band, x, scratch, y);
             }
         }
         x += p->x.h * p->x.w * p->x.c;

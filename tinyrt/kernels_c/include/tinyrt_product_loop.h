@@ -46,8 +46,10 @@ TINYRT_NOINLINE static void pairs(const tinyrt_product_s8_params *p, const int8_
                                   int32_t x_step, int32_t count, const int8_t *w,
                                   const int32_t *bias, int8_t *y, int32_t y_step) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
-    const int32x4_t zero = vdupq_n_s32(0);
-    int32x4_t shift = vdupq_n_s32(p->requant.shift[0]);
+    const int32_t *mult = p->requant.mult;
+    const int8_t *shift = p->requant.shift;
+    const int32_t step = 4 * p->requant.step;
+    const int32_t bytes = quad_bytes(patch);
     tinyrt_mve_quad quad;
     tinyrt_mve_channels channels;
     quad.patch = patch;
@@ -59,20 +61,23 @@ TINYRT_NOINLINE static void pairs(const tinyrt_product_s8_params *p, const int8_
     quad.x_step = x_step;
     quad.x_next = 2 * x_step - (int32_t)(patch >> 16) * TINYRT_VECTOR;
     quad.y_end = y + count * y_step;
-    channels.mult = vdupq_n_s32(p->requant.mult[0]);
     channels.act_min = vdupq_n_s32(p->requant.act_min);
     channels.act_max = vdupq_n_s32(p->requant.act_max);
     x += tinyrt_mve_first_bytes(p->length);
-    for (int32_t c = 0; c + 4 <= p->c_out; c += 4) {
-        if (p->requant.step != 0) {
-            channels.mult = vldrwq_s32(p->requant.mult + c);
-            shift = vldrbq_s32(p->requant.shift + c);
+    for (int32_t left = p->c_out / 4; left > 0; --left) {
+        channels.mult = step != 0 ? vldrwq_s32(mult) : vdupq_n_s32(*mult);
+        channels.right = step != 0 ? vldrbq_s32(shift) : vdupq_n_s32(*shift);
+        channels.bias = vldrwq_s32(bias);
+        if (quad.any) {
+            quad.left = vmaxq_s32(channels.right, vdupq_n_s32(0));
+            channels.right = vminq_s32(channels.right, vdupq_n_s32(0));
         }
-        channels.bias = vldrwq_s32(bias + c);
-        channels.right = vminq_s32(shift, zero);
-        quad.left = vmaxq_s32(shift, zero);
-        tinyrt_mve_patch_pairs(&quad, channels, x, y + c);
-        quad.w += quad_bytes(patch);
+        tinyrt_mve_patch_pairs(&quad, channels, x, y);
+        mult += step;
+        shift += step;
+        bias += 4;
+        y += 4;
+        quad.w += bytes;
         quad.y_end += 4;
     }
 }

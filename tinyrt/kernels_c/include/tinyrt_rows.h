@@ -61,7 +61,9 @@ static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t w
     const int8_t *from = to + ring->block;
     const int8_t *end = last;
     if ((step & TINYRT_SHIFT) != 0) {
-        if ((what & TINYRT_IN_WORDS) != 0) {
+        if (TINYRT_COPY_BYTES > 4) {
+            to = tinyrt_copy(from, last, to);
+        } else if ((what & TINYRT_IN_WORDS) != 0) {
             /* One short loop instead of two: it takes fewer bytes. */
             for (; to != last; to += 4, from += 4) {
                 TINYRT_SHORT_LOOP;
@@ -81,7 +83,9 @@ static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t w
         to = last;
         end = last + ring->block;
     }
-    if ((step & TINYRT_FILL) != 0) {
+    if (TINYRT_COPY_BYTES > 4 && (step & TINYRT_FILL) != 0) {
+        tinyrt_fill((int8_t)ring->fill, end, to);
+    } else if ((step & TINYRT_FILL) != 0) {
         const uint32_t word = UINT32_C(0x01010101) * (uint8_t)ring->fill;
         for (; in_words && to != end; to += 4) {
             TINYRT_SHORT_LOOP;

@@ -4,6 +4,8 @@
 
 #include "tinyrt_mve_memory.h"
 
+#define TINYRT_COPY_BYTES TINYRT_VECTOR
+
 /** Copies bytes to [to, end); returns end. */
 static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
     const int32_t bytes = (int32_t)(end - to);
