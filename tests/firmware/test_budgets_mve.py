@@ -16,15 +16,15 @@ class Budget:
     instructions: int
     code: int
     arena: int
-    stack: int = 768
+    stack: int = 640
 
 
 BUDGETS = {
     "autoencoder_ad": Budget(60_000, 2_500, 768),
-    "dscnn_kws": Budget(811_000, 11_936, 12_096),
-    "mobilenet_vww": Budget(2_566_000, 25_504, 40_896),
-    "resnet8": Budget(2_189_000, 10_352, 34_912),
-    "streaming_wakeword": Budget(220_000, 12_288, 6_144),
+    "dscnn_kws": Budget(788_000, 11_936, 12_096),
+    "mobilenet_vww": Budget(2_476_000, 25_504, 40_896),
+    "resnet8": Budget(2_180_000, 10_240, 34_912),
+    "streaming_wakeword": Budget(219_000, 12_288, 6_144),
 }
 
 MOST_WEIGHTS = 1.1

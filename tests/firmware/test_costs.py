@@ -6,7 +6,7 @@ image and one boot.
 
 import pytest
 
-from benchmarks.kernels import Layer, measure
+from benchmarks.kernels import Layer, graph_of, measure
 from tests.firmware.device import require_core
 from tinyrt.export import find_core
 from tinyrt.ops import blocks, depthwise_blocks, group_blocks
@@ -22,6 +22,7 @@ from tinyrt.ops.cost import (
     slide_cost,
     window_cost,
 )
+from tinyrt.ops.cost_mve import call_cost
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
@@ -155,3 +156,26 @@ def test_a_row_in_place_beats_a_column(core, chosen, monkeypatch):
     monkeypatch.setattr(blocks, "row_block", lambda node, block, isa: None)
     copied = counts(core, names)
     assert not {n for n in names if chosen[n] >= copied[n]}
+
+
+VECTOR_LAYERS = {
+    "1x1": conv((1, 10, 10, 32), (24, 1, 1, 32)),
+    "1x1 on a row": conv((1, 1, 7, 64), (48, 1, 1, 64)),
+    "1x1, stride 2": conv((1, 12, 16, 32), (32, 1, 1, 32), 2),
+    "3x3 of 3": conv((1, 20, 16, 3), (12, 3, 3, 3)),
+    "3x3": conv((1, 3, 20, 16), (32, 3, 3, 16)),
+    "5x5, stride 2": conv((1, 21, 18, 8), (16, 5, 5, 8), 2),
+    "depthwise 3x3": depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
+    "depthwise 3x3 on rows": depthwise((1, 4, 5, 64), (1, 3, 3, 64)),
+    "depthwise 3x3, stride 2": depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
+}
+VECTOR_TOLERANCE = 0.12
+
+
+def test_formulas_say_what_vector_kernels_cost():
+    require_core("cortex-m55")
+    graph, _ = graph_of(VECTOR_LAYERS)
+    said = {node.name: call_cost(node) for node in graph.bound()}
+    found = {r["layer"]: r["instructions"] for r in measure("cortex-m55", VECTOR_LAYERS)}
+    off = {name: round(said[name] / found[name] - 1, 3) for name in VECTOR_LAYERS}
+    assert not {name: part for name, part in off.items() if abs(part) > VECTOR_TOLERANCE}

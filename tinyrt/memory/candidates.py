@@ -213,7 +213,7 @@ class Candidate:
     @cached_property
     def code(self) -> int:
         """Bytes of code that the segments add to the program."""
-        return added_code(self._graph, self.segments)
+        return added_code(self._graph, self.segments, self._model.isa)
 
     def is_cheap(self, base: Cost) -> bool:
         """Whether that much may be added to ``base``; the code is looked at last: it takes long."""

@@ -14,20 +14,19 @@ from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.memory.steps import encode
 from tinyrt.ops import OPS
+from tinyrt.ops.cost_mve import call_cost
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.packing_mve import VECTOR
 from tinyrt.ops.spec import Quant
 
 MOST_GROWTH = 3
 """Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
 
-VECTOR_GAIN = 5
-"""How many times fewer instructions the whole program takes on a Cortex-M55."""
+VECTOR_STEP, VECTOR_RUN = 20, 45
+"""Instructions of a step on a Cortex-M55, and more of one that calls a kernel."""
 
-VECTOR_SET_UP = 1_000
-"""Instructions of a vector kernel beside those for its rows, and of a step."""
-
-VECTOR_CHANNEL = 97
-"""The same of a depthwise convolution, for each channel."""
+VECTOR_KERNELS = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
+"""Bytes of kernels' code there."""
 
 LONG_ROW = 16
 """Columns from which on a depthwise convolution's row is a long one."""
@@ -57,27 +56,38 @@ class Cost:
 
 def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
     """Of a program without segments."""
-    instructions, code = 0, 5_300
-    for node in graph.bound():
-        instructions += _instructions(node)
-        weighted = OPS[node.op].quant is Quant.WEIGHTED
-        code += 24 + (76 + node.output.shape[-1] if weighted else 0)
+    nodes = list(graph.bound())
     if isa is InstructionSet.MVE:
-        instructions //= VECTOR_GAIN
+        kernels = sum(VECTOR_KERNELS.get(op, 0) for op in {node.op for node in nodes})
+        return Cost(sum(map(call_cost, nodes)), 1_100 + kernels + sum(map(_vector_code, nodes)))
+    instructions, code = 0, 5_300
+    for node in nodes:
+        instructions += _instructions(node)
+        code += 24 + (76 + node.output.shape[-1] if _is_weighted(node) else 0)
     return Cost(instructions, code)
 
 
 def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
     """What segments add to a program's instructions per inference."""
     if isa is InstructionSet.MVE:
-        return sum(_added_by_vectors(s, step) for s in segments for step in s.steps)
+        return sum(_added_to_vectors(graph, s) for s in segments)
     return sum(_added_instructions(graph, s) for s in segments)
 
 
-def added_code(graph: Graph, segments: tuple[Segment, ...]) -> int:
+def added_code(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
     """Bytes that segments add to a program's code."""
     shared = SHARED_LOOP * (len(segments) - 1)
-    return sum(map(_added_code, segments)) - shared + _added_kernels(graph, segments)
+    loops = sum(_added_code(s, isa) for s in segments)
+    return loops - shared + _added_kernels(graph, segments, isa)
+
+
+def _is_weighted(node: BoundNode) -> bool:
+    return OPS[node.op].quant is Quant.WEIGHTED
+
+
+def _vector_code(node: BoundNode) -> int:
+    """Of an op's call and parameters: a multiplier and a shift for each channel."""
+    return 24 + (128 + 5 * node.output.shape[-1] if _is_weighted(node) else 0)
 
 
 def _instructions(node: BoundNode) -> int:
@@ -104,15 +114,24 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
     return total
 
 
-def _added_by_vectors(segment: Segment, step: Step) -> int:
-    """What a step adds where vector kernels compute; rows move a word at a time."""
-    node, ring = segment.stages[step.stage].node, segment.ring_of(step.stage)
-    moved = ring.nbytes - ring.block_bytes if ring is not None and step.shift else 0
-    total = moved * 2 // 5
-    if step.run and node is not None:
-        depthwise = _is_depthwise(node)
-        total += VECTOR_CHANNEL * node.output.shape[3] if depthwise else VECTOR_SET_UP
-    return total
+def _added_to_vectors(graph: Graph, segment: Segment) -> int:
+    """The same where vector kernels compute: calls for a few rows instead of those for all."""
+    total = 0
+    nodes = [graph.bind(s.node.index) if s.node is not None else None for s in segment.stages]
+    ops = [OPS[node.op].row_op(node) if node is not None else None for node in nodes]
+    for step, count in Counter(segment.steps).items():
+        stage, op, ring = segment.stages[step.stage], ops[step.stage], segment.ring_of(step.stage)
+        each = VECTOR_STEP + VECTOR_RUN * step.run
+        if ring is not None:
+            moved = step.shift * (ring.nbytes - ring.block_bytes)
+            filled = step.clear * ring.nbytes + step.fill * ring.block_bytes
+            each += (3 * moved + 2 * filled) // VECTOR
+        if step.run and op is not None:
+            each += call_cost(op.on_rows(step.count))
+        elif step.run:
+            each += 3 * step.count * stage.writes.nbytes // VECTOR
+        total += count * each
+    return total - sum(call_cost(node) for node in nodes if node is not None)
 
 
 def _step_instructions(segment: Segment, step: Step, each: int) -> int:
@@ -150,7 +169,7 @@ def _takes_short_rows(node: BoundNode) -> bool:
     return node.attrs.stride == (1, 1) and node.output.shape[2] < LONG_ROW
 
 
-def _added_code(segment: Segment) -> int:
+def _added_code(segment: Segment, isa: InstructionSet) -> int:
     """The loop over steps and its tables; calls that are alike share one."""
     numbers = {i: i for i in range(len(segment.stages))}
     advancing = len({s.stage for s in segment.steps if s.shift or s.clear or s.fill})
@@ -162,16 +181,19 @@ def _added_code(segment: Segment) -> int:
     in_tables = max(len(segment.stages) - 4, 0)
     tables = 8 * advancing + len(encode(segment, numbers))
     pushed = 130 if segment.pushed is not None else 0
-    cuts = 100 * bool(uneven) + 20 * len(uneven)
+    cut = 45 if isa is InstructionSet.MVE else 20
+    cuts = 100 * bool(uneven) + cut * len(uneven)
     return 275 + tables - 8 * in_tables + cuts + pushed
 
 
-def _added_kernels(graph: Graph, segments: tuple[Segment, ...]) -> int:
+def _added_kernels(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
     """Kernels that only segments need, without those that only whole tensors need."""
+    folds = {s.node.index for g in segments for s in g.stages if s.fold and s.node is not None}
+    if isa is InstructionSet.MVE:
+        return -500 * bool(folds)
     inside = {i for s in segments for i in range(s.first, s.stop)}
     depthwise = [n for n in graph.bound() if _is_depthwise(n)]
     short = {n.index for n in depthwise if n.index in inside and _takes_short_rows(n)}
     total = 860 * bool(short)
     total -= 1_200 * (bool(short) and len(short) == len(depthwise))
-    folds = {s.node.index for g in segments for s in g.stages if s.fold and s.node is not None}
     return total - 240 * bool(folds)

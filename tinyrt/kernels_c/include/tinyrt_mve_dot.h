@@ -35,7 +35,7 @@ typedef struct {
     int32_t x_next; /* 2 * x_step less the bytes of the full blocks */
     const int8_t *y_end;
     int32_t x_step;
-    int32x4_t left;
+    int32x4_t left; /* unless any is 0 */
 } tinyrt_mve_quad;
 
 /** Constants of four output channels that stay in registers. */
@@ -242,7 +242,8 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mv
                                           const int8_t *a, int8_t *y) {
     for (; y != quad->y_end; y += quad->y_step) {
         const int32x4_t acc = vaddq_s32(tinyrt_mve_dot(quad->patch, a, quad->w), c.bias);
-        const int32x4_t high = vqrdmulhq_s32(vshlq_s32(acc, quad->left), c.mult);
+        const int32x4_t shifted = quad->any ? vshlq_s32(acc, quad->left) : acc;
+        const int32x4_t high = vqrdmulhq_s32(shifted, c.mult);
         const int32x4_t scaled = tinyrt_mve_rounding_shift_right(high, c.right);
         const int32x4_t moved = vaddq_n_s32(scaled, quad->y_zp);
         vstrbq_s32(y, vminq_s32(vmaxq_s32(moved, c.act_min), c.act_max));
