@@ -21,8 +21,8 @@ class Budget:
 
 BUDGETS = {
     "autoencoder_ad": Budget(60_000, 2_500, 768),
-    "dscnn_kws": Budget(788_000, 11_936, 12_096),
-    "mobilenet_vww": Budget(2_476_000, 25_504, 40_896),
+    "dscnn_kws": Budget(786_000, 11_936, 12_096),
+    "mobilenet_vww": Budget(2_469_000, 25_504, 40_896),
     "resnet8": Budget(2_180_000, 10_240, 34_912),
     "streaming_wakeword": Budget(219_000, 12_288, 6_144),
 }

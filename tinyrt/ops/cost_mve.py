@@ -18,6 +18,7 @@ from tinyrt.ops.packing_mve import (
     depthwise_band,
     depthwise_extent,
     lines_of,
+    point_pairs,
     points_at_once,
     turned,
 )
@@ -103,9 +104,8 @@ def _depthwise(node: BoundNode) -> int:
     kept = (bands - 1) * max(depthwise_extent(window) - window.stride[0], 0)
     plain = node.attrs.activation == "NONE" or (window.kernel, window.dilation) != ((3, 3), (1, 1))
     pair = 53 + 9 * window.kernel[0] * window.kernel[1] + plain * (25 + 12 * window.kernel[0])
-    pairs = lines * (points // 2) + points % 2 * -(-lines // 2)
-    called = lines * (points > 1) + points % 2 * bands * (1 + (band > 1 and band % 2))
+    called = lines // 2 + lines % 2 * ((points > 1) + points % 2)
     block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * kept * read
-    block += 45 * called + pairs * pair
+    block += 45 * called + point_pairs(lines, points) * pair
     filled = min(copied, (band - 1) * window.stride[0] + depthwise_extent(window)) * read
     return 150 + filled - (-node.output.shape[3] // LANES) * block

@@ -260,18 +260,23 @@ def emit_convolution(
 def lines_of(window: Window) -> tuple[int, int]:
     """Axes of a depthwise window's lines and points: (0, 1) for rows and columns, or (1, 0).
 
-    The kernel computes two points of a line at once: lines go along the axis that wastes least;
-    of a few rows, whose number may change from call to call, along those.
+    The kernel computes two points at once, of two lines or of the last one: lines go along the axis
+    that wastes least; of a few rows, whose number may change from call to call, along those.
     """
     if window.on_rows:
         return 0, 1
 
     def cost(axes: tuple[int, int]) -> tuple[int, int, int]:
         lines, points = axes
-        pairs = window.out[lines] * -(-window.out[points] // 2)
+        pairs = point_pairs(window.out[lines], window.out[points])
         return pairs, window.out[lines], window.kernel[lines]
 
     return min(((0, 1), (1, 0)), key=cost)
+
+
+def point_pairs(lines: int, points: int) -> int:
+    """How often the depthwise kernel computes two points: those of a last line are side by side."""
+    return lines // 2 * points + lines % 2 * -(-points // 2)
 
 
 def turned(window: Window, axes: tuple[int, int]) -> Window:

@@ -116,43 +116,46 @@ static void copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const 
     }
 }
 
-/** How the loop goes on from the first of two points to the second, and to the next two. */
-static void set_pairs(const tinyrt_walk *walk, int32_t x_step, int32_t y_step,
+/** Two points that are pair bytes apart, and so on for points that are next bytes apart. */
+typedef struct {
+    int32_t pair;
+    int32_t next;
+} tinyrt_steps;
+
+static void set_steps(const tinyrt_walk *walk, tinyrt_steps x, tinyrt_steps y,
                       tinyrt_mve_block *block) {
-    block->x_pair = x_step;
-    block->x_next = 2 * x_step - walk->walked;
-    block->y_pair = y_step;
-    block->y_next = 2 * y_step;
+    block->x_pair = x.pair;
+    block->x_next = x.next - walk->walked;
+    block->y_pair = y.pair;
+    block->y_next = y.next;
 }
 
-/** Output lines: pairs of points of a line. Where their number is odd, the last ones of lines make
- *  pairs, and the very last one is computed twice. */
+/** Output lines: points of two lines are pairs, and points of a last line side by side. Where their
+ *  number is odd, the very last one is computed twice. */
 static void output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t count,
                          const int8_t *x, int8_t *y) {
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
-    const int32_t pairs = p->y.w / 2;
-    const int32_t x_point = p->window.stride_w * TINYRT_LANES;
-    const int32_t x_line = p->window.stride_h * walk->line_bytes;
-    const int8_t *last_x = x + 2 * pairs * x_point;
-    int8_t *last_y = y + 2 * pairs * p->y_point_step;
-    if (pairs > 0) {
-        set_pairs(walk, x_point, p->y_point_step, block);
-        for (int32_t i = count; i > 0; --i) {
-            tinyrt_mve_point_pairs(block, walk->common, pairs, x, y);
-            x += x_line;
-            y += p->y_line_step;
-        }
+    const int32_t points = p->y.w;
+    const tinyrt_steps x_steps = {.pair = p->window.stride_h * walk->line_bytes,
+                                  .next = p->window.stride_w * TINYRT_LANES};
+    const tinyrt_steps y_steps = {.pair = p->y_line_step, .next = p->y_point_step};
+    set_steps(walk, x_steps, y_steps, block);
+    for (; count > 1; count -= 2) {
+        tinyrt_mve_point_pairs(block, walk->common, points, x, y);
+        x += 2 * x_steps.pair;
+        y += 2 * y_steps.pair;
     }
-    if (p->y.w % 2 != 0) {
-        if (count > 1) {
-            set_pairs(walk, x_line, p->y_line_step, block);
-            tinyrt_mve_point_pairs(block, walk->common, count / 2, last_x, last_y);
-        }
-        if (count % 2 != 0) {
-            set_pairs(walk, 0, 0, block);
-            tinyrt_mve_point_pairs(block, walk->common, 1, last_x + (count - 1) * x_line,
-                                   last_y + (count - 1) * p->y_line_step);
-        }
+    if (count > 0 && points > 1) {
+        const tinyrt_steps x_line = {.pair = x_steps.next, .next = 2 * x_steps.next};
+        const tinyrt_steps y_line = {.pair = y_steps.next, .next = 2 * y_steps.next};
+        set_steps(walk, x_line, y_line, block);
+        tinyrt_mve_point_pairs(block, walk->common, points / 2, x, y);
+    }
+    if (count > 0 && points % 2 != 0) {
+        block->x_pair = 0;
+        block->y_pair = 0;
+        tinyrt_mve_point_pairs(block, walk->common, 1, x + (points - 1) * x_steps.next,
+                               y + (points - 1) * y_steps.next);
     }
 }
 
