@@ -307,7 +307,10 @@ def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]:
-    """Seeded random inputs over the whole range of each input's dtype, samples first."""
+    """Seeded random inputs over the whole range of each input's dtype, samples first.
+
+    Indices lie in the tables that they pick from.
+    """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
     for value in map(graph.value, graph.fed):
@@ -316,9 +319,17 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]
         if value.dtype in (DType.INT8, DType.UINT8):
             limits = np.iinfo(value.dtype.numpy)
             feeds[value.name] = rng.integers(limits.min, limits.max + 1, shape, limits.dtype)
+        elif value.dtype is DType.INT32:
+            feeds[value.name] = rng.integers(0, _rows_of(graph, value.name), shape, np.int32)
         else:
             feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
     return feeds
+
+
+def _rows_of(graph: Graph, name: str) -> int:
+    """How many rows the tables have that an input's indices pick from."""
+    tables = [graph.value(n.inputs[0]) for n in graph.consumers(name) if n.op == "embedding"]
+    return min((table.shape[0] for table in tables), default=2)
 
 
 __all__ = [

@@ -46,14 +46,14 @@ def running(model: str | Path, data: object) -> Iterator[None]:
 
 
 def require_float(inputs: dict[str, Array]) -> dict[str, Array]:
-    """The calibration inputs as they are.
+    """The calibration inputs as they are: real values, or indices, which are int32 or wider.
 
     Raises:
-        DataError: they are not real values.
+        DataError: they are quantised, or no numbers.
 
     """
     for name, array in inputs.items():
-        if array.dtype.kind != "f":
+        if array.dtype.kind != "f" and (array.dtype.kind != "i" or array.dtype.itemsize < 4):
             raise DataError(
                 f"calibration input '{name}' has dtype {array.dtype}",
                 expected="float values as the float model takes them",

@@ -35,9 +35,12 @@ Progress = Callable[[int, int], None]
 _COLD = """
 import sys, time
 begin = time.perf_counter()
+import numpy
 {imports}
 interpreter = {open}
 interpreter.allocate_tensors()
+for given in interpreter.get_input_details():
+    interpreter.set_tensor(given["index"], numpy.zeros(given["shape"], given["dtype"]))
 interpreter.invoke()
 print(time.perf_counter() - begin)
 """
@@ -309,15 +312,15 @@ class OrtSession:
         self._session = onnxruntime.InferenceSession(path, options)
         rng = np.random.default_rng(0)
         self._feeds = {
-            port.name: rng.normal(size=[n if isinstance(n, int) else 1 for n in port.shape]).astype(
-                np.int8 if "int8" in port.type else np.float32
-            )
+            port.name: rng.normal(size=[n if isinstance(n, int) else 1 for n in port.shape])
+            .clip(0 if "int" in port.type else -np.inf)
+            .astype("f4" if port.type == "tensor(float)" else port.type[len("tensor(") : -1])
             for port in self._session.get_inputs()
         }
 
-    def get_input_details(self) -> list[dict[str, int]]:
-        """What ``set_tensor`` is asked for."""
-        return [{"index": 0}]
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """What ``set_tensor`` is asked for, once."""
+        return [{"index": 0, "shape": (1,), "dtype": np.float32}]
 
     def allocate_tensors(self) -> None:
         """Nothing: the session is ready."""

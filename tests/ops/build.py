@@ -74,6 +74,8 @@ def build_f32(case: Case, rng: Rng) -> Built:
     for i, dtype in enumerate(case.input_dtypes):
         small = arrays[i] > 0 if dtype is DType.BOOL else np.rint(3 * arrays[i])
         arrays[i] = small.astype(dtype.numpy)
+    if case.op == "embedding":
+        arrays[1] = _indices(case, rng)
     values = [
         Value.constant(f"in{i}", a)
         if i in case.constant
@@ -112,6 +114,11 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
         )
         values, arrays = _activation_inputs(case, rng, dtype, shared)
     return _single_op(case, values, [_output_q(case, values, arrays, rng, dtype)], arrays)
+
+
+def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
+    """Of rows of the first input: all of them lie in it, since LiteRT refuses others."""
+    return rng.integers(0, case.shapes[0][0], case.shapes[1]).astype(np.int32)
 
 
 def _single_op(
@@ -192,6 +199,10 @@ def _activation_inputs(
         if case.input_dtype is DType.FLOAT32:
             arrays.append((rng.normal(size=shape) * 10).astype(np.float32))
             values.append(Value(f"in{i}", DType.FLOAT32, shape))
+            continue
+        if case.op == "embedding" and i == 1:
+            arrays.append(_indices(case, rng))
+            values.append(Value(f"in{i}", DType.INT32, shape))
             continue
         q = QParams((_scale(rng, 5e-3, 0.2) * step,), _zero_point(rng, dtype))
         known = [v.q for v in values if v.q is not None]

@@ -121,6 +121,7 @@ REFUSED = [
     ("fake_quantize", FakeQuantizeAttrs(0.5, 200), [f32(2)], "zero point 200"),
     ("fake_quantize", FakeQuantizeAttrs(0.0), [f32(2)], "scale 0.0"),
     ("fake_quantize", FakeQuantizeAttrs(dtype=DType.INT32), [f32(2)], "a grid of int32"),
+    ("embedding", NoAttrs(), [f32(4, 2), f32(3)], "indices are f32"),
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),

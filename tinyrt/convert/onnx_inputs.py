@@ -21,11 +21,15 @@ class _Input:
 
     name: str
     dims: tuple[Dim, ...] | None
-    is_integer: bool = False
+    dtype: DType = DType.FLOAT32
+    is_quantised: bool = False
 
 
-INTEGERS = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
+QUANTISED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
 """Element types of quantised inputs."""
+
+INDICES = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
+"""Element types of inputs that count: tokens, classes, places. All become int32."""
 
 
 def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tuple[Value, bool]]:
@@ -39,7 +43,7 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
 
     Raises:
         ShapeError: a dimension is open, or a given shape contradicts the file.
-        UnsupportedError: an input is no tensor of float32, int8 or uint8.
+        UnsupportedError: an input is no tensor, or has an element type that no input can have.
         DataError: a shape is given for an input that does not exist.
 
     """
@@ -60,31 +64,32 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
         if found.name not in shapes and found.dims and isinstance(found.dims[0], str):
             sizes.setdefault(found.dims[0], 1)
     return [
-        (Value(i.name, DType.FLOAT32, shapes.get(i.name) or _resolved(i, sizes)), i.is_integer)
+        (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantised)
         for i in inputs
     ]
 
 
 def _described(info: onnx.ValueInfoProto) -> _Input:
     kind = info.type.tensor_type
-    is_integer = kind.elem_type in INTEGERS
-    is_number = is_integer or kind.elem_type == onnx.TensorProto.FLOAT
+    is_quantised = kind.elem_type in QUANTISED
+    dtype = DType.INT32 if kind.elem_type in INDICES else DType.FLOAT32
+    is_number = kind.elem_type in {*QUANTISED, *INDICES, onnx.TensorProto.FLOAT}
     if not info.type.HasField("tensor_type") or not is_number:
         found = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {found}",
-            expected="a tensor of FLOAT, or of INT8 or UINT8 that is dequantised",
+            expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
             hint="export the model with float32 inputs; tinyrt quantises it itself",
         )
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")
     if not kind.HasField("shape"):
-        return _Input(info.name, None, is_integer)
+        return _Input(info.name, None, dtype, is_quantised)
     dims = (
         int(d.dim_value) if d.dim_value > 0 else d.dim_param or f"{info.name}.dim{i}"
         for i, d in enumerate(kind.shape.dim)
     )
-    return _Input(info.name, tuple(dims), is_integer)
+    return _Input(info.name, tuple(dims), dtype, is_quantised)
 
 
 def _bind_given(found: _Input, shape: Shape, sizes: dict[str, int]) -> None:
@@ -123,7 +128,7 @@ def _resolved(found: _Input, sizes: Mapping[str, int]) -> Shape:
 
 def _text(found: _Input) -> str:
     dims = ("any shape",) if found.dims is None else map(str, found.dims)
-    return f"'{found.name}' f32[{','.join(dims)}]"
+    return f"'{found.name}' {found.dtype.short}[{','.join(dims)}]"
 
 
 def _example(found: _Input, sizes: Mapping[str, int]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_lookup import gather_at_run_time, gather_nd, one_hot
 from tinyrt.convert.onnx_resample import Kernel, resample
 from tinyrt.convert.onnx_static import normal_axes, sized, split_sizes
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -89,7 +90,10 @@ def taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str
 
 
 def gather(call: Call) -> Value:
-    """Elements of one dimension, picked by constant indices."""
+    """Elements of one dimension, picked by constant indices, or rows by those of the input."""
+    found = call.operand(1)
+    if isinstance(found, Value):
+        return gather_at_run_time(call, found)
     x = call.value(0)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
     indices = call.array(1, "which elements are gathered").astype(np.int64)
@@ -347,6 +351,8 @@ MOVE: dict[str, Importer] = {
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "Gather": gather,
+    "OneHot": one_hot,
+    "GatherND": gather_nd,
     "Resize": resize,
     "Slice": slice_,
     "SpaceToDepth": space_to_depth,

@@ -82,9 +82,22 @@ def _operand(call: Call, i: int) -> Value:
 
 def _logic(op: str, arity: int = 2) -> Importer:
     def convert(call: Call) -> Value:
-        return call.emit(op, *(_operand(call, i) for i in range(arity)))
+        return call.emit(op, *_alike(call, [_operand(call, i) for i in range(arity)]))
 
     return convert
+
+
+def _alike(call: Call, values: list[Value]) -> list[Value]:
+    """Operands of which int64 constants become int32 beside what the model's input counts."""
+    if DType.INT32 not in {v.dtype for v in values}:
+        return values
+    small = np.iinfo(np.int32)
+    return [
+        v
+        if v.data is None or v.dtype is not DType.INT64
+        else call.builder.constant(f"{v.name}.s32", v.data.clip(small.min, small.max).astype("i4"))
+        for v in values
+    ]
 
 
 def _normalised(

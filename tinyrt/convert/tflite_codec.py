@@ -49,6 +49,7 @@ class Decoded:
         inputs: how many of the file's inputs stay, from the first on.
         picked: which ones stay, in the graph's order, where those are others.
         states: which of those that stay are state that the op changes.
+        op: the op's name in the graph, where it is not the codec's.
 
     """
 
@@ -56,6 +57,7 @@ class Decoded:
     inputs: int
     picked: tuple[int, ...] | None = None
     states: tuple[int, ...] = ()
+    op: str = ""
 
 
 @dataclass(frozen=True, slots=True)

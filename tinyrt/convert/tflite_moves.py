@@ -25,6 +25,7 @@ from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.spec import NoAttrs
 
 MIRROR_MODES = ("REFLECT", "SYMMETRIC")
 """By their numbers in the schema."""
@@ -115,14 +116,21 @@ def _encode_gather(node: BoundNode) -> Encoded:
     )
 
 
+def _encode_embedding(node: BoundNode) -> Encoded:
+    del node
+    return Encoded({"Axis": 0, "BatchDims": 0})
+
+
 def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    indices = constant_ints(inputs, 1, "indices")
     if options.BatchDims():
         raise UnsupportedError(
             f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
         )
     held = inputs[1]
+    if held is not None and not held.is_constant and not options.Axis():
+        return Decoded(NoAttrs(), 2, op="embedding")
+    indices = constant_ints(inputs, 1, "indices")
     assert held is not None, "its elements were read"
     return Decoded(GatherAttrs(options.Axis(), indices, held.shape), 1)
 
@@ -236,6 +244,14 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 MOVES: tuple[Codec, ...] = (
     SLICE,
     STRIDED_SLICE,
+    Codec(
+        "embedding",
+        "GATHER",
+        "GatherOptions",
+        _encode_embedding,
+        _decode_gather,
+        since_s8(2, s16=4),
+    ),
     Codec(
         "gather",
         "GATHER",

@@ -234,7 +234,8 @@ class _Reader:
         while names and not names[-1]:
             names = names[:-1]
         results = (*(v.name for v in outputs), *after)
-        self.parts.append(Node(codec.op, outputs[0].name, names, results, decoded.attrs))
+        op = decoded.op or codec.op
+        self.parts.append(Node(op, outputs[0].name, names, results, decoded.attrs))
 
     def _variable(
         self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]

@@ -82,6 +82,16 @@ def emit_pad(node: BoundNode, p: PadS8, w: DeviceWriter) -> None:
     emit_gather(node, f"{' && '.join(inside) or 'true'} ? {where} : -1", w, fill=p.fill)
 
 
+def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """Rows of a table, by indices."""
+    del p
+    table, indices, y = node.input(0), node.input(1), node.output
+    run = table.size // table.shape[0]
+    ints = {"SIZE": y.size, "RUN": run, "ROWS": table.shape[0]}
+    tensors = {"table": table, "indices": indices, "y": y}
+    w.op("table_rows", "elementwise", y.size, ints=ints, tensors=tensors)
+
+
 def emit_concatenation(node: BoundNode, p: ConcatenationS8, w: DeviceWriter) -> None:
     """One phase per input: its runs to their places."""
     y = node.output

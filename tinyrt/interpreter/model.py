@@ -305,7 +305,8 @@ class Model:
 
 
 def _check(value: Value, array: Array) -> Array:
-    dtypes = dict.fromkeys((value.dtype.value, "float32"))
+    is_real = value.q is not None or value.dtype is DType.FLOAT32
+    dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if is_real else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     if array.ndim != len(value.shape) or array.shape[1:] != value.shape[1:] or not len(array):
         raise DataError(
@@ -323,8 +324,11 @@ def _check(value: Value, array: Array) -> Array:
                 expected="finite values",
                 hint="look at how the features of that sample were computed",
             )
-        if value.q is not None or value.dtype is DType.FLOAT32:
+        if is_real:
             return array.astype(np.float32, copy=False)
+    if value.dtype is DType.INT32 and array.dtype == np.int64:
+        small = np.iinfo(np.int32)
+        return array.clip(small.min, small.max).astype(np.int32)
     if array.dtype != value.dtype.numpy:
         raise DataError(
             f"the data have dtype {array.dtype}",

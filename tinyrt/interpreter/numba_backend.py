@@ -44,6 +44,7 @@ KERNELS: dict[str, str] = {
     "dequantize": "quantize.pack_dequantize",
     "div": NUMPY,
     "elu": "lut.pack",
+    "embedding": NUMPY,
     "equal": NUMPY,
     "exp": "lut.pack",
     "fully_connected": "fully_connected.pack",

@@ -27,6 +27,7 @@ from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
 from tinyrt.ops.div import DIV
 from tinyrt.ops.elu import ELU
+from tinyrt.ops.embedding import EMBEDDING
 from tinyrt.ops.erf import ERF
 from tinyrt.ops.exponential import EXP, LOG
 from tinyrt.ops.fake_quantize import FAKE_QUANTIZE
@@ -91,6 +92,7 @@ OPS: dict[str, OpSpec] = {
         DEQUANTIZE,
         DIV,
         ELU,
+        EMBEDDING,
         EQUAL,
         ERF,
         EXP,

@@ -30,6 +30,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "dequantize": elementwise.dequantize,
     "div": pairs.div,
     "elu": unary.elu,
+    "embedding": moving.embedding,
     "equal": pairs.equal,
     "erf": unary.erf,
     "exp": unary.exp,

@@ -6,12 +6,14 @@ from functools import partial
 
 from tests.ops.build import Case, Rng
 from tests.ops.cases.windowed import ints, pair
+from tinyrt.ir import DType
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.spec import NoAttrs
 
 
 def slice_(rng: Rng) -> Case:
@@ -38,6 +40,13 @@ def gather(rng: Rng) -> Case:
     picked = ints(rng, 1, 4, int(rng.integers(1, 3)))
     count = picked[0] * (picked[1] if len(picked) > 1 else 1)
     return Case("gather", GatherAttrs(axis, ints(rng, 0, shape[axis] - 1, count), picked), (shape,))
+
+
+def embedding(rng: Rng) -> Case:
+    """Rows of one or two dimensions, by indices of up to three."""
+    table, picked = (ints(rng, 1, 9, int(rng.integers(*d))) for d in ((2, 4), (1, 4)))
+    dtypes = (DType.FLOAT32, DType.INT32)
+    return Case("embedding", NoAttrs(), (table, picked), frozenset({0}), input_dtypes=dtypes)
 
 
 def broadcast_to(rng: Rng) -> Case:

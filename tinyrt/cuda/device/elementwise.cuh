@@ -218,6 +218,16 @@ template <class P> TINYRT_FN void gather(const Team &t) {
     }
 }
 
+// Rows of RUN elements of a table of ROWS; an index beyond it takes the nearest row.
+template <class P> TINYRT_FN void table_rows(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const i32 index = P::indices(t, sample)[at / P::RUN];
+        const i32 row = index < 0 ? 0 : index < P::ROWS ? index : P::ROWS - 1;
+        P::y(t, sample)[at] = P::table(t, sample)[row * P::RUN + at % P::RUN];
+    }
+}
+
 // An input to its place in the output, runs of RUN elements PITCH apart.
 template <class P> TINYRT_FN void scatter_runs(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {

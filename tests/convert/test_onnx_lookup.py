@@ -1,0 +1,93 @@
+"""Models whose inputs are indices: tokens, classes; and places in several dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.convert.onnx_build import OnnxModel, assert_close, channels_last, expected
+from tests.ops.peers import answers_of_litert, run_tflm
+from tinyrt.api import open_model
+from tinyrt.interpreter import Model
+from tinyrt.ir import DType
+from tinyrt.quantize import quantize_graph
+
+INT32, INT64 = onnx.TensorProto.INT32, onnx.TensorProto.INT64
+CLASSES = 9
+
+
+def _embedding(m: OnnxModel, x: str) -> str:
+    words = m.op("Gather", m.weights(CLASSES, 8), x)
+    mean = m.op("ReduceMean", m.op("Add", words, m.weights(5, 8)), axes=[1], keepdims=0)
+    return m.op("Gemm", mean, m.weights(8, 3), m.weights(3))
+
+
+def _columns(m: OnnxModel, x: str) -> str:
+    return m.op("Gather", m.weights(3, CLASSES, 2), x, axis=1)
+
+
+def _one_hot(m: OnnxModel, x: str) -> str:
+    depth, ends = m.ints(CLASSES), m.const([0.5, 2.0])
+    return m.op("MatMul", m.op("OneHot", x, depth, ends), m.weights(CLASSES, 4))
+
+
+def _one_hot_in_front(m: OnnxModel, x: str) -> str:
+    return m.op("Relu", m.op("OneHot", x, m.ints(CLASSES), m.const([-1.0, 2.0]), axis=1))
+
+
+def _compared(m: OnnxModel, x: str) -> str:
+    """How current exporters write one-hot vectors, and masks of padding."""
+    last = m.op("Unsqueeze", x, m.ints(-1))
+    hot = m.op("Cast", m.op("Equal", last, m.ints(*range(CLASSES))), to=1)
+    seen = m.op("Cast", m.op("Greater", last, m.ints(0)), to=1)
+    return m.op("Mul", m.op("MatMul", hot, m.weights(CLASSES, 4)), seen)
+
+
+MODELS = {f.__name__[1:]: f for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared)}
+
+
+def _model(name: str, folder, dtype: int):
+    m = OnnxModel(17)
+    path = m.save(folder, MODELS[name](m, m.input("batch", 5, dtype=dtype)))
+    return path, np.random.default_rng(0).integers(0, CLASSES, (1, 5))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, INT64) for name in MODELS), ("columns", INT32)]
+)
+def test_indices_may_be_inputs(name, dtype, tmp_path):
+    path, x = _model(name, tmp_path, dtype)
+    (want,) = expected(path, {"x": x.astype(np.int32 if dtype == INT32 else np.int64)})
+    graph = open_model(path)
+    assert graph.value("x").dtype is DType.INT32
+    (litert,) = answers_of_litert(graph, {"x": x.astype(np.int32)})
+    for found in (Model(graph)(x), litert):
+        assert_close(found, want if found.shape == want.shape else channels_last(want))
+
+
+def test_a_quantised_embedding_equals_tflm(tmp_path):
+    path, _ = _model("embedding", tmp_path, INT64)
+    graph = open_model(path)
+    x = np.random.default_rng(1).integers(0, CLASSES, (64, 5))
+    int8 = quantize_graph(graph, x)
+    assert [n.op for n in int8.nodes] == ["embedding", "add", "mean", "fully_connected"]
+    raw = Model(int8).run_raw({"x": x.astype(np.int32)})[int8.outputs[0]]
+    for sample, found in zip(x[:8], raw, strict=False):
+        np.testing.assert_array_equal(found[None], run_tflm(int8, [sample[None].astype(np.int32)]))
+
+
+def test_an_index_beyond_the_table_takes_the_nearest_row(tmp_path):
+    graph = open_model(_model("columns", tmp_path, INT32)[0])
+    model = Model(graph)
+    beyond, ends = (np.array([row], np.int32) for row in ([-3, 99, 0, 1, 2], [0, 8, 0, 1, 2]))
+    np.testing.assert_array_equal(model(beyond), model(ends))
+
+
+@pytest.mark.parametrize("places", [[[0, 1], [2, 3], [-1, 0]], [[[1]], [[2]]], [[0, 1, 2]]])
+def test_places_of_several_dimensions_are_gathered(places, tmp_path):
+    m = OnnxModel(17)
+    path = m.save(tmp_path, m.op("Relu", m.op("GatherND", m.input(3, 4, 5), m.const(places, "i8"))))
+    x = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+    graph = open_model(path)
+    assert_close(answers_of_litert(graph, {"x": x})[0], expected(path, {"x": x})[0])

@@ -1,0 +1,26 @@
+/** embedding: rows of a table of elements of any type. */
+#ifndef TINYRT_EMBEDDING_H
+#define TINYRT_EMBEDDING_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** n indices into a table of so many rows, of run bytes each. */
+typedef struct {
+    int32_t n;
+    int32_t rows;
+    int32_t run;
+} tinyrt_embedding_params;
+
+/** y[i] = table[indices[i]]; an index beyond the table takes the nearest row. */
+void tinyrt_embedding(const tinyrt_embedding_params *p, const void *TINYRT_RESTRICT table,
+                      const int32_t *TINYRT_RESTRICT indices, void *TINYRT_RESTRICT y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
