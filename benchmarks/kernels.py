@@ -28,6 +28,7 @@ from tinyrt.files import write_atomic
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -79,6 +80,9 @@ LAYERS: dict[str, Layer] = {
     "relu6": Layer("relu6", NoAttrs(), (IMAGE,)),
     "mean over the image": Layer("mean", MeanAttrs((1, 2)), (IMAGE,)),
     "mean over channels": Layer("mean", MeanAttrs((3,)), (IMAGE,)),
+    "arg_max, 256 rows of 32": Layer("arg_max", ArgAttrs(3), (IMAGE,)),
+    "arg_max, 1024 rows of 5": Layer("arg_max", ArgAttrs(3), ((1, 32, 32, 5),)),
+    "arg_max down the columns": Layer("arg_max", ArgAttrs(1), (IMAGE,)),
     "average pool 2 x 2": Layer("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,)),
     "average pool 3 x 3, stride 1": Layer("average_pool2d", Pool2dAttrs((3, 3)), (IMAGE,)),
     "average pool of the image": Layer("average_pool2d", Pool2dAttrs((16, 16), (16, 16)), (IMAGE,)),
@@ -106,7 +110,9 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
         operands = _operands(name, layer, rng)
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
         scale, zero_point = OPS[layer.op].fixed_output or (layer.scale, ZERO_POINT)
-        y = Value(name, kind.dtype, kind.shape, QParams((scale,), zero_point))
+        quantised = OPS[layer.op].quant is not Quant.INPUTS_ONLY
+        q = QParams((scale,), zero_point) if quantised else None
+        y = Value(name, kind.dtype, kind.shape, q)
         values |= {v.name: v for v in (*operands, y)}
         nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))
     inputs = tuple(v.name for v in values.values() if not v.is_constant and v.name not in layers)

@@ -58,22 +58,22 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     return tuple(replace(step, reads_first=alone) for step in steps)
 
 
-def _emit(least: bool, node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_arg_f32_s32`` or its like for the dtypes of input and output."""
+def emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_arg_max_f32_s32`` or its like for other dtypes."""
     x, y = node.input(0), node.output
-    fields = {**line_fields(x.shape, node.attrs.axis), "least": int(least)}
-    params = c.params("tinyrt_arg_params", fields)
-    c.call(f"tinyrt_arg_{x.dtype.short}_{y.dtype.short}", params, c.pointer(x), c.pointer(y))
+    params = c.params("tinyrt_arg_params", line_fields(x.shape, node.attrs.axis))
+    kernel = f"tinyrt_{node.op}_{x.dtype.short}_{y.dtype.short}"
+    c.call(kernel, params, c.pointer(x), c.pointer(y))
 
 
-def _emit_integer(least: bool, node: BoundNode, p: ArgAttrs, c: CWriter) -> None:
+def emit_c(node: BoundNode, p: ArgAttrs, c: CWriter) -> None:
+    """Write the same call."""
     del p
-    _emit(least, node, c)
+    emit_f32(node, c)
 
 
 def _spec(name: str, function: Any) -> OpSpec:
-    ref, least = partial(_ref, function), name == "arg_min"
-    emit_integer = partial(_emit_integer, least)
+    ref = partial(_ref, function)
     return OpSpec(
         name=name,
         attrs=ArgAttrs,
@@ -84,9 +84,9 @@ def _spec(name: str, function: Any) -> OpSpec:
         prepare_s8=prepare,
         ref_s8=ref,
         sweep=sweep,
-        emit_c=emit_integer,
-        emit_f32=partial(_emit, least),
-        int16x8=IntegerForm(prepare, ref, sweep=sweep, emit_c=emit_integer),
+        emit_c=emit_c,
+        emit_f32=emit_f32,
+        int16x8=IntegerForm(prepare, ref, sweep=sweep, emit_c=emit_c),
     )
 
 
