@@ -74,6 +74,21 @@ def test_comparisons_and_choices_by_them(builtin, scale):
             np.testing.assert_array_equal(found, expected, strict=True)
 
 
+@pytest.mark.parametrize("builtin", ["ARG_MAX", "ARG_MIN"])
+@pytest.mark.parametrize("dtype", ["INT32", "INT64"])
+def test_places_of_extrema(builtin, dtype):
+    """Of few values, so that many are equal; the output has no integers to shift."""
+    axis = Tensor("axis", (), "INT32", np.array(1, np.int32))
+    tensors = [u8("x", 5, 300), axis, Tensor("y", (5,), dtype)]
+    table = "ArgMaxOptions" if builtin == "ARG_MAX" else "ArgMinOptions"
+    fields = {"OutputType": {"INT32": 2, "INT64": 4}[dtype]}
+    data = build(
+        Subgraph(tensors, [Op(builtin, ["x", "axis"], ["y"], table, fields)], ["x"], ["y"])
+    )
+    for (ours,), (theirs,) in both(data, runs=4):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 def network():
     """Padding, a convolution, a sum, a pool, a join, a dense layer and softmax."""
     rng = np.random.default_rng(4)

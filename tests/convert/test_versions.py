@@ -9,6 +9,7 @@ from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.log_softmax import LOG_SOFTMAX
@@ -19,7 +20,7 @@ from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
-from tinyrt.ops.spec import Form, NoAttrs
+from tinyrt.ops.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose import TransposeAttrs
 
 F32, S8, S16 = DType.FLOAT32, DType.INT8, DType.INT16
@@ -32,12 +33,12 @@ def only_op(op: str, attrs, dtype: DType, shapes: tuple[Shape, ...], to: DType |
     inputs = [Value(f"x{i}", dtype, shape, q) for i, shape in enumerate(shapes)]
     (kind,) = OPS[op].infer(attrs, [v.type for v in inputs])
     out_q = q if to is None else QParams((2.0**-4,), 0)
+    out_q = None if OPS[op].quant is Quant.INPUTS_ONLY else out_q
     forms = OPS[op].forms
     form = {S8: Form.INT8, S16: Form.INT16X8}.get(dtype)
     if form in forms and forms[form].fixed_output is not None:
         scale, zero_point = forms[form].fixed_output
         out_q = QParams((scale,), zero_point)
-    out_q = None if kind.dtype is BOOL else out_q
     values = [*inputs, Value("y", to or kind.dtype, kind.shape, out_q)]
     names = tuple(v.name for v in inputs)
     node = Node(op, "op", names, ("y",), attrs)
@@ -58,6 +59,9 @@ CASES = [
     ("transpose", TransposeAttrs((0, 1, 2, 4, 3)), S8, (FIVE,), 4),
     ("transpose", TransposeAttrs((1, 0)), S16, SQUARE, 5),
     ("transpose", TransposeAttrs((0, 1, 2, 3, 5, 4)), F32, ((1, *FIVE),), 6),
+    ("arg_max", ArgAttrs(1), F32, SQUARE, 1),
+    ("arg_max", ArgAttrs(1, DType.INT64), S8, SQUARE, 2),
+    ("arg_min", ArgAttrs(0), S8, SQUARE, 2),
     ("slice", cut(2), F32, SQUARE, 1),
     ("slice", cut(2), S8, SQUARE, 2),
     ("slice", cut(2), S16, SQUARE, 4),

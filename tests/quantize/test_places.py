@@ -10,11 +10,14 @@ from tests.ops.peers import run_litert
 from tinyrt.convert.tflite_reader import parse_tflite
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.interpreter import Model
-from tinyrt.ir import DType, Graph
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 
@@ -69,3 +72,44 @@ def test_logic_and_choices_need_no_scales():
     for value in quantised.values.values():
         assert value.q is None or value.dtype in (DType.INT8, DType.INT32)
     parse_tflite(write_tflite(quantised))
+
+
+def behind_dequantize(dtype: DType, scale: float, more: tuple[str, ...] = ()) -> Graph:
+    """Places among the real values of integers; ``more`` are further outputs of the model."""
+    values = (
+        Value("x", dtype, (3, 7), QParams((scale,), 5 if dtype is DType.INT8 else 0)),
+        Value("real", DType.FLOAT32, (3, 7)),
+        Value("y", DType.INT32, (3,)),
+    )
+    nodes = (
+        Node("dequantize", "real", ("x",), ("real",), NoAttrs()),
+        Node("arg_min", "y", ("real",), ("y",), ArgAttrs(-1)),
+    )
+    return verify(Graph("net", ("x",), ("y", *more), {v.name: v for v in values}, nodes))
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+@pytest.mark.parametrize("scale", [2.0**-126, 0.013, 2.0**110])
+def test_the_order_of_real_values_is_that_of_the_integers(dtype, scale):
+    graph = behind_dequantize(dtype, scale)
+    read = parse_tflite(write_tflite(graph))
+    assert [n.op for n in read.nodes] == ["arg_min"]
+    limits = np.iinfo(dtype.numpy)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        least = limits.min if seed % 2 else limits.max - 3
+        x = rng.integers(least, limits.max, (3, 7), dtype.numpy, endpoint=True)
+        expected = evaluate(graph, {"x": x})["y"]
+        np.testing.assert_array_equal(evaluate(read, {"x": x})["y"], expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        behind_dequantize(DType.INT16, 2.0**-140),  # some products are no floats
+        behind_dequantize(DType.INT16, 2.0**120),
+        behind_dequantize(DType.INT8, 0.1, ("real",)),
+    ],
+)
+def test_real_values_that_others_read_or_that_tie_stay(graph):
+    assert [n.op for n in parse_tflite(write_tflite(graph)).nodes] == ["dequantize", "arg_min"]
