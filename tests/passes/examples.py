@@ -19,6 +19,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -48,6 +49,20 @@ class Example:
 
 def places(net: Net, axis: int) -> str:
     return net.op("arg_min", ("x",), ArgAttrs(axis))
+
+
+def compared(net: Net, op: str = "greater") -> str:
+    return net.op(op, ("x", net.constant(np.zeros(1, np.float32))))
+
+
+def chosen(net: Net, truth: str, *choices: float | str) -> str:
+    operands = [c if isinstance(c, str) else net.constant(np.float32([c])) for c in choices]
+    return net.op("select_v2", (truth, *operands))
+
+
+def truth_and_its_opposite(net: Net) -> tuple[str, str]:
+    truth = compared(net, "equal")
+    return net.op("logical_not", (truth,)), truth
 
 
 def scaled_layer(net: Net) -> str:
@@ -214,6 +229,36 @@ EXAMPLES_OF = {
         lambda net: net.op("arg_max", (net.softmax("x"),), ArgAttrs(3)),
         lambda net: net.op("arg_max", (net.op("logistic", ("x",)),), ArgAttrs(3)),
         "one value for all large inputs",
+    ),
+    "cast_as_choice": Example(
+        IMAGE, lambda net: net.op("cast", (compared(net),), CastAttrs(DType.FLOAT32))
+    ),
+    "negate_comparison": Example(
+        IMAGE, lambda net: truth_and_its_opposite(net)[0], truth_and_its_opposite, "other readers"
+    ),
+    "swap_choices": Example(
+        IMAGE,
+        lambda net: chosen(net, net.op("logical_not", (compared(net),)), "x", 2.0),
+    ),
+    "fold_into_choice": Example(
+        IMAGE,
+        lambda net: net.mul(chosen(net, compared(net), 3.0, -1.0), 0.5),
+        lambda net: net.mul(chosen(net, compared(net), "x", -1.0), 0.5),
+        "is no number",
+    ),
+    "choose_factor": Example(
+        IMAGE,
+        lambda net: net.mul("x", chosen(net, compared(net), 0.0, 1.0)),
+        lambda net: net.op(
+            "mul", ("x", chosen(net, compared(net), 1.0, 0.0)), MulAttrs(activation="RELU")
+        ),
+        "fused RELU",
+    ),
+    "recognise_choice": Example(
+        IMAGE,
+        lambda net: chosen(net, compared(net, "less"), net.mul("x", 0.2), "x"),
+        lambda net: chosen(net, compared(net), "x", net.add("x", 0.2)),
+        "no product of 'x'",
     ),
     "choose_as": Example(
         IMAGE,

@@ -380,6 +380,26 @@ def chosen(net: RandomNet, x: str, rng: Rng) -> str:
     return net.reshape(y, *net.shape(y), 1) if rng.random() < 0.5 else y
 
 
+def by_truth(net: RandomNet, x: str, rng: Rng) -> str:
+    """What depends on the sign of a tensor, steadily: rounding changes little."""
+    zero, one = (net.constant(np.full(1, value, np.float32)) for value in (0, 1))
+    kind = int(rng.integers(4))
+    if kind == 0:
+        op, slope = str(rng.choice(["greater", "less_equal"])), rng.choice([0.2, -1.0, 0.0])
+        sides = (x, net.mul(x, float(slope)))[:: 1 if op == "greater" else -1]
+        truth = net.op(op, (x, zero))
+        if rng.random() < 0.5:
+            return net.op("select_v2", (net.op("logical_not", (truth,)), *sides[::-1]))
+        return net.op("select_v2", (truth, *sides))
+    if kind == 1:
+        there = net.op("logical_not", (net.op("equal", (x, zero)),))
+        return net.op("select_v2", (net.op("logical_not", (there,)), zero, x))
+    truth = net.op("cast", (x,), CastAttrs(DType.BOOL)) if kind == 2 else net.op("less", (x, zero))
+    factor = net.op("cast", (truth,), CastAttrs(DType.FLOAT32))
+    factor = net.op("sub", (one, factor), AddAttrs()) if rng.random() < 0.5 else factor
+    return net.mul(x, factor)
+
+
 LAST = ("chosen",)
 """Steps whose tensors no other step can read."""
 
@@ -390,7 +410,7 @@ STEPS: dict[str, Step] = {
         *(inserted, layer, one_pixel, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
         *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
         *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),
-        *(chosen, uniform_operand, weighted),
+        *(by_truth, chosen, uniform_operand, weighted),
     )
 }
 

@@ -269,6 +269,24 @@ def trilu(call: Call) -> Value:
     return call.emit("mul", x, call.constant(f"{call.result}.mask", mask))
 
 
+def is_nan(call: Call) -> Value:
+    """``x != x``, which nothing else is."""
+    x = call.value(0)
+    return call.emit("not_equal", x, x)
+
+
+def is_inf(call: Call) -> Value:
+    """Whether the value is infinite, of either sign or of one."""
+    x = call.value(0)
+    above, below = (call.node.get_int(f"detect_{s}", 1) for s in ("positive", "negative"))
+    if above and below:
+        x = call.emit("abs", x, name=f"{call.result}.abs")
+    limit = np.inf if above else -np.inf if below else np.nan
+    return call.emit(
+        "equal", x, call.constant(f"{call.result}.limit", np.full(1, limit, np.float32))
+    )
+
+
 REDUCE: dict[str, Importer] = {
     "And": _logic("logical_and"),
     "ArgMax": _arg("arg_max"),
@@ -279,6 +297,8 @@ REDUCE: dict[str, Importer] = {
     "GreaterOrEqual": _logic("greater_equal"),
     "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,
+    "IsInf": is_inf,
+    "IsNaN": is_nan,
     "LRN": lrn,
     "Less": _logic("less"),
     "LessOrEqual": _logic("less_equal"),

@@ -11,6 +11,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibrate import calibrate, checked_batches
 from tinyrt.quantize.config import QuantConfig, configure
 from tinyrt.quantize.equalize import equalize
+from tinyrt.quantize.guards import without_guards
 from tinyrt.quantize.layerwise import refine
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
@@ -52,6 +53,7 @@ def quantize_graph(
                 hint="pass a hundred typical inputs: -c CALIB.npz",
             )
         return apply_plan(graph, make_plan(graph, {}, config))
+    graph = without_guards(graph)
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
     return prepare(graph, data, config, progress).quantised(config, progress)

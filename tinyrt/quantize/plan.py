@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.ir import BoundNode, DType, Graph, QParams
+from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
@@ -193,6 +193,10 @@ def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
     return narrowed(layout.graph, name, found, known).finite()
 
 
+def _is_shared(layout: Layout, value: Value) -> bool:
+    return value.is_constant and len(layout.graph.consumers(value.name)) > 1
+
+
 def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:
     weights, bias = (v.data if v is not None else None for v in (node.input(1), node.optional(2)))
     assert weights is not None, "checked when the graph was laid out"
@@ -243,7 +247,8 @@ class _Groups:
             moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and name not in layout.borders
             if not moves or not layout.is_integer(name):
                 continue
-            held = (v.name for v in node.inputs if v is not None)
+            # A number that several ops read must not tie them: each stores its own.
+            held = (v.name for v in node.inputs if v is not None and not _is_shared(layout, v))
             inputs = [name for name in held if layout.is_integer(name)]
             # Joined with others, a prescribed range is rescaled first: it must not force its own
             # range upon them.

@@ -59,6 +59,14 @@ from tinyrt.convert.passes.to_nhwc import (
     TURN_INPUT,
     TURN_OUTPUT,
 )
+from tinyrt.convert.passes.truth import (
+    CAST_AS_CHOICE,
+    CHOOSE_FACTOR,
+    FOLD_INTO_CHOICE,
+    NEGATE_COMPARISON,
+    RECOGNISE_CHOICE,
+    SWAP_CHOICES,
+)
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
@@ -79,6 +87,13 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     DIVIDE_BY_ROOT,
     DIVIDE_BY_CONSTANT,
     WRITE_OUT_POWER,
+    RECOGNISE_CHOICE,
+    # What is computed from truth values is chosen by them.
+    CAST_AS_CHOICE,
+    NEGATE_COMPARISON,
+    SWAP_CHOICES,
+    FOLD_INTO_CHOICE,
+    CHOOSE_FACTOR,
     # Identities of arithmetic.
     ZERO_PRODUCT,
     CANCEL_SIGNS,

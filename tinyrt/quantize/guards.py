@@ -1,0 +1,31 @@
+"""What a float model does about values that are no numbers, and integers need not."""
+
+from __future__ import annotations
+
+from tinyrt.convert.passes.common import bypass
+from tinyrt.convert.passes.patterns import op_before
+from tinyrt.convert.passes.prune import REMOVE_DEAD
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Stage, rewrite
+from tinyrt.ops import verify
+
+
+def remove_guard(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """X != x ? c : x = x, where x is no NaN: integers are none.
+
+    PyTorch guards softmax so, lest a row that is hidden as a whole give NaN.
+    """
+    asked = op_before(graph, node.inputs[0], "not_equal")
+    x = node.inputs[2]
+    if asked is None or asked.inputs != (x, x):
+        return None
+    if graph.value(x).shape != graph.value(node.outputs[0]).shape:
+        return Refusal(node.name, "it makes its operand larger")
+    return bypass(graph, node, x)
+
+
+REMOVE_GUARD = Rule("remove_guard", ("select_v2",), remove_guard)
+
+
+def without_guards(graph: Graph) -> Graph:
+    """The graph without guards against NaN."""
+    return rewrite(graph, (REMOVE_GUARD, REMOVE_DEAD), lambda g: verify(g, Stage.FLOAT))
