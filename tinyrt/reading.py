@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from tinyrt.convert.foreign import LONGEST, refuse_foreign
 from tinyrt.convert.tflite_reader import map_file, parse_tflite
 from tinyrt.convert.tflite_schema import IDENTIFIER
 from tinyrt.errors import ModelFormatError, error_context
@@ -43,7 +44,10 @@ def open_model(
 
     """
     path = Path(path)
+    if path.is_dir():
+        refuse_foreign(path, b"")
     data = map_file(path)
+    refuse_foreign(path, bytes(data[:LONGEST]))
     with error_context(file=str(path)):
         if bytes(data[4:8]) == IDENTIFIER:
             graph = parse_tflite(data, name=path.stem)
@@ -56,7 +60,7 @@ def open_model(
             raise ModelFormatError(
                 "this is neither a .tflite nor an .onnx model",
                 expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
-                hint="export the model to one of the two",
+                hint="name the file *.onnx if it is an ONNX model, or export the model to one of the two",
             )
         if not optimise or is_quantised(graph):
             return graph

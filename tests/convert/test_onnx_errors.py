@@ -9,6 +9,7 @@ from onnx import helper
 from onnx.external_data_helper import set_external_data
 
 from tests.convert.onnx_build import OnnxModel
+from tinyrt.api import open_model
 from tinyrt.convert.onnx_reader import read_onnx
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, TinyrtError, UnsupportedError
 
@@ -43,6 +44,31 @@ def test_missing_file(tmp_path):
 
 def test_folder(tmp_path):
     refused(tmp_path, ModelFormatError, "Is a directory")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        (b"<!DOCTYPE HTML><title>Not found</title>", "a web page"),
+        (b"PK\x03\x04" + bytes(40), "torch.onnx.export"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(40), "from_keras_model"),
+        (b"\x1f\x8b" + bytes(40), "unpack it"),
+        (b"\x08\x08 an ONNX model named otherwise", "name the file *.onnx"),
+    ],
+)
+def test_files_that_are_taken_for_models(tmp_path, content, says):
+    for name in ("model.tflite", "model.onnx")[: 1 + (content[0] != 8)]:
+        with pytest.raises(ModelFormatError) as caught:
+            open_model(write(tmp_path / name, content))
+        assert caught.value.file == str(tmp_path / name)
+        assert says in str(caught.value)
+
+
+def test_a_saved_model_is_a_folder(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(ModelFormatError, match="a TensorFlow SavedModel"):
+        open_model(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256))])

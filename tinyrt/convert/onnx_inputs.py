@@ -28,6 +28,9 @@ class _Input:
 QUANTISED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
 """Element types of quantised inputs."""
 
+REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
+"""Element types of models that can be exported in float32 instead."""
+
 INDICES = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 """Element types of inputs that count: tokens, classes, places. All become int32."""
 
@@ -79,7 +82,9 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
         raise UnsupportedError(
             f"the input '{info.name}' is {found}",
             expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
-            hint="export the model with float32 inputs; tinyrt quantises it itself",
+            hint="export the model in float32 (in PyTorch: model.float()); tinyrt quantises it itself"
+            if found in REALS
+            else "export the part of the model that computes on numbers",
         )
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")

@@ -225,9 +225,11 @@ def _check_weights(call: Call, x: Value, w: np.ndarray, groups: int) -> None:
     fits = fits and shape[1] * groups == x.shape[1] and shape[0] % groups == 0
     if not fits or (kernel is not None and list(kernel) != shape[2:]):
         raise ModelFormatError(
-            f"weights {shape} with {groups} groups and kernel_shape {kernel}",
+            f"weights {shape} with {groups} groups"
+            + (f" and kernel_shape {list(kernel)}" if kernel is not None else ""),
             tensor=x.describe(),
-            expected="weights (c_out, input channels / groups, kernel_shape...)",
+            expected=f"weights (c_out, {x.shape[1]} / {groups}, kernel_shape...)",
+            hint="check the input's shape (--shape NAME=...), or export the model again",
         )
 
 

@@ -54,7 +54,9 @@ def map_file(path: str | Path) -> Buffer:
             f"cannot read the model: {error.strerror}", file=str(path), hint="check the path"
         ) from error
     except ValueError as error:
-        raise ModelFormatError("the model file is empty", file=str(path)) from error
+        raise ModelFormatError(
+            "the model file is empty", file=str(path), hint="copy or export the model again"
+        ) from error
 
 
 def read_tflite(path: str | Path) -> Graph:
