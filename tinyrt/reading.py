@@ -60,7 +60,7 @@ def open_model(
             raise ModelFormatError(
                 "this is neither a .tflite nor an .onnx model",
                 expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
-                hint="name the file *.onnx if it is an ONNX model, or export the model to one of the two",
+                hint="name the file *.onnx if it is an ONNX model, or export the model to one",
             )
         if not optimise or is_quantised(graph):
             return graph

@@ -236,9 +236,9 @@ REFUSED = {
         lambda m: m.op("Split", m.input(1, 4), m.ints(1, 2), outputs=2, axis=1),
         "parts of [1, 2]",
     ),
-    "computed indices": (
-        lambda m: m.op("Gather", m.weights(4, 3), m.op("ArgMax", m.input(1, 4), axis=1)),
-        "which elements are gathered depends on the model's input",
+    "computed indices into what is computed": (
+        lambda m: m.op("Gather", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
+        "the table that computed indices pick from depends on the model's input",
     ),
     "unknown coordinates": (
         lambda m: m.op(
@@ -259,9 +259,13 @@ REFUSED = {
         lambda m: m.op("Add", m.input(1, 2), m.const([1, 2], np.float64)),
         "element type float64",
     ),
-    "an integer input": (
-        lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.INT64), to=1),
-        "'x' is INT64",
+    "an input in half precision": (
+        lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.FLOAT16), to=1),
+        "model.float()",
+    ),
+    "an input of text": (
+        lambda m: m.op("Identity", m.input(1, 2, dtype=onnx.TensorProto.STRING)),
+        "'x' is STRING",
     ),
     "a cast": (lambda m: m.op("Cast", m.input(1, 2), to=10), "cast to FLOAT16"),
     "a sparse constant": (

@@ -44,7 +44,16 @@ def _compared(m: OnnxModel, x: str) -> str:
     return m.op("Mul", m.op("MatMul", hot, m.weights(CLASSES, 4)), seen)
 
 
-MODELS = {f.__name__[1:]: f for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared)}
+def _chosen(m: OnnxModel, x: str) -> str:
+    """Rows by an index that is computed."""
+    scores = m.op("Gather", m.weights(CLASSES, 6), x)
+    return m.op("Gather", m.weights(6, 4), m.op("ArgMax", scores, axis=2, keepdims=0))
+
+
+MODELS = {
+    f.__name__[1:]: f
+    for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared, _chosen)
+}
 
 
 def _model(name: str, folder, dtype: int):

@@ -14,7 +14,7 @@ BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"<!doctype html", "a web page", "download the file itself: pages show it behind a link"),
     (b"<html", "a web page", "download the file itself: pages show it behind a link"),
     (b"\x89hdf\r\n", "an HDF5 file, as Keras writes", _KERAS),
-    (b"pk\x03\x04", "a ZIP archive, as PyTorch (.pt) and Keras (.keras) write", f"{_TORCH}; {_KERAS}"),
+    (b"pk\x03\x04", "a ZIP archive, as PyTorch and Keras write", f"{_TORCH}; {_KERAS}"),
     (b"\x80\x02", "a pickle, as PyTorch writes", _TORCH),
     (b"\x1f\x8b", "a gzip archive", "unpack it"),
 )  # fmt: skip

@@ -82,7 +82,7 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
         raise UnsupportedError(
             f"the input '{info.name}' is {found}",
             expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
-            hint="export the model in float32 (in PyTorch: model.float()); tinyrt quantises it itself"
+            hint="export the model in float32 (PyTorch: model.float()); tinyrt quantises it itself"
             if found in REALS
             else "export the part of the model that computes on numbers",
         )

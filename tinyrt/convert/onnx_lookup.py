@@ -18,7 +18,7 @@ MOST_CLASSES = 4096
 
 def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """Rows of a table, by indices of the model's input."""
-    if indices.dtype is DType.FLOAT32:
+    if indices.dtype in (DType.FLOAT32, DType.INT64):
         indices = call.emit("cast", indices, name=f"{call.result}.index", dtype=DType.INT32)
     if not indices.shape:
         indices = call.reshape(indices, (1,), f"{call.result}.index")
@@ -27,7 +27,7 @@ def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Valu
 
 def gather_at_run_time(call: Call, indices: Value) -> Value:
     """An embedding, whose table is turned so that its rows are what is picked."""
-    known = call.array(0, "what is gathered from by the model's input")
+    known = call.array(0, "the table that computed indices pick from")
     (axis,) = normal_axes([call.node.get_int("axis", 0)], known.ndim)
     if axis == 0:
         return _embedding(call, call.value(0), indices)
