@@ -38,7 +38,7 @@ class GraphModule(Module):
             the place of the largest, what goes into it, which a loss wants.
 
     Raises:
-        UnsupportedError: the graph has several inputs or outputs.
+        UnsupportedError: the graph has several inputs or outputs, or an op without gradient.
 
     """
 
@@ -52,6 +52,15 @@ class GraphModule(Module):
         self.graph = with_own_constants(graph)
         self._graphs = {1: self.graph}
         self.logits = logits_name(graph)
+        for node in self.nodes(1):
+            if OPS[node.op].vjp is None:
+                raise UnsupportedError(
+                    f"{node.op} has no gradient",
+                    op=node.describe(),
+                    tensor=node.output.describe(),
+                    expected="ops that 'tinyrt ops' lists with one",
+                    hint="train the part in front of it, or replace it in the model",
+                )
 
     def nodes(self, n: int) -> Iterator[BoundNode]:
         """The nodes that lead to the logits of ``n`` samples, in execution order."""
