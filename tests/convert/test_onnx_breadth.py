@@ -132,6 +132,31 @@ def cast_of_a_comparison(m):
 
 
 @case
+def what_is_no_number(m):
+    x = m.input(2, 5)
+    log, far = m.op("Log", x), m.op("Div", m.const(1.0), m.op("Relu", x))
+    near = m.op("Where", m.op("IsInf", far, detect_negative=0), m.const(5.0), far)
+    far_both = m.op("Cast", m.op("IsInf", far), to=1)
+    kept = m.op("Where", m.op("IsNaN", log), m.const(-1.0), log)
+    return m.op("Add", m.op("Add", kept, near), far_both)
+
+
+@case
+def leaky_relu_written_out(m):
+    x = m.op("Conv", m.input(1, 3, 6, 7), m.weights(5, 3, 3, 3))
+    above = m.op("Greater", x, m.const(0.0))
+    return m.op("Where", above, x, m.op("Mul", x, m.const(0.1)))
+
+
+@case
+def mask_of_zeros_and_ones(m):
+    x, mask = m.input(2, 5), m.input(2, 5, name="y")
+    there = m.op("Cast", m.op("Greater", mask, m.const(0.0)), to=1)
+    hidden = m.op("Mul", m.op("Sub", m.const(1.0), there), m.const(-100.0))
+    return m.op("Add", m.op("Mul", x, there), hidden)
+
+
+@case
 def slices(m):
     x = m.input(3, 8, 9)
     return m.op("Slice", x, m.ints(1, -1), m.ints(100, -9), m.ints(1, 2), m.ints(2, -3))

@@ -15,6 +15,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.comparison import ACCEPTED
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -76,7 +77,7 @@ def test_inputs_of_usual_ranges_need_nothing_in_front():
     above = b.op("greater", ("x", b.constant(np.zeros(1, np.float32))), NoAttrs())
     graph = b.graph(b.op("select_v2", (above, "x", b.constant(np.ones(1, np.float32))), NoAttrs()))
     x = np.random.default_rng(2).normal(size=(16, 8, 8, 3)).astype(np.float32)
-    quantised = quantize_graph(graph, x, QuantConfig())
+    quantised = quantize_graph(graph, x, QuantConfig(tables=False))
     assert [n.op for n in quantised.nodes] == ["greater", "select_v2"]
     assert quantised.value(quantised.outputs[0]).q == quantised.value("x").q
     assert quantised.value(quantised.nodes[0].outputs[0]).dtype is DType.BOOL
@@ -147,3 +148,27 @@ def test_what_the_greatest_hides_is_no_part_of_the_range():
     quantised = quantize_graph(graph, data)
     error = Model(quantised)(data) - Model(graph)(data)
     assert np.abs(error).max() < 0.05
+
+
+def test_integers_need_no_guard_against_what_is_no_number():
+    b = Builder((1, 6, 6), (1, 6, 6))
+    shares = b.op("softmax", (b.op("add", ("x", "x1"), AddAttrs()),), SoftmaxAttrs())
+    guard = b.op("not_equal", (shares, shares), NoAttrs())
+    zero = b.constant(np.zeros(1, np.float32))
+    kept = b.op("select_v2", (guard, zero, shares), NoAttrs())
+    graph = b.graph(b.op("batch_matmul", (kept, "x"), BatchMatmulAttrs()))
+    x = np.random.default_rng(7).normal(size=(16, 6, 6)).astype(np.float32)
+    quantised = quantize_graph(graph, {"x": x, "x1": x[::-1]})
+    assert [n.op for n in quantised.nodes] == ["add", "softmax", "batch_matmul"]
+
+
+def test_a_number_that_two_choices_share_does_not_tie_them():
+    b = Builder((1, 40), (1, 40))
+    zero, one = (b.constant(np.full(1, value, np.float32)) for value in (0, 1))
+    truth = b.op("less", ("x", "x1"), NoAttrs())
+    near, far = (b.op("select_v2", (truth, zero, y), NoAttrs()) for y in ("x", "x1"))
+    graph = b.graph(b.op("mul", (near, one), MulAttrs()), far)
+    x = np.random.default_rng(8).normal(size=(16, 40)).astype(np.float32)
+    quantised = quantize_graph(graph, {"x": x, "x1": 1000 * x[::-1]})
+    scales = [quantised.value(name).q.scale for name in quantised.outputs]
+    assert scales[1] > 300 * scales[0]

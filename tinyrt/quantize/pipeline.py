@@ -45,7 +45,7 @@ def quantize_graph(
 
     """
     config = config or configure(None)
-    graph = gather_tables(graph, config, chains=config.tables)
+    graph = gather_tables(without_guards(graph), config, chains=config.tables)
     if data is None:
         if config.needs_data:
             raise DataError(
@@ -53,7 +53,6 @@ def quantize_graph(
                 hint="pass a hundred typical inputs: -c CALIB.npz",
             )
         return apply_plan(graph, make_plan(graph, {}, config))
-    graph = without_guards(graph)
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
     return prepare(graph, data, config, progress).quantised(config, progress)
