@@ -28,13 +28,18 @@ def row_ops(graph: Graph) -> list[RowOp | None]:
     return [_row_op(node) for node in graph.bound()]
 
 
+def is_image(value: Value) -> bool:
+    """Whether a tensor has rows: (1, h, w, c), int8."""
+    return value.dtype is DType.INT8 and len(value.shape) == 4 and value.shape[0] == 1
+
+
 def _row_op(node: BoundNode) -> RowOp | None:
     activations = [v for v in (*node.inputs, node.output) if v is not None and not v.is_constant]
     if any(v.dtype is not DType.INT8 or v.shape[:1] != (1,) for v in activations):
         return None
     op = OPS[node.op].row_op(node)
     images = activations if op is None or op.fold is None else activations[:-1]
-    return op if all(len(v.shape) == 4 for v in images) else None
+    return op if all(map(is_image, images)) else None
 
 
 def sums_name(index: int) -> str:

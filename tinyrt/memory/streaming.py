@@ -11,9 +11,10 @@ from tinyrt.memory.candidates import THOROUGH, Effort, Streamed
 from tinyrt.memory.check import check_plan
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.regions import NO_LIMIT, Region
+from tinyrt.memory.segment_builder import is_image, row_ops
 from tinyrt.memory.segments import Segment
 from tinyrt.memory.stream import choose_segments, place_segments
-from tinyrt.ops import OPS, verify
+from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
 
 WORTHWHILE = 95
@@ -128,13 +129,28 @@ def plan_pushed(
             too_small = error
     if too_small is not None:
         raise too_small
-    rowwise = ", ".join(sorted(name for name, spec in OPS.items() if spec.rows is not None))
-    raise UnsupportedError(
-        "the model's input cannot come row by row",
-        tensor=", ".join(graph.value(name).describe() for name in graph.fed),
-        expected=f"one int8 input (1, h, w, c), read by {rowwise} or element-wise ops",
-        hint="leave out --input-rows",
-    )
+    raise _not_by_rows(graph)
+
+
+def _not_by_rows(graph: Graph) -> UnsupportedError:
+    """What keeps the input from coming row by row, the first thing that does."""
+    message, hint = "the model's input cannot come row by row", "leave out --input-rows"
+    inputs = [graph.value(name) for name in graph.fed]
+    names = ", ".join(value.describe() for value in inputs)
+    if len(inputs) != 1 or not is_image(inputs[0]):
+        expected = "one input: an int8 image (1, h, w, c)"
+        return UnsupportedError(message, tensor=names, expected=expected, hint=hint)
+    ops = row_ops(graph)
+    readers = [i for i, node in enumerate(graph.nodes) if inputs[0].name in node.inputs]
+    between = range(readers[0], readers[-1] + 1) if readers else range(0)
+    for i in between:
+        if ops[i] is None:
+            op = graph.bind(i).describe()
+            expected = "an op whose output rows each need a few rows of its inputs"
+            return UnsupportedError(message, op=op, tensor=names, expected=expected, hint=hint)
+    found = " and ".join(graph.bind(i).describe() for i in readers) or None
+    expected = "readers that pad it alike, and take as many rows of it for one of the output"
+    return UnsupportedError(message, op=found, tensor=names, expected=expected, hint=hint)
 
 
 def plan_segments(
