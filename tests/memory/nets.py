@@ -228,3 +228,34 @@ def gated_net(seed: int) -> Graph:
     for _ in range(1 + int(net.rng.integers(3))):
         net.pick(*STEPS)(net)
     return net.graph(net.nodes[-1].outputs[0])
+
+
+SIGMOIDS = frozenset({"tanh", "logistic"})
+"""Ops whose int16 outputs have a scale of their own."""
+
+WIDER = 1 / 200
+"""Steps of int16 activations, to those of int8."""
+
+
+def widened(graph: Graph) -> Graph:
+    """The same network with int16 activations, int8 weights and int64 biases."""
+    values = dict(graph.values)
+    for name in graph.inputs:
+        values[name] = _widened(values[name])
+    for node in graph.nodes:
+        for name in node.inputs[2:] if OPS[node.op].quant is Quant.WEIGHTED else ():
+            bias = values[name]
+            scales = tuple(s * WIDER for s in bias.q.scales)
+            data = np.asarray(bias.data).astype(np.int64) * 100
+            values[name] = Value.constant(name, data, QParams(scales, 0, 0))
+        (y,) = node.outputs
+        values[y] = _widened(values[y])
+        if node.op in SIGMOIDS:
+            values[y] = replace(values[y], q=QParams((2.0**-15,), 0))
+        elif OPS[node.op].quant is Quant.SAME_AS_INPUT:
+            values[y] = replace(values[y], q=values[node.inputs[0]].q)
+    return verify(Graph(graph.name, graph.inputs, graph.outputs, values, graph.nodes))
+
+
+def _widened(value: Value) -> Value:
+    return replace(value, dtype=DType.INT16, q=QParams((value.q.scale * WIDER,), 0))

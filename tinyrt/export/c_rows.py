@@ -11,7 +11,7 @@ from tinyrt.export import c_text
 from tinyrt.export.c_batches import ROWS, write_batch
 from tinyrt.export.c_calls import Body, alike, tables
 from tinyrt.export.c_writer import ModelWriter, PushedRows, base_of
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.candidates import STATE_NAME
 from tinyrt.memory.segments import Access, Segment, Stage
@@ -285,7 +285,12 @@ class SegmentWriter:
         self.moving += 1
         each = f"{access.step} * {ROWS}" if first else str(access.step * stage.block)
         moves.append(f"    {counter} += {each};")
-        return f"{self.writer.pointer(self._graph.value(access.name))} + {counter}"
+        value = self._graph.value(access.name)
+        start = self.writer.pointer(value)
+        # A counter is of bytes.
+        return (
+            f"{start if value.dtype is DType.INT8 else f'(int8_t *)(void *)({start})'} + {counter}"
+        )
 
     def _in_arena(self, access: Access) -> str:
         return f"{self._base} + {self._plan.offsets[access.name] + access.start}"
@@ -294,9 +299,16 @@ class SegmentWriter:
 def _placed(stage: Stage, places: Sequence[str], target: str) -> dict[str, str]:
     """Tensor -> C expression, for what a stage reads and writes."""
     assert stage.node is not None
-    names = [v.name if v is not None else "" for v in stage.node.inputs]
-    known = {n: p for n, p in zip(names, places, strict=True) if p}
-    return known | {stage.node.output.name: target}
+    values = (*stage.node.inputs, stage.node.output)
+    pairs = zip(values, (*places, target), strict=True)
+    return {value.name: _typed(value, place) for value, place in pairs if value and place}
+
+
+def _typed(value: Value, place: str) -> str:
+    """A place in bytes as a pointer to elements."""
+    if value.dtype is DType.INT8:
+        return place
+    return f"({c_text.c_type(value.dtype)} *)(void *)({place})"
 
 
 def _is_cut(segment: Segment, index: int) -> bool:

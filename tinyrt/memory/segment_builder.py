@@ -19,6 +19,9 @@ MOST_BLOCK = 14
 MOST_BYTES = 65_535
 """Bytes of a ring: its sizes are 16 bits."""
 
+ROW_TYPES = (DType.INT8, DType.INT16)
+"""Of tensors that have rows."""
+
 LEAST_ROW = 4
 """Bytes of a row that is moved: moves go word by word."""
 
@@ -29,13 +32,13 @@ def row_ops(graph: Graph) -> list[RowOp | None]:
 
 
 def is_image(value: Value) -> bool:
-    """Whether a tensor has rows: (1, h, w, c), int8."""
-    return value.dtype is DType.INT8 and len(value.shape) == 4 and value.shape[0] == 1
+    """Whether a tensor has rows: (1, h, w, c), int8 or int16."""
+    return value.dtype in ROW_TYPES and len(value.shape) == 4 and value.shape[0] == 1
 
 
 def _row_op(node: BoundNode) -> RowOp | None:
     activations = [v for v in (*node.inputs, node.output) if v is not None and not v.is_constant]
-    if any(v.dtype is not DType.INT8 or v.shape[:1] != (1,) for v in activations):
+    if any(v.dtype not in ROW_TYPES or v.shape[:1] != (1,) for v in activations):
         return None
     op = OPS[node.op].row_op(node)
     images = activations if op is None or op.fold is None else activations[:-1]

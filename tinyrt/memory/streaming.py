@@ -138,7 +138,7 @@ def _not_by_rows(graph: Graph) -> UnsupportedError:
     inputs = [graph.value(name) for name in graph.fed]
     names = ", ".join(value.describe() for value in inputs)
     if len(inputs) != 1 or not is_image(inputs[0]):
-        expected = "one input: an int8 image (1, h, w, c)"
+        expected = "one input: an image (1, h, w, c) of int8 or int16"
         return UnsupportedError(message, tensor=names, expected=expected, hint=hint)
     ops = row_ops(graph)
     readers = [i for i, node in enumerate(graph.nodes) if inputs[0].name in node.inputs]

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.blocks import BLOCK_SETS
 from tinyrt.ops.function import linear_pair
@@ -95,6 +95,8 @@ def rows(node: BoundNode) -> RowOp | None:
     window = window_of(node.attrs, x)
     if window.kernel != x[1:3] or window.out != (1, 1):
         return windowed_rows(node, window, None)
+    if node.input(0).dtype is not DType.INT8:
+        return None
     p, count = prepare(node), x[1] * x[2]
     fields = {"channels": x[3], "count": count, "act_min": p.act_min, "act_max": p.act_max}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
 from tinyrt.ops.parallel import each_part
@@ -117,8 +117,12 @@ def ref_integer(p: Pool2dS8, x: Array) -> Array:
 
 
 def rows(node: BoundNode) -> RowOp | None:
-    """Rows under the window; padding never is the greatest."""
-    return windowed_rows(node, window_of(node.attrs, node.input(0).shape), INT8_MIN)
+    """Rows under the window; padding never is the greatest.
+
+    It is filled byte by byte: not where it takes two.
+    """
+    fill = INT8_MIN if node.input(0).dtype is DType.INT8 else None
+    return windowed_rows(node, window_of(node.attrs, node.input(0).shape), fill)
 
 
 MAX_POOL2D = OpSpec(

@@ -183,7 +183,7 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 def rows(node: BoundNode) -> RowOp | None:
     """Sums of rows, where the mean is over height and width."""
     p = prepare(node)
-    if len(node.input(0).shape) != 4 or p.axes != (1, 2):
+    if len(node.input(0).shape) != 4 or p.axes != (1, 2) or node.input(0).dtype is not DType.INT8:
         return None
     channels = node.input(0).shape[3]
     fields = {"channels": channels, "count": p.count, "x_zp": p.x_zp, "y_zp": p.y_zp}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import in_runs, merge_axes, strides_of
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.quantize import quantize_array
@@ -136,7 +136,10 @@ def rows(node: BoundNode) -> RowOp | None:
     if len(node.attrs.paddings) != 4 or node.output.shape[0] != 1:
         return None
     first, (above, below), *others = node.attrs.paddings
-    window = RowWindow(above=above, below=below, fill=prepare(node).fill)
+    fill = prepare(node).fill
+    if fill and node.input(0).dtype is not DType.INT8:
+        return None
+    window = RowWindow(above=above, below=below, fill=fill)
     attrs = replace(node.attrs, paddings=(first, (0, 0), *others))
     return RowOp(one_row(node, attrs), (window,))
 
