@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.firmware.test_zoo import emulate
-from tests.memory.nets import random_net
+from tests.memory.nets import random_net, u_net, wide_net
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export.target import find_core
@@ -103,22 +103,30 @@ def test_vector_kernels_take_pushed_rows_in_the_arena_of_a_few(zoo, tmp_path):
 
 @pytest.mark.parametrize("how", ["by_rows", "input_rows"])
 @pytest.mark.parametrize(
-    ("core", "seed"),
+    ("core", "net", "seed"),
     [
-        ("cortex-m0", 51),
-        ("cortex-m4", 7),
-        ("cortex-m4", 35),
-        ("cortex-m55", 24),
-        ("cortex-m4", 66),  # A stage sees padding alone before the first row is pushed.
-        ("cortex-m55", 20),  # The same, and a ring is filled before anything is written to it.
-        ("cortex-m55", 46),  # No ring ever moves.
-        ("cortex-m55", 57),  # An output is held, and read by rows, too.
+        ("cortex-m0", random_net, 51),
+        ("cortex-m4", random_net, 7),
+        ("cortex-m4", random_net, 35),
+        ("cortex-m55", random_net, 24),
+        # A stage sees padding alone before the first row is pushed.
+        ("cortex-m4", random_net, 66),
+        # The same, and a ring is filled before anything is written to it.
+        ("cortex-m55", random_net, 20),
+        ("cortex-m55", random_net, 46),  # No ring ever moves.
+        ("cortex-m55", random_net, 57),  # An output is held, and read by rows, too.
+        ("cortex-m4", wide_net, 4),
+        ("cortex-m55", wide_net, 13),
+        ("cortex-m4", u_net, 0),
+        ("cortex-m55", u_net, 1),
     ],
 )
-def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
-    graph = random_net(seed)
+def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net, seed, how):
+    graph = net(seed)
     rng = np.random.default_rng(seed)
-    samples = [rng.integers(-128, 128, graph.value("x").shape).astype(np.int8) for _ in range(3)]
+    x = graph.value("x")
+    kind = np.iinfo(x.dtype.numpy)
+    samples = [rng.integers(kind.min, kind.max + 1, x.shape).astype(kind.dtype) for _ in range(3)]
     answers = [evaluate(graph, {"x": x}) for x in samples]
     path = tmp_path / "net.tflite"
     save_tflite(graph, path)

@@ -18,6 +18,7 @@ from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 MOST_PIXELS = 5_000
 
@@ -259,3 +260,32 @@ def widened(graph: Graph) -> Graph:
 
 def _widened(value: Value) -> Value:
     return replace(value, dtype=DType.INT16, q=QParams((value.q.scale * WIDER,), 0))
+
+
+def wide_net(seed: int) -> Graph:
+    """A random network on int16."""
+    return widened(random_net(seed))
+
+
+def u_net(seed: int) -> Graph:
+    """Down twice and up again, past ops that do not go row by row; each height joins its like."""
+    net = RandomNet(seed)
+    net.values["x"] = replace(net.values["x"], shape=(1, 24, 12, 3))
+    net.images = ["x"]
+
+    def conv(x: str, channels: int) -> str:
+        w, b = net.weights((channels, 3, 3, net.values[x].shape[3]), 0)
+        return net.op("conv2d", Conv2dAttrs(activation="RELU"), x, w, b).name
+
+    def joined(x: str, other: str) -> str:
+        return net.op("concatenation", ConcatenationAttrs(3), x, other).name
+
+    halves = Pool2dAttrs((2, 2), (2, 2), padding="VALID")
+    high = conv(conv("x", 16), 6)
+    middle = conv(net.op("max_pool2d", halves, high).name, 8)
+    low = conv(net.op("max_pool2d", halves, middle).name, 10)
+    up = net.op("resize_nearest_neighbor", ResizeAttrs((12, 6)), low).name
+    up = conv(joined(up, middle), 8)
+    w, b = net.weights((6, 2, 2, 8), 0)
+    up = net.op("transpose_conv", TransposeConvAttrs((24, 12), (2, 2)), up, w, b).name
+    return net.graph(conv(conv(joined(up, high), 16), 2))
