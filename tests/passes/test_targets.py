@@ -10,7 +10,9 @@ from tests.passes.random_graphs import RandomNet as Net
 from tests.passes.test_every_pass import assert_same
 from tinyrt.convert.passes.targets import LACKING, LOWERINGS, lower_for
 from tinyrt.errors import TinyrtError
-from tinyrt.ir import RewriteLog
+from tinyrt.ir import DType, RewriteLog
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import TileAttrs
 
@@ -34,7 +36,22 @@ def test_it_fires_keeps_the_results_and_runs_on_the_target(op, seed):
     assert np.isfinite(found).all()
 
 
+def test_places_are_int32_and_run_on_the_target():
+    net = Net((4, 9))
+    place = net.op("arg_max", ("x",), ArgAttrs(1, DType.INT64))
+    real = net.op("cast", (place,), CastAttrs(DType.FLOAT32))
+    graph = net.graph(place, real)
+    lowered = lower_for(graph, "tflm")
+    assert [lowered.value(n).dtype for n in lowered.outputs] == [DType.INT32, DType.FLOAT32]
+    x = np.random.default_rng(0).normal(size=(4, 9)).astype(np.float32)
+    found = run_tflm(lowered, [x])
+    np.testing.assert_array_equal(found, x.argmax(axis=1).astype(np.int32), strict=True)
+
+
 REFUSED = {
+    "tflm has no arg_max to int64": lambda net: net.reshape(
+        net.op("arg_max", ("x",), ArgAttrs(1, DType.INT64)), 2, 1
+    ),
     "it repeats its input": lambda net: net.op("tile", ("x",), TileAttrs((1, 100))),
     "it multiplies 100 elements": lambda net: net.op("reduce_prod", ("x",), ReduceAttrs((1,))),
     "tflm has no pow": lambda net: net.op("pow", ("x", net.number(1.25))),

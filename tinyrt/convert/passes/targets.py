@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from tinyrt.convert.passes.choices import CHOICES
 from tinyrt.convert.passes.formula import Formula
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.write_out import erf_of_size
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
+from tinyrt.ir import DType, Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -102,6 +104,37 @@ LACKING = {
 """Runtime -> ops whose float form it lacks."""
 
 
+def _verified(graph: Graph) -> Graph:
+    return verify(graph, Stage.FLOAT)
+
+
+def _with_short_places(graph: Graph) -> Graph:
+    """The graph with int32 wherever arg_max or arg_min answers with int64.
+
+    TFLM has no int64 there. Outputs of the model become int32, too; a cast reads either.
+
+    Raises:
+        UnsupportedError: another op needs int64.
+
+    """
+    nodes, values = list(graph.nodes), dict(graph.values)
+    for node in graph.bound():
+        if node.op not in CHOICES or node.output.dtype is not DType.INT64:
+            continue
+        others = [n for n in graph.consumers(node.output.name) if n.op != "cast"]
+        if others:
+            raise UnsupportedError(
+                f"tflm has no {node.op} to int64, which '{others[0].name}' ({others[0].op}) reads",
+                op=node.describe(),
+                tensor=node.output.describe(),
+                expected="places that are cast, or that are the model's output",
+                hint="cast the places to int32 in the model, or leave --target out",
+            )
+        nodes[node.index] = replace(node.node, attrs=replace(node.attrs, dtype=DType.INT32))
+        values[node.output.name] = replace(node.output, dtype=DType.INT32)
+    return replace(graph, nodes=tuple(nodes), values=values)
+
+
 def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph:
     """The graph in ops that the runtime has; results stay within float rounding.
 
@@ -121,7 +154,7 @@ def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph
         )
     log = log if log is not None else RewriteLog()
     rules = (*LOWERINGS[target], REMOVE_DEAD)
-    lowered = rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT), log)
+    lowered = verify(_with_short_places(rewrite(graph, rules, _verified, log)), Stage.FLOAT)
     for node in lowered.bound():
         if node.op in LACKING[target]:
             why = next((r for (_, name), r in log.refused.items() if name == node.name), "")
