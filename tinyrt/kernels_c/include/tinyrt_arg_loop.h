@@ -8,7 +8,7 @@
 /** The place of the best of depth elements, step apart, of which x is the first.
  *
  *  Most elements are no better than the best so far: they pass four at a time. */
-static int32_t place(const TINYRT_ELEMENT *x, int32_t depth, int32_t step) {
+static int32_t place_one_by_one(const TINYRT_ELEMENT *x, int32_t depth, int32_t step) {
     TINYRT_BEST best = *x;
     int32_t found = 0;
     int32_t left = depth - 1;
@@ -33,8 +33,8 @@ static int32_t place(const TINYRT_ELEMENT *x, int32_t depth, int32_t step) {
     return found;
 }
 
-/** y = the places, one by one, of what p says. */
-#define tinyrt_each_place(p, x, y)                                                                 \
+/** y = the places of what p says, each found by place. */
+#define tinyrt_each_place(place, p, x, y)                                                          \
     for (int32_t outer = 0; outer < (p)->outer; ++outer) {                                         \
         for (int32_t inner = 0; inner < (p)->inner; ++inner) {                                     \
             *(y)++ = place((x) + inner, (p)->depth, (p)->inner);                                   \

@@ -3,8 +3,11 @@
 #define TINYRT_ELEMENT int8_t
 #define TINYRT_BEST int32_t
 #define TINYRT_BETTER(a, b) ((a) < (b))
-#include "tinyrt_arg_loop.h"
+#define TINYRT_MOST_OF_BYTES tinyrt_min_bytes
+#define TINYRT_MOST_OF_VECTORS vminq_m_s8
+#define TINYRT_MOST_IN_VECTOR vminvq_s8
+#include "tinyrt_place_s8.h"
 
 void tinyrt_arg_min_s8_s32(const tinyrt_arg_params *p, const int8_t *x, int32_t *y) {
-    tinyrt_each_place(p, x, y);
+    tinyrt_each_place(place, p, x, y);
 }
