@@ -13,6 +13,7 @@ from tinyrt.convert.streaming import stream
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -82,11 +83,13 @@ class Temporal(RandomNet):
         self.last = self.op(self.pick("relu", "tanh", "logistic"), NoAttrs(), self.last).name
 
     def end(self):
-        """Over all rows: an average, a dense layer, or neither."""
+        """Over all rows: an average, a dense layer, or neither, perhaps a class for each row."""
         x = self.values[self.last]
         kind = self.pick("mean", "dense", "rows")
         if kind == "mean":
             self.last = self.op("mean", MeanAttrs((1, 2), keep_dims=False), x.name).name
+        if kind == "rows" and self.pick(True, False):
+            self.last = self.op("arg_max", ArgAttrs(-1), x.name).name
         if kind == "dense":
             flat = self.op("reshape", ReshapeAttrs((1, x.size)), x.name)
             w, b = self.weights((3, x.size), 0)
@@ -110,7 +113,7 @@ def as_float(graph):
         if value.is_constant:
             data = np.asarray(value.data).astype(np.float32) / 256
             return Value.constant(value.name, data)
-        return replace(value, dtype=DType.FLOAT32, q=None)
+        return replace(value, dtype=DType.FLOAT32, q=None) if value.q is not None else value
 
     return replace(graph, values={name: cast(value) for name, value in graph.values.items()})
 
@@ -165,7 +168,7 @@ def test_much_of_the_work_is_saved():
     assert np.median(left) < 0.25
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_a_stream_begins_anew(seed):
     graph, hop = temporal_net(seed)
     interpreter = Interpreter.from_graph(stream(graph, 1, hop).graph, backend="reference")

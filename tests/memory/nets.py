@@ -59,8 +59,11 @@ class RandomNet:
         q = self.values[inputs[0]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
         if spec.fixed_output is not None:
             q = QParams((spec.fixed_output[0],), spec.fixed_output[1])
+        dtype = DType.INT8
+        if spec.quant is Quant.INPUTS_ONLY:
+            dtype, q = type_.dtype, None
         name = f"{op}_{len(self.nodes)}"
-        value = self.values[name] = Value(name, DType.INT8, type_.shape, q)
+        value = self.values[name] = Value(name, dtype, type_.shape, q)
         self.nodes.append(Node(op, name, inputs, (name,), attrs))
         if len(type_.shape) == 4:
             self.images.append(name)

@@ -154,6 +154,11 @@ def _reduce(node: BoundNode, x: Track) -> Streamed | None:
     return Streamed(x.new, replace(x, axis=x.axis - gone))
 
 
+def _choice(node: BoundNode, x: Track) -> Streamed | None:
+    axis = node.attrs.axis % len(node.input(0).shape)
+    return Streamed(x.new, replace(x, axis=x.axis - (axis < x.axis))) if x.axis != axis else None
+
+
 def _fully_connected(node: BoundNode, x: Track) -> Streamed | None:
     """Each row by itself, where the rows stay a dimension of the output."""
     rank = len(node.input(0).shape)
@@ -162,6 +167,8 @@ def _fully_connected(node: BoundNode, x: Track) -> Streamed | None:
 
 
 _RULES: dict[str, Rule] = {
+    "arg_max": _choice,
+    "arg_min": _choice,
     "average_pool2d": _window,
     "concatenation": _concatenation,
     "conv2d": _window,
