@@ -45,6 +45,11 @@ def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> Non
     writer.statements += ["    } else {", *_inner(found), "    }"] if others else found
 
 
+def simplified(text: str) -> str:
+    """Statements without factors of 1 and additions of 0, which make batches alike."""
+    return re.sub(rf"\b{ROWS} \+ 0\b", ROWS, re.sub(rf"(?<!\w)1 \* {ROWS}\b", ROWS, text))
+
+
 def _inner(statements: Sequence[str]) -> list[str]:
     return [indented(statement.lstrip("\n"), 1) for statement in statements]
 
@@ -122,8 +127,7 @@ class _Line:
         rest = one - each * self.one.rows
         if not each:
             return str(one)
-        product = ROWS if each == 1 else f"{each} * {ROWS}"
-        return product if not rest else f"{product} {'-' if rest < 0 else '+'} {abs(rest)}"
+        return f"{each} * {ROWS} {'-' if rest < 0 else '+'} {abs(rest)}"
 
     def changed(self, name: str) -> list[tuple[str, str]]:
         """Fields of a parameter struct that depend on the number of rows, with expressions."""

@@ -1,23 +1,53 @@
-"""Stages whose statements differ in places and parameters alone: one case, and a table of those."""
+"""Stages whose statements differ in numbers and names alone: one case, and a table of those."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tinyrt.export import c_text
 
-PLACE = re.compile(r"\barena \+ (\d+)((?: \+ \d+\b(?! \*))*)")
+HOLE = re.compile(
+    r"\b(?P<base>arena(?:_\w+)?) \+ (?P<place>\d+(?: \+ \d+\b(?! \*))*)"
+    r"|(?P<no_scratch>\bNO_SCRATCH\b)"
+    r"|(?P<data>\b(?:\w+_)?n\d+_\w+\b)"
+    r"|(?<![\w.])(?P<number>\d+)(?![\w.])"
+)
+"""What may differ from stage to stage: places in the arena, weights, and numbers."""
+
+NO_SCRATCH = "NO_SCRATCH"
+"""Stands for the scratch memory of an op that needs none, until it is known who shares its call."""
+
 PARAMS = re.compile(r"\bn\d+_params\b")
 NODE = re.compile(r"(TINYRT_PROFILE_(?:BEGIN|END))\((\d+)\)")
 COPIED = re.compile(r"(\w+_params) (some_n\d+_params) = (n\d+_params);")
+SOME = "some_params"
 
 FEWEST = 3
 """Stages from which on a table takes less than their own statements."""
 
+FEWEST_WITH_COPY = 2
+"""The same of those that copy their parameters."""
+
 MOST_PLACE = 65_535
-"""The largest offset of 16 bits."""
+"""The largest offset, or number, of 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """What stands at a place where stages may differ.
+
+    Attributes:
+        kind: ``place``, ``data`` or ``number``.
+        text: in C.
+        value: of a number or place; 0 where there is no scratch memory.
+
+    """
+
+    kind: str
+    text: str
+    value: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,63 +55,181 @@ class Body:
     """The statements of a stage.
 
     Attributes:
-        template: with names instead of what other stages have otherwise.
+        pieces: what is around the holes: one more than there are holes.
+        holes: what is in them.
         params: C name of the parameter struct.
-        places: offsets in the arena, in the order in which they are named.
         node: index of the op.
 
     """
 
-    template: str
+    pieces: tuple[str, ...]
+    holes: tuple[Hole, ...]
     params: str
-    places: tuple[int, ...]
     node: int
 
     @classmethod
     def of(cls, text: str) -> Body | None:
         """The statements, if all that differs from others can be in a table."""
-        text = "\n".join(line for line in _without_comments(text))
+        text = "\n".join(_without_comments(text))
         params, nodes = sorted(set(PARAMS.findall(text))), {n for _, n in NODE.findall(text)}
         if len(params) != 1 or len(nodes) != 1:
             return None
-        places: list[int] = []
+        text = COPIED.sub(rf"\1 {SOME} = *(const \1 *)call->params;", text)
+        text = re.sub(r"\bsome_n\d+_params\b", SOME, text)
+        text = NODE.sub(r"\1(node)", text.replace(f"&{params[0]}", "call->params"))
+        pieces, holes, end = [], [], 0
+        for match in HOLE.finditer(text):
+            pieces.append(text[end : match.start()])
+            holes.append(_hole(match))
+            end = match.end()
+        pieces.append(text[end:])
+        return cls(tuple(pieces), tuple(holes), params[0], int(nodes.pop()))
 
-        def place(match: re.Match[str]) -> str:
-            offset = sum(int(n) for n in re.findall(r"\d+", match.group(0)))
-            if offset not in places:
-                places.append(offset)
-            return f"arena + call->at[{places.index(offset)}]"
+    @property
+    def form(self) -> tuple[object, ...]:
+        """What stages that share a case have in common."""
+        return self.pieces, tuple(hole.kind for hole in self.holes)
 
-        text = COPIED.sub(r"\1 some_params = *(const \1 *)call->params;", text)
-        text = re.sub(r"\bsome_n\d+_params\b", "some_params", text)
-        text = text.replace(f"&{params[0]}", "call->params")
-        text = NODE.sub(r"\1(node)", PLACE.sub(place, text))
-        return cls(text, params[0], tuple(places), int(nodes.pop()))
+    @property
+    def fewest(self) -> int:
+        """How many stages make a table worth its bytes."""
+        return FEWEST_WITH_COPY if any(SOME in piece for piece in self.pieces) else FEWEST
 
 
-def _without_comments(text: str) -> list[str]:
+def _hole(match: re.Match[str]) -> Hole:
+    if match["base"]:
+        return Hole("place", match["base"], sum(map(int, match["place"].split(" + "))))
+    if match["no_scratch"]:
+        return Hole("place", NO_SCRATCH)
+    if match["data"]:
+        return Hole("data", match["data"])
+    return Hole("number", match["number"], int(match["number"]))
+
+
+def _without_comments(text: str) -> Iterator[str]:
     bare = re.sub(r"^ */\*.*?\*/\n?", "", text, flags=re.DOTALL | re.MULTILINE)
-    return [line for line in bare.split("\n") if line.strip()]
+    return (line for line in bare.split("\n") if line.strip())
 
 
-def alike(bodies: Mapping[int, Body | None]) -> list[list[int]]:
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Stages that share a case.
+
+    Attributes:
+        stages: their indices.
+        bodies: their statements.
+        columns: what differs: the kind, and an entry for each stage.
+
+    """
+
+    stages: tuple[int, ...]
+    bodies: tuple[Body, ...]
+    columns: dict[tuple[str, tuple[str, ...]], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found: dict[tuple[str, tuple[str, ...]], int] = {}
+        for holes in self._holes():
+            if _differ(holes):
+                column = holes[0].kind, _entries(holes)
+                found.setdefault(column, sum(kind == column[0] for kind, _ in found))
+        object.__setattr__(self, "columns", found)
+
+    def _holes(self) -> Iterator[tuple[Hole, ...]]:
+        return zip(*(body.holes for body in self.bodies), strict=True)
+
+    @property
+    def fits(self) -> bool:
+        """Whether all that differs can be in a table, and is worth it."""
+        small = all(
+            hole.value <= MOST_PLACE
+            for holes in self._holes()
+            if holes[0].kind == "number" and _differ(holes)
+            for hole in holes
+        )
+        bases = (
+            {h.text for h in holes} - {NO_SCRATCH}
+            for holes in self._holes()
+            if holes[0].kind == "place"
+        )
+        worth = len(self.stages) >= self.bodies[0].fewest
+        return worth and small and all(len(base) <= 1 for base in bases)
+
+    @property
+    def template(self) -> str:
+        """The statements, which read what differs from ``call``."""
+        filled = [self._filled(holes) for holes in self._holes()]
+        pieces = self.bodies[0].pieces
+        return "".join(a + b for a, b in zip(pieces, [*filled, ""], strict=True))
+
+    def _filled(self, holes: Sequence[Hole]) -> str:
+        first = holes[0]
+        base = next((hole.text for hole in holes if hole.text != NO_SCRATCH), NO_SCRATCH)
+        if not _differ(holes):
+            return f"{base} + {first.value}" if _is_place(first) else first.text
+        column = self.columns[first.kind, _entries(holes)]
+        if first.kind == "place":
+            return f"{base} + call->at[{column}]"
+        return f"call->{'data' if first.kind == 'data' else 'n'}[{column}]"
+
+
+def _is_place(hole: Hole) -> bool:
+    return hole.kind == "place" and hole.text != NO_SCRATCH
+
+
+def _differ(holes: Sequence[Hole]) -> bool:
+    return len(set(holes)) > 1
+
+
+def _entries(holes: Sequence[Hole]) -> tuple[str, ...]:
+    return tuple(h.text if h.kind == "data" else str(h.value) for h in holes)
+
+
+def alike(bodies: Mapping[int, Body | None]) -> list[Group]:
     """Groups of stages that a table is worth its bytes for."""
-    groups: dict[str, list[int]] = {}
-    for i, body in bodies.items():
-        if body is not None:
-            groups.setdefault(body.template, []).append(i)
-    return [group for group in groups.values() if len(group) >= FEWEST]
+    forms: dict[tuple[object, ...], list[int]] = {}
+    known = {i: body for i, body in bodies.items() if body is not None}
+    for i, body in known.items():
+        forms.setdefault(body.form, []).append(i)
+    groups = (Group(tuple(own), tuple(known[i] for i in own)) for own in forms.values())
+    return [group for group in groups if group.fits]
 
 
-def tables(name: str, bodies: Sequence[Body]) -> list[str]:
-    """Definitions of the table of calls, in the order of their stages, and of their ops."""
-    count = max(len(body.places) for body in bodies)
-    most = max(max(body.places) for body in bodies)
-    wide = "uint16_t" if most <= MOST_PLACE else "uint32_t"
-    rows = [f"{{&{b.params}, {{{', '.join(map(str, b.places))}}}}}" for b in bodies]
-    return [
-        f"static const struct {name}_call {{\n    const void *params;\n    {wide} at[{count}];\n}} "
-        f"{name}_calls[{len(rows)}] = {{\n{c_text.wrap(rows)}\n}};",
-        f"static const uint8_t {name}_nodes[{len(rows)}] = {{\n"
-        f"{c_text.wrap(str(b.node) for b in bodies)}\n}};",
+def tables(name: str, groups: Sequence[Group], order: Mapping[int, int]) -> list[str]:
+    """Definitions of the table of calls, and of their ops, by the order of the stages."""
+    rows: dict[int, tuple[Body, dict[str, list[str]]]] = {}
+    for group in groups:
+        for i, (stage, body) in enumerate(zip(group.stages, group.bodies, strict=True)):
+            own: dict[str, list[str]] = {"data": [], "place": [], "number": []}
+            for kind, entries in group.columns:
+                own[kind].append(entries[i])
+            rows[stage] = body, own
+    in_order = [rows[stage] for stage in sorted(rows, key=order.__getitem__)]
+    counts = {kind: max(len(own[kind]) for _, own in in_order) for kind in in_order[0][1]}
+    most = max((int(n) for _, own in in_order for n in own["place"]), default=0)
+    types = {
+        "data": ("const void *data", "NULL"),
+        "place": (f"{'uint16_t' if most <= MOST_PLACE else 'uint32_t'} at", "0"),
+        "number": ("uint16_t n", "0"),
+    }
+    fields = "".join(f"    {types[kind][0]}[{n}];\n" for kind, n in counts.items() if n)
+    lines = [
+        f"{{{', '.join([f'&{body.params}', *_filled_up(own, counts, types)])}}}"
+        for body, own in in_order
     ]
+    return [
+        f"static const struct {name}_call {{\n    const void *params;\n{fields}}} "
+        f"{name}_calls[{len(lines)}] = {{\n{c_text.wrap(lines)}\n}};",
+        f"static const uint8_t {name}_nodes[{len(lines)}] = {{\n"
+        f"{c_text.wrap(str(body.node) for body, _ in in_order)}\n}};",
+    ]
+
+
+def _filled_up(
+    own: Mapping[str, Sequence[str]],
+    counts: Mapping[str, int],
+    types: Mapping[str, tuple[str, str]],
+) -> Iterator[str]:
+    for kind, count in counts.items():
+        if count:
+            entries = [*own[kind], *[types[kind][1]] * (count - len(own[kind]))]
+            yield f"{{{', '.join(entries)}}}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from tinyrt.export import c_text
-from tinyrt.export.c_batches import ROWS, write_batch
-from tinyrt.export.c_calls import Body, alike, tables
+from tinyrt.export.c_batches import ROWS, simplified, write_batch
+from tinyrt.export.c_calls import NO_SCRATCH, Body, Group, alike, tables
 from tinyrt.export.c_writer import ModelWriter, PushedRows, base_of
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -55,6 +55,7 @@ class SegmentWriter:
         if ROWS_HEADER not in self.writer.kernels:
             self.writer.kernels.append(ROWS_HEADER)
         texts: dict[int, str] = {}
+        self.writer.no_scratch = NO_SCRATCH
         for index, stage in enumerate(self._segment.stages):
             if stage.node is None and stage.reads == (None,):
                 continue  # The caller copies what is pushed.
@@ -63,44 +64,36 @@ class SegmentWriter:
             body = "\n".join(self.writer.statements).lstrip("\n")
             texts[index] = "\n".join([*self._batch_variables(stage, body), body])
             self.writer.statements = outer
-        bodies = {i: Body.of(text) for i, text in texts.items()}
-        groups = alike(bodies)
-        merged = {i for group in groups for i in group}
+        self.writer.no_scratch = "NULL"
+        groups = alike({i: Body.of(text) for i, text in texts.items()})
+        merged = {i for group in groups for i in group.stages}
         self._numbers = _stage_numbers(self._segment, merged)
         self._write_tables()
+        if groups:
+            self.writer.definitions += tables(self._name, groups, self._numbers)
         cases = [
             line
             for i, text in texts.items()
             if i not in merged
-            for line in (f"case {self._numbers[i]}: {{", text, "    break;", "}")
+            for line in (f"case {self._numbers[i]}: {{", _finished(text), "    break;", "}")
         ]
-        return cases + self._merged_cases(groups, bodies)
+        first = min((self._numbers[i] for i in merged), default=0)
+        return cases + [line for group in groups for line in self._merged_case(group, first)]
 
-    def _merged_cases(
-        self, groups: Sequence[Sequence[int]], bodies: Mapping[int, Body | None]
-    ) -> list[str]:
-        """One case for the stages of each group, and the table of what differs in them."""
-        merged = sorted((i for g in groups for i in g), key=self._numbers.__getitem__)
-        if not merged:
-            return []
-        found = [body for i in merged if (body := bodies[i]) is not None]
-        self.writer.definitions += tables(self._name, found)
-        base = f" - {self._numbers[merged[0]]}" if self._numbers[merged[0]] else ""
-        cases: list[str] = []
-        for group in groups:
-            body = bodies[group[0]]
-            assert body is not None
-            nodes = ", ".join(str(b.node) for i in group if (b := bodies[i]) is not None)
-            cases += [f"case {self._numbers[i]}:" for i in group[:-1]]
-            cases += [
-                f"case {self._numbers[group[-1]]}: {{",
-                c_text.block_comment(f"Ops {nodes}", "places and parameters in the table").lstrip(),
-                f"    const struct {self._name}_call *const call =",
-                f"        {self._name}_calls + stage{self._own}{base};",
-                body.template.replace("(node)", f"({self._name}_nodes[stage{self._own}{base}])"),
-                *("    break;", "}"),
-            ]
-        return cases
+    def _merged_case(self, group: Group, first: int) -> list[str]:
+        """One case for the stages of a group; the table begins with stage ``first``."""
+        place = f"stage{self._own} - {first}" if first else f"stage{self._own}"
+        nodes = ", ".join(str(body.node) for body in group.bodies)
+        calls = f"{self._name}_calls + {place}"
+        *others, last = (self._numbers[i] for i in group.stages)
+        return [
+            *(f"case {number}:" for number in others),
+            f"case {last}: {{",
+            c_text.block_comment(f"Ops {nodes}", "what differs is in the table").lstrip("\n"),
+            f"    const struct {self._name}_call *const call = {calls};",
+            _finished(group.template.replace("(node)", f"({self._name}_nodes[{place}])")),
+            *("    break;", "}"),
+        ]
 
     def finish(self) -> None:
         """What is left to do behind the last row: sums become outputs."""
@@ -158,7 +151,6 @@ class SegmentWriter:
             row_bytes=stage.writes.nbytes,
             place=self._in_arena(stage.writes),
             block=stage.block,
-            ahead=next(s.stage for s in self._segment.steps if s.run) != 0,
             next_stage=self.next_stage,
             cases=tuple(c_text.indented(case, 2) for case in cases),
         )
@@ -193,7 +185,6 @@ class SegmentWriter:
 
     def _write_next(self, name: str, steps: str, rings: str, parameters: str) -> None:
         """The function that takes the steps; where there are several segments, one for all."""
-        # It is called in two places where rows are pushed.
         once = len(self._plan.segments) > 1 or self._segment.pushed is not None
         self.writer.definitions.append(
             f"static {'TINYRT_NOINLINE ' * once}uint32_t {name}_next({parameters}int8_t *arena,"
@@ -294,6 +285,11 @@ class SegmentWriter:
 
     def _in_arena(self, access: Access) -> str:
         return f"{self._base} + {self._plan.offsets[access.name] + access.start}"
+
+
+def _finished(text: str) -> str:
+    """Statements as they are read."""
+    return simplified(text.replace(NO_SCRATCH, "NULL"))
 
 
 def _placed(stage: Stage, places: Sequence[str], target: str) -> dict[str, str]:

@@ -38,7 +38,6 @@ class PushedRows:
         row_bytes: size of a row.
         place: C expression for where a row is copied to; the first one of a batch.
         block: rows of a whole batch.
-        ahead: whether other stages come before the first row.
         next_stage: C expression for the stage that comes next.
         cases: of the switch over stages.
 
@@ -51,7 +50,6 @@ class PushedRows:
     row_bytes: int
     place: str
     block: int
-    ahead: bool
     next_stage: str
     cases: tuple[str, ...]
 
@@ -63,6 +61,7 @@ class ModelWriter:
         isa: the instruction set that the code is written for.
         small: whether bytes of flash count, where there is a choice, and not instructions.
         row_kernels: whether convolutions on rows may take kernels of their own.
+        no_scratch: what stands for the scratch memory of an op that needs none.
         definitions: parameter structs and tables of the model's source file.
         statements: comments and calls of its invoke function.
         weights: C name -> tensor, in the order of first use.
@@ -87,6 +86,7 @@ class ModelWriter:
         self.isa = isa
         self.small = small
         self.row_kernels = True
+        self.no_scratch = "NULL"
         self.definitions: list[str] = []
         self.statements: list[str] = []
         self.weights: dict[str, Value] = {}
@@ -204,7 +204,7 @@ class ModelWriter:
     def scratch(self) -> str:
         """The C expression for the current op's scratch memory."""
         name = scratch_name(self._current().index)
-        return self._inside(name) if name in self._plan.offsets else "NULL"
+        return self._inside(name) if name in self._plan.offsets else self.no_scratch
 
     def call(self, kernel: str, *arguments: str) -> None:
         """Write the call and add the kernel's source file to the project."""

@@ -221,7 +221,7 @@ def _emit_slides(
         kernel = f"tinyrt_depthwise_rows3_s{block.bits}"
         c.call(kernel, params, str(window.out[0]), c.pointer(x), c.pointer(y))
         return
-    saved = c.scratch() if window.stride == (1, 1) else "NULL"
+    saved = c.scratch()
     c.call(f"tinyrt_depthwise3x3_s{block.bits}", params, c.pointer(x), saved, c.pointer(y))
 
 
