@@ -24,11 +24,11 @@ NODE = re.compile(r"(TINYRT_PROFILE_(?:BEGIN|END))\((\d+)\)")
 COPIED = re.compile(r"(\w+_params) (some_n\d+_params) = (n\d+_params);")
 SOME = "some_params"
 
-FEWEST = 3
-"""Stages from which on a table takes less than their own statements."""
+CALL_BYTES, COPY_BYTES, ENTRY_BYTES = 10, 50, {"data": 6, "place": 3, "number": 2}
+"""Of code: of a call, of a copy of parameters, and of what else it says; on a Cortex-M4."""
 
-FEWEST_WITH_COPY = 2
-"""The same of those that copy their parameters."""
+CASE_BYTES, LOAD_BYTES = 12, 3
+"""Of code: of a case that reads the table, and of each column."""
 
 MOST_PLACE = 65_535
 """The largest offset, or number, of 16 bits."""
@@ -70,7 +70,7 @@ class Body:
     @classmethod
     def of(cls, text: str) -> Body | None:
         """The statements, if all that differs from others can be in a table."""
-        text = "\n".join(_without_comments(text))
+        text = re.sub(r",\n +", ", ", "\n".join(_without_comments(text)))
         params, nodes = sorted(set(PARAMS.findall(text))), {n for _, n in NODE.findall(text)}
         if len(params) != 1 or len(nodes) != 1:
             return None
@@ -91,9 +91,10 @@ class Body:
         return self.pieces, tuple(hole.kind for hole in self.holes)
 
     @property
-    def fewest(self) -> int:
-        """How many stages make a table worth its bytes."""
-        return FEWEST_WITH_COPY if any(SOME in piece for piece in self.pieces) else FEWEST
+    def nbytes(self) -> int:
+        """Bytes of code, estimated."""
+        copied = COPY_BYTES * any(SOME in piece for piece in self.pieces)
+        return CALL_BYTES + copied + sum(ENTRY_BYTES[hole.kind] for hole in self.holes)
 
 
 def _hole(match: re.Match[str]) -> Hole:
@@ -139,7 +140,7 @@ class Group:
 
     @property
     def fits(self) -> bool:
-        """Whether all that differs can be in a table, and is worth it."""
+        """Whether all that differs can be in a table."""
         small = all(
             hole.value <= MOST_PLACE
             for holes in self._holes()
@@ -151,8 +152,17 @@ class Group:
             for holes in self._holes()
             if holes[0].kind == "place"
         )
-        worth = len(self.stages) >= self.bodies[0].fewest
-        return worth and small and all(len(base) <= 1 for base in bases)
+        return len(self.stages) > 1 and small and all(len(base) <= 1 for base in bases)
+
+    @property
+    def saved(self) -> int:
+        """Bytes of code that are spared, without those of the table."""
+        spared = (len(self.stages) - 1) * self.bodies[0].nbytes
+        return spared - CASE_BYTES - LOAD_BYTES * len(self.columns)
+
+    def count(self, kind: str) -> int:
+        """How many columns of a kind there are."""
+        return sum(own == kind for own, _ in self.columns)
 
     @property
     def template(self) -> str:
@@ -191,7 +201,24 @@ def alike(bodies: Mapping[int, Body | None]) -> list[Group]:
     for i, body in known.items():
         forms.setdefault(body.form, []).append(i)
     groups = (Group(tuple(own), tuple(known[i] for i in own)) for own in forms.values())
-    return [group for group in groups if group.fits]
+    chosen = [group for group in groups if group.fits]
+    while chosen:
+        best = max((without for without in _each_left_out(chosen)), key=_gain)
+        if _gain(best) < _gain(chosen):
+            break
+        chosen = best
+    return chosen
+
+
+def _each_left_out(groups: Sequence[Group]) -> Iterator[list[Group]]:
+    return ([group for group in groups if group is not out] for out in groups)
+
+
+def _gain(groups: Sequence[Group]) -> int:
+    """Bytes that these groups spare, with their table."""
+    most = {kind: max((g.count(kind) for g in groups), default=0) for kind in ENTRY_BYTES}
+    row = 4 + 4 * most["data"] + 2 * (most["place"] + most["number"])
+    return sum(g.saved - len(g.stages) * (row + row % 4) for g in groups)
 
 
 def tables(name: str, groups: Sequence[Group], order: Mapping[int, int]) -> list[str]:
