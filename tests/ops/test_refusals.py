@@ -129,7 +129,7 @@ REFUSED = [
     ("prelu", NoAttrs(), [f32(1, 2), f32(3, 2)], "slopes"),
     ("reduce_max", ReduceAttrs((1,)), [f32(2)], "axis 1"),
     ("reduce_min", ReduceAttrs((1,)), [f32(2)], "axis 1"),
-    ("reduce_prod", ReduceAttrs((0,)), [s8(2)], "s8"),
+    ("reduce_prod", ReduceAttrs((1,)), [f32(2)], "axis 1"),
     ("sum", ReduceAttrs((1,)), [s8(2)], "axis 1"),
     ("resize_bilinear", ResizeAttrs((2, 0)), [IMAGE], "size"),
     ("resize_nearest_neighbor", ResizeAttrs((2, 2), True, True), [IMAGE], "corners"),

@@ -18,6 +18,7 @@ from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.pool import Pool2dS8
 from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.reduce_prod import ReduceProdInteger
 from tinyrt.ops.resize import BilinearS8
 from tinyrt.ops.shapes import axis_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
@@ -79,6 +80,26 @@ def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) 
         y.size,
         ints=ints,
         tensors=tensors,
+        types=_types(node),
+        functions=functions,
+    )
+
+
+def emit_product(node: BoundNode, p: ReduceProdInteger, w: DeviceWriter) -> None:
+    """The product along axes, rescaled from factor to factor."""
+    x, y = node.input(0), node.output
+    functions, count = _reduction(node, p.axes)
+    low, high = limits_of(y.dtype)
+    ints: Ints = {
+        "SIZE": y.size, "COUNT": count, "X_ZP": p.x_zp, "Y_ZP": p.y_zp,
+        "MULT": p.mult, "RIGHT": p.right, "ACT_MIN": low, "ACT_MAX": high,
+    }  # fmt: skip
+    w.op(
+        "product",
+        "reduce",
+        y.size,
+        ints=ints,
+        tensors={"x": x, "y": y},
         types=_types(node),
         functions=functions,
     )

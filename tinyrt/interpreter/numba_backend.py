@@ -73,6 +73,7 @@ KERNELS: dict[str, str] = {
     "quantize": "quantize.pack_quantize",
     "reduce_max": NUMPY,
     "reduce_min": NUMPY,
+    "reduce_prod": NUMPY,
     "relu": "lut.pack",
     "relu6": "lut.pack",
     "relu_0_to_1": "lut.pack",

@@ -50,7 +50,8 @@ from tinyrt.ops.pointwise import POINTWISE
 from tinyrt.ops.pow import POW
 from tinyrt.ops.prelu import PRELU
 from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
-from tinyrt.ops.reduce import REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM
+from tinyrt.ops.reduce import REDUCE_MAX, REDUCE_MIN, SUM
+from tinyrt.ops.reduce_prod import REDUCE_PROD
 from tinyrt.ops.relu import RELU, RELU6, RELU_0_TO_1, RELU_N1_TO_1
 from tinyrt.ops.repeat import BROADCAST_TO, TILE
 from tinyrt.ops.reshape import RESHAPE

@@ -1,4 +1,4 @@
-"""sum, reduce_max, reduce_min and reduce_prod: along some dimensions."""
+"""sum, reduce_max and reduce_min: along some dimensions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, Shape, TensorType
+from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient, constant
@@ -38,20 +37,13 @@ class ReduceAttrs(MeanAttrs):
     __slots__ = ()
 
 
-def infer_float(attrs: ReduceAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Reduced dimensions go, or become 1."""
-    (y,) = infer_mean(attrs, inputs)
-    if y.dtype is not DType.FLOAT32:
-        raise ShapeError(f"the input is {y.dtype.short}", expected="float32: no integer form")
-    return (y,)
-
-
 def _ref_f32(function: Any, attrs: ReduceAttrs, x: Array) -> Array:
     axes = axes_of(attrs, x.shape)
     return np.asarray(function(x, axis=axes, keepdims=attrs.keep_dims), x.dtype)
 
 
-def _kept(attrs: ReduceAttrs, x: Array) -> Shape:
+def kept_as_ones(attrs: ReduceAttrs, x: Array) -> Shape:
+    """The input's shape with 1 for each reduced dimension."""
     axes = axes_of(attrs, x.shape)
     return tuple(1 if i in axes else d for i, d in enumerate(x.shape))
 
@@ -62,7 +54,7 @@ def sum_vjp(
     """Gradient of x: its sum's."""
     del output
     (x,) = inputs
-    return (REPEAT(x.shape, grad.reshape(_kept(attrs, x))),)
+    return (REPEAT(x.shape, grad.reshape(kept_as_ones(attrs, x))),)
 
 
 def extremum_vjp(
@@ -70,18 +62,10 @@ def extremum_vjp(
 ) -> tuple[Gradient]:
     """Gradient of x: its extremum's, shared equally among the elements that attain it."""
     (x,) = inputs
-    kept = _kept(attrs, x)
+    kept = kept_as_ones(attrs, x)
     attains = constant(x) == constant(output).reshape(kept)
     share = attains / attains.sum(axis=axes_of(attrs, x.shape), keepdims=True)
     return (REPEAT(x.shape, grad.reshape(kept)) * share.astype(constant(x).dtype),)
-
-
-def prod_vjp(
-    attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
-) -> tuple[Gradient]:
-    """Gradient of x: the product divided by the element, which must not be 0."""
-    (x,) = inputs
-    return (REPEAT(x.shape, (grad * output).reshape(_kept(attrs, x))) / x,)
 
 
 def prepare_extremum(node: BoundNode) -> ReduceAttrs:
@@ -133,17 +117,6 @@ SUM = OpSpec(
     emit_c=emit_mean_s8,
     int16x8=IntegerForm(prepare_sum, mean_integer, emit_c=emit_mean),
     emit_f32=partial(_emit_f32, "tinyrt_addf", 0.0),
-)
-
-REDUCE_PROD = OpSpec(
-    name="reduce_prod",
-    attrs=ReduceAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.FLOAT_ONLY,
-    ref_f32=partial(_ref_f32, np.prod),
-    vjp=prod_vjp,
-    emit_f32=partial(_emit_f32, "tinyrt_mulf", 1.0),
 )
 
 REDUCE_MAX, REDUCE_MIN = (

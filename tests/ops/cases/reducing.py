@@ -25,7 +25,14 @@ def _reduce(op: str, rng: Rng) -> Case:
 sum_ = partial(_reduce, "sum")
 reduce_max = partial(_reduce, "reduce_max")
 reduce_min = partial(_reduce, "reduce_min")
-reduce_prod = partial(_reduce, "reduce_prod")
+
+
+def reduce_prod(rng: Rng) -> Case:
+    """Up to nine factors: more of random sizes would leave what float32 holds."""
+    shape = ints(rng, 1, 3, int(rng.integers(1, 5)))
+    axes = rng.choice(len(shape), size=int(rng.integers(1, min(len(shape), 2) + 1)), replace=False)
+    attrs = ReduceAttrs(tuple(int(a) for a in axes), bool(rng.random() < 0.5))
+    return Case("reduce_prod", attrs, (shape,))
 
 
 def _arg(op: str, rng: Rng) -> Case:

@@ -43,6 +43,20 @@ template <class P> TINYRT_FN void sum(const Team &t) {
     }
 }
 
+template <class P> TINYRT_FN void product(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const typename P::X *x = P::x(t, sample) + P::at(at);
+        i32 found = x[0] - P::X_ZP;
+        for (int j = 1; j < P::COUNT; ++j) {
+            const i64 both = static_cast<i64>(found) * (x[P::step(j)] - P::X_ZP);
+            found = static_cast<i32>(requant_wide(both, P::MULT, P::RIGHT));
+        }
+        const i64 y = static_cast<i32>(requant_wide(found, P::MULT, P::RIGHT));
+        P::y(t, sample)[at] = limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
+    }
+}
+
 template <class P> TINYRT_FN void extremum(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;

@@ -1,0 +1,133 @@
+"""reduce_prod: the product along some dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tinyrt.fixedpoint import multiply_by_reduced_multiplier, quantize_multiplier, wrap_int32
+from tinyrt.ir import BoundNode, DType
+from tinyrt.ops.emit import reduction_fields
+from tinyrt.ops.emit_float import emit_fold
+from tinyrt.ops.function import Gradient
+from tinyrt.ops.mean import axes_of
+from tinyrt.ops.mean import infer as infer_mean
+from tinyrt.ops.reduce import ReduceAttrs, kept_as_ones
+from tinyrt.ops.requant import reduced
+from tinyrt.ops.shapes import size_of
+from tinyrt.ops.spec import (
+    Array,
+    CWriter,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    limits_of,
+    qparams,
+    require_alike,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceProdInteger:
+    """What the integer kernels know beforehand.
+
+    Attributes:
+        axes: the reduced dimensions, counted from the front.
+        keep_dims: whether they stay, as 1.
+        x_zp: the input's zero point.
+        y_zp: the output's zero point.
+        mult: mantissa of 15 bits of ``x_scale / y_scale**(1 / n)``, for n factors.
+        right: the right shift behind it.
+        dtype: the output's.
+
+    """
+
+    axes: tuple[int, ...]
+    keep_dims: bool
+    x_zp: int
+    y_zp: int
+    mult: int
+    right: int
+    dtype: DType
+
+
+def ref_f32(attrs: ReduceAttrs, x: Array) -> Array:
+    """The product along the axes."""
+    axes = axes_of(attrs, x.shape)
+    return np.asarray(np.prod(x, axis=axes, keepdims=attrs.keep_dims), x.dtype)
+
+
+def vjp(attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array) -> tuple[Gradient]:
+    """Gradient of x: the product divided by the element, which must not be 0."""
+    (x,) = inputs
+    return ((grad * output).reshape(kept_as_ones(attrs, x)) / x,)
+
+
+def prepare(node: BoundNode) -> ReduceProdInteger:
+    """One multiplier for each factor: their product is that of all scales."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    axes = axes_of(node.attrs, x.shape)
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    root = float(y_scale) ** (1.0 / size_of(tuple(x.shape[i] for i in axes)))
+    mult, right = reduced(*quantize_multiplier(float(x_scale) / root), y)
+    return ReduceProdInteger(axes, node.attrs.keep_dims, x_zp, y_zp, mult, right, y.dtype)
+
+
+def ref_integer(p: ReduceProdInteger, x: Array) -> Array:
+    """``clamp(rescale(...rescale((x0 - x_zp) * (x1 - x_zp))...) + y_zp)``, in the order of memory.
+
+    Each product is rescaled before the next factor, and the last one once more.
+    """
+    kept = [i for i in range(x.ndim) if i not in p.axes]
+    factors = x.astype(np.int64).transpose(*kept, *p.axes) - p.x_zp
+    factors = factors.reshape(*(x.shape[i] for i in kept), -1)
+    product = factors[..., 0]
+    for i in range(1, factors.shape[-1]):
+        product = _rescaled(p, product * factors[..., i])
+    limited = np.clip(_rescaled(p, product) + p.y_zp, *limits_of(p.dtype))
+    shape = tuple(1 if i in p.axes else d for i, d in enumerate(x.shape))
+    limited = limited.reshape(shape if p.keep_dims else [x.shape[i] for i in kept])
+    return np.asarray(limited, p.dtype.numpy)
+
+
+def _rescaled(p: ReduceProdInteger, x: Array) -> Array:
+    return wrap_int32(multiply_by_reduced_multiplier(x, p.mult, p.right))
+
+
+def _emit(kernel: str, node: BoundNode, p: ReduceProdInteger, c: CWriter) -> None:
+    """Write the call of ``tinyrt_reduce_prod_s8`` or ``tinyrt_reduce_prod_s16``."""
+    x = node.input(0)
+    fields = {
+        "axes": reduction_fields(x.shape, p.axes),
+        "x_zp": p.x_zp,
+        "y_zp": p.y_zp,
+        "mult": p.mult,
+        "right": p.right,
+    }
+    params = c.params("tinyrt_reduce_prod_params", fields)
+    c.call(kernel, params, c.pointer(x), c.pointer(node.output))
+
+
+def _emit_f32(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_fold_f32``."""
+    emit_fold("tinyrt_mulf", 1.0, 1, axes_of(node.attrs, node.input(0).shape), node, c)
+
+
+REDUCE_PROD = OpSpec(
+    name="reduce_prod",
+    attrs=ReduceAttrs,
+    arity=(1, 1),
+    infer=infer_mean,
+    quant=Quant.OWN_RANGE,
+    ref_f32=ref_f32,
+    vjp=vjp,
+    prepare_s8=prepare,
+    ref_s8=ref_integer,
+    emit_c=partial(_emit, "tinyrt_reduce_prod_s8"),
+    int16x8=IntegerForm(prepare, ref_integer, emit_c=partial(_emit, "tinyrt_reduce_prod_s16")),
+    emit_f32=_emit_f32,
+)
