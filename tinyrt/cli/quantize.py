@@ -118,6 +118,14 @@ def quantize(
         bool | None,
         typer.Option(help="Adjust ranges by the output's error.", show_default="the preset's"),
     ] = None,
+    tables: Annotated[
+        bool | None,
+        typer.Option(
+            "--tables/--no-tables",
+            help="Make one table of element-wise ops that follow each other.",
+            show_default="on",
+        ),
+    ] = None,
     max_bytes: Annotated[
         str | None,
         typer.Option(
@@ -171,6 +179,7 @@ def quantize(
             optimize_rounding=optimize_rounding,
             bias_correction=bias_correction,
             tune_ranges=tune_ranges,
+            tables=tables,
             scheme=scheme,
             scheme_for=parse_schemes(scheme_for),
             keep_float=tuple(keep_float or ()),

@@ -162,8 +162,15 @@ def shared_ranges(layout: Layout, ranges: Mapping[str, Range]) -> dict[tuple[str
     for names in groups.members():
         if names in free:
             parts = [_range(layout, name, ranges) for name in names]
-            found[names] = Range(min(p.low for p in parts), max(p.high for p in parts))
+            whole = Range(min(p.low for p in parts), max(p.high for p in parts))
+            summed = any(_is_summed(layout.graph, name) for name in names)
+            found[names] = whole.around_zero() if summed else whole
     return found
+
+
+def _is_summed(graph: Graph, name: str) -> bool:
+    """Whether running sums are made of the tensor: TFLM's begin at minus its zero point."""
+    return any(node.op == "cumsum" for node in graph.consumers(name))
 
 
 def _prescribed(layout: Layout) -> dict[tuple[str, ...], QParams]:

@@ -41,6 +41,11 @@ class Range:
         most = float(np.finfo(np.float32).max)
         return Range(max(self.low, -most), min(self.high, most))
 
+    def around_zero(self) -> Range:
+        """The smallest range around it whose int8 parameters have the zero point 0."""
+        step = max(self.low / INT8_MIN, self.high / INT8_MAX)
+        return Range(INT8_MIN * step, INT8_MAX * step)
+
     def params(self, dtype: DType) -> QParams:
         """Parameters of an activation in int8, or in int16, whose zero point is 0."""
         if dtype is DType.INT8:

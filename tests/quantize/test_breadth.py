@@ -1,0 +1,99 @@
+"""Every ONNX op that the converter takes: int8 by default, and how near it stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_ops
+from tests.convert.onnx_build import OnnxModel
+from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.passes import optimise
+from tinyrt.convert.tflite_reader import parse_tflite
+from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter import Model
+from tinyrt.ir import DType, Graph
+from tinyrt.ops import OPS
+from tinyrt.ops.absent import NOT_IN_INTEGERS
+from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.spec import Form, Quant
+from tinyrt.quantize import quantize_graph
+
+CASES = {
+    **{name: (build, opsets[-1]) for name, (build, opsets) in test_onnx_ops.CASES.items()},
+    **test_onnx_breadth.CASES,
+    **test_onnx_forms.CASES,
+}
+"""Those that ``test_every_importer_is_tested`` finds every importer among."""
+
+SAMPLES = 32
+FLOOR = 27.0
+"""dB between the answers of the float and the int8 model, on normally distributed inputs."""
+
+LOWER = {
+    # Where a function jumps, inputs that int8 rounds across the place are a whole jump off.
+    **dict.fromkeys(("Ceil", "Floor", "Round"), 20),
+    **dict.fromkeys(("Sign", "cast_of_a_comparison", "exclusive_or", "places_of_extrema"), 12),
+    # Few outputs are large, and they are those of small divisors, of which int8 knows little.
+    **dict.fromkeys(("Reciprocal", "division_of_activations", "division_of_a_constant"), 12),
+    "Tan": 0,  # it has poles
+    # Few products are large; LiteRT's arithmetic rounds at each factor.
+    **dict.fromkeys(("ReduceProd", "ReduceProd_all"), 20),
+}
+REFUSED = {"pow_of_activations": "pow has no integer form: that of two tensors"}
+
+
+def samples_of(graph: Graph) -> list[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(1)
+    return [
+        {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in graph.input_values}
+        for _ in range(SAMPLES)
+    ]
+
+
+def in_float(graph: Graph) -> set[str]:
+    """Ops between borders that still compute with real numbers."""
+    return {
+        node.op
+        for node in graph.bound()
+        if node.op not in ("dequantize", "quantize")
+        and any(v.dtype is DType.FLOAT32 for v in node.outputs)
+    }
+
+
+def least_db(graph: Graph, int8: Graph, data: list[dict[str, np.ndarray]]) -> float:
+    """Signal to noise of the worst output, over all samples."""
+    model = Model(int8)
+    pairs = [(evaluate(graph, feeds), model.run(feeds)) for feeds in data]
+    found = []
+    for name in graph.outputs:
+        wanted = np.concatenate([a[name].ravel() for a, _ in pairs]).astype(np.float64)
+        noise = wanted - np.concatenate([b[name].ravel() for _, b in pairs])
+        found.append(10 * np.log10((wanted**2).sum() / max((noise**2).sum(), 1e-12)))
+    return min(found)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_it_becomes_int8_by_default(name, tmp_path):
+    build, opset = CASES[name]
+    model = OnnxModel(opset)
+    graph = optimise(read_onnx(model.save(tmp_path, build(model))))
+    data = samples_of(graph)
+    if name in REFUSED:
+        with pytest.raises(UnsupportedError, match=REFUSED[name]):
+            quantize_graph(graph, data)
+        return
+    int8 = parse_tflite(write_tflite(quantize_graph(graph, data)))
+    assert in_float(int8) <= {"cast"}
+    assert least_db(graph, int8, data) >= LOWER.get(name, FLOOR)
+
+
+def test_every_op_without_integers_has_a_reason():
+    left = {
+        name
+        for name, spec in OPS.items()
+        if Form.INT8 not in spec.forms and spec.quant is not Quant.BY_TABLE
+    }
+    assert left | {"pow"} == set(NOT_IN_INTEGERS)
