@@ -13,7 +13,7 @@ Which op runs where, and for which dtypes (f32: float32, s8: int8). `tinyrt ops`
 records.
 
 "By table": int8 models have these ops as part of `pointwise`, one table of 256 answers for an op,
-or for several that follow each other on one tensor ([more](quantize.md#tables)).
+or for several that follow each other on one tensor ([more](quantize.md)).
 
 """
 
