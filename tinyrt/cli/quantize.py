@@ -118,7 +118,7 @@ def quantize(
         bool | None,
         typer.Option(help="Adjust ranges by the output's error.", show_default="the preset's"),
     ] = None,
-    tables: Annotated[
+    with_tables: Annotated[
         bool | None,
         typer.Option(
             "--tables/--no-tables",
@@ -179,7 +179,7 @@ def quantize(
             optimize_rounding=optimize_rounding,
             bias_correction=bias_correction,
             tune_ranges=tune_ranges,
-            tables=tables,
+            tables=with_tables,
             scheme=scheme,
             scheme_for=parse_schemes(scheme_for),
             keep_float=tuple(keep_float or ()),
