@@ -24,7 +24,7 @@ from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize import quantize_graph
 
-IN_THE_FORMAT = sorted({codec.op for codec in DECODERS.values()})
+IN_THE_FORMAT = sorted({"embedding", *(codec.op for codec in DECODERS.values())})
 
 
 def _same(a, b):
