@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.nets import gated_net, random_net
-from tinyrt.errors import TinyrtError, UnsupportedError, VerifyError
+from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
+from tinyrt.memory.arena import require_budget
 from tinyrt.memory.candidates import THOROUGH
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.ops.evaluate import evaluate
@@ -159,3 +161,18 @@ def test_the_replay_finds_rings_on_each_other():
     offsets[rings[1]] = offsets[rings[0]]
     with pytest.raises(TinyrtError):
         check_plan(graph, offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=plan.segments)
+
+
+def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
+    graph = read_tflite(zoo / "models" / "resnet8_int8.tflite")
+    plan = plan_streamed(graph, InstructionSet.DSP)
+    moment = plan.fullest()
+    (segment,) = plan.segments
+    assert segment.first <= moment.node < segment.stop
+    assert sum(nbytes for _, nbytes in moment.kept) == plan.lower_bound
+    assert all(0 < nbytes <= plan.arena_bytes for _, nbytes in moment.kept)
+    with pytest.raises(BudgetError) as found:
+        require_budget(graph, plan, 9_000)
+    text = str(found.value)
+    assert f"{graph.bind(moment.node).describe()}, row by row with #0 to #12" in text
+    assert f"'{moment.kept[0][0]}' {moment.kept[0][1]:,}" in text

@@ -123,9 +123,10 @@ def _segments(found: Inspection) -> list[RenderableType]:
 
 def _peak(found: Inspection) -> RenderableType:
     """Which op makes the peak, and with which tensors."""
-    step = found.plan.fullest_step()
-    where = f"op #{step} {found.ops[step].op}" if 0 <= step < len(found.ops) else "the start"
-    rows = {b.names[0]: f"{b.nbytes:,}" for b in found.plan.alive_at(step)}
+    moment = found.plan.fullest()
+    step = moment.node
+    where = f"op #{step} {found.ops[step].op}" if step < len(found.ops) else "the start"
+    rows = {name: f"{nbytes:,}" for name, nbytes in moment.kept}
     shown: list[RenderableType] = [
         Text(f"  The arena is fullest at {where}, which keeps:"),
         facts(rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from tinyrt.errors import BudgetError, VerifyError
@@ -50,6 +50,30 @@ class MemoryOptions:
             )
 
 
+MOST_NAMED = 10
+"""Tensors that an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time at which memory is needed.
+
+    Attributes:
+        node: the op that runs then.
+        kept: name and bytes of what must be kept, the most first; of rings, rows still to be read.
+
+    """
+
+    node: int
+    kept: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, node: int, sizes: Mapping[str, int]) -> Moment:
+        """The moment at which so many bytes of each buffer are kept."""
+        kept = ((name, nbytes) for name, nbytes in sizes.items() if nbytes)
+        return cls(node, tuple(sorted(kept, key=lambda pair: (-pair[1], pair[0]))))
+
+
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
     """Where every activation lies.
@@ -66,6 +90,7 @@ class ArenaPlan:
         idle: nodes that have nothing to do, as their output's bytes are in place already.
         outside: values that have no place here.
         segments: ops that run row by row, in order; their buffers are alive at all of their nodes.
+        peak: with segments, when most is kept, and of what.
 
     """
 
@@ -80,6 +105,7 @@ class ArenaPlan:
     idle: frozenset[int] = frozenset()
     outside: frozenset[str] = frozenset()
     segments: tuple[Segment, ...] = ()
+    peak: Moment | None = None
 
     def scratch_offset(self, index: int) -> int:
         """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
@@ -110,18 +136,17 @@ class ArenaPlan:
             end = max(end, stop)
         return total
 
-    def fullest_step(self) -> int:
-        """The step at which most of the arena is in use: it stands in the way of a smaller one."""
-        return max(
+    def fullest(self) -> Moment:
+        """When most of the arena is in use: what is kept then is in the way of a smaller one."""
+        if self.peak is not None:
+            return self.peak
+        step = max(
             {b.first for b in self.buffers},
             key=lambda step: (self.alive_bytes(step), -step),
             default=0,
         )
-
-    def alive_at(self, step: int) -> list[Buffer]:
-        """Buffers that must be kept while node ``step`` runs, largest first."""
         alive = [b for b in self.buffers if b.first <= step <= b.last]
-        return sorted(alive, key=lambda b: (-b.nbytes, b.names))
+        return Moment.of(max(step, 0), {b.names[0]: b.nbytes for b in alive})
 
 
 def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
@@ -133,11 +158,14 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
     """
     if plan.arena_bytes <= max_arena:
         return
-    step = max(plan.fullest_step(), 0)
-    tensors = ", ".join(f"'{b.names[0]}' {b.nbytes:,}" for b in plan.alive_at(step))
+    moment = plan.fullest()
+    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.kept[:MOST_NAMED]]
+    rest = sum(nbytes for _, nbytes in moment.kept[MOST_NAMED:])
+    named += [f"and others {rest:,}"] * (rest > 0)
+    tensors = ", ".join(named)
     raise BudgetError(
         f"the arena needs {plan.arena_bytes:,} bytes, {plan.arena_bytes - max_arena:,} too many",
-        op=_what_runs(graph, plan, step),
+        op=_what_runs(graph, plan, moment.node),
         tensor=f"alive at this op, in bytes: {tensors}",
         expected=f"at most {max_arena:,}",
         hint=f"{_way_out(graph, plan)}, or lower this op's resolution or channels",
@@ -146,9 +174,12 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
 
 def _what_runs(graph: Graph, plan: ArenaPlan, step: int) -> str | None:
     segment = next((s for s in plan.segments if s.first <= step < s.stop), None)
-    if segment is not None and segment.stop - segment.first > 1:
-        return f"#{segment.first} to #{segment.stop - 1}, row by row"
-    return graph.bind(step).describe() if graph.nodes else None
+    if not graph.nodes:
+        return None
+    op = graph.bind(step).describe()
+    if segment is None:
+        return op
+    return f"{op}, row by row with #{segment.first} to #{segment.stop - 1}"
 
 
 def _way_out(graph: Graph, plan: ArenaPlan) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from tinyrt.ir import Graph
-from tinyrt.memory.arena import MemoryOptions
+from tinyrt.memory.arena import MemoryOptions, Moment
 from tinyrt.memory.divide import Division, divide
 from tinyrt.memory.extents import Clock, extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
@@ -63,6 +65,7 @@ class Streamed:
         sizes: bytes of each region.
         lower_bound: bytes that no placement of these buffers can do without.
         buffers: what was placed; those of a segment are alive at all of its nodes.
+        peak: when most is kept.
 
     """
 
@@ -72,6 +75,7 @@ class Streamed:
     sizes: tuple[int, ...]
     lower_bound: int
     buffers: tuple[Buffer, ...]
+    peak: Moment
 
 
 class Model:
@@ -250,7 +254,20 @@ class Candidate:
             tuple(division.sizes),
             self.bound,
             tuple(placed),
+            self._fullest(),
         )
+
+    def _fullest(self) -> Moment:
+        """When most is kept."""
+        time = int(self._packing.kept.argmax())
+        sizes = np.maximum(self._extents.high - self._extents.low, 0)[:, time].tolist()
+        begins = Clock.of(self._graph, self.segments).begins
+        node = max((i for i in range(len(self._graph.nodes)) if begins[i + 1] <= time), default=0)
+        for segment in self.segments:
+            if segment.first <= node < segment.stop:
+                stage = segment.stages[segment.steps[time - begins[segment.first + 1]].stage]
+                node = segment.first if stage.node is None else stage.node.index
+        return Moment.of(node, dict(zip(self._extents.names, sizes, strict=True)))
 
     def _divided(self, placed: Sequence[Buffer]) -> Division:
         """Offsets in each region; what a segment's steps move lies in one."""

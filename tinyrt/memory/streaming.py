@@ -196,6 +196,7 @@ def _checked(
         idle=frozenset(i for i, node in enumerate(graph.nodes) if node.outputs[0] in roots),
         outside=outside,
         segments=found.segments,
+        peak=found.peak,
     )
     verify(graph, Stage.PLANNED, placed={*plan.offsets, *outside})
     check_regions(graph, plan)

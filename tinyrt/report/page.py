@@ -49,8 +49,7 @@ def render_page(found: Inspection) -> str:
         found=found,
         boxes=arena_boxes(found),
         ticks=[found.arena_bytes * i // TICKS for i in range(TICKS + 1)],
-        peak=max(found.plan.fullest_step(), 0),
-        kept=found.plan.alive_at(found.plan.fullest_step()),
+        peak=found.plan.fullest(),
         ports=[("input", v, quant_text(v)) for v in found.graph.input_values]
         + [("output", v, quant_text(v)) for v in found.graph.output_values],
         width=MAP_WIDTH,
