@@ -15,12 +15,12 @@ from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import DType, Graph
+from tinyrt.ops.arg import CHOICES
 
 Array = NDArray[Any]
 
-CHOICES = ("arg_max", "arg_min")
 PLACES = (DType.INT32, DType.INT64)
-"""Dtypes of what they answer."""
+"""Dtypes of what tells where something is."""
 _ON_PLACES = (*CHOICES, "cast", "reshape", "transpose")
 
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
+from tinyrt.ops.arg import CHOICES
 from tinyrt.ops.spec import NoAttrs
-
-CHOOSING = ("arg_max", "arg_min")
 
 
 def places_in_float(graph: Graph) -> Graph:
@@ -23,7 +22,7 @@ def places_in_float(graph: Graph) -> Graph:
     values: list[Value] = []
     for node in graph.bound():
         x = node.optional(0)
-        if node.op not in CHOOSING or x is None or x.dtype is not DType.INT16:
+        if node.op not in CHOICES or x is None or x.dtype is not DType.INT16:
             nodes.append(node.node)
             continue
         name = graph.unique_name(f"{node.output.name}/real")
@@ -56,4 +55,4 @@ def _serves_order(graph: Graph, node: BoundNode) -> bool:
         return False
     limits = np.finfo(np.float32)
     is_finite = float(limits.tiny) <= x.q.scale <= float(limits.max) / 2**16
-    return is_finite and bool(readers) and all(n.op in CHOOSING for n in readers)
+    return is_finite and bool(readers) and all(n.op in CHOICES for n in readers)

@@ -17,6 +17,9 @@ from tinyrt.ops.shapes import axis_of, check_computable, operand
 from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.sweep import Sweep, in_order
 
+CHOICES = ("arg_max", "arg_min")
+"""The names of these ops."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArgAttrs:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import Names, is_private, producer
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.arg import CHOICES
 from tinyrt.ops.reshape import ReshapeAttrs
-
-CHOICES = ("arg_max", "arg_min")
 
 SATURATING = ("logistic", "tanh")
 """Increasing functions of which a float has but one value for all large inputs."""

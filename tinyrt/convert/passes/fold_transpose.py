@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tinyrt.convert.passes.choices import CHOICES
 from tinyrt.convert.passes.common import (
     Array,
     Names,
@@ -16,6 +15,7 @@ from tinyrt.convert.passes.common import (
     producer,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
+from tinyrt.ops.arg import CHOICES
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tinyrt.convert.passes.choices import CHOICES
 from tinyrt.convert.passes.formula import Formula
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.write_out import erf_of_size
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
+from tinyrt.ops.arg import CHOICES
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
