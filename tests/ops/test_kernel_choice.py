@@ -17,7 +17,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.spec import NoAttrs, Quant
 
 BOTH = ("cortex-m3", "cortex-m4")
 
@@ -71,6 +71,9 @@ LAYERS = [
     ("mean_columns_s8", BOTH, Case("mean", MeanAttrs((1, 2)), ((1, 4, 4, 8),))),
     ("mean_s8", BOTH, Case("mean", MeanAttrs((3,)), ((1, 4, 4, 8),))),
     ("times_s8", BOTH, Case("mul", MulAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("compare_table_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("compare_rescaled_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 8), (1, 4, 8)))),
+    ("lut_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1,)), frozenset({1}))),
     ("softmax_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((1, 10),))),
     ("softmax_table_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((16, 16),))),
     ("linear_sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),

@@ -69,6 +69,11 @@ void tinyrt_compare_s32(const tinyrt_compare_params *p, const int32_t *a, const 
                         uint8_t *y);
 void tinyrt_compare_s64(const tinyrt_compare_params *p, const int64_t *a, const int64_t *b,
                         uint8_t *y);
+/** The same for inputs of which b says by a table, read as an unsigned byte, between which values
+ * of a the comparison is true, or false where p->accepted is 0: an entry is the first one, counted
+ * from -128, and 65536 times how many they are. */
+void tinyrt_compare_table_s8(const tinyrt_compare_params *p, const uint32_t *table, const int8_t *a,
+                             const int8_t *b, uint8_t *y);
 void tinyrt_compare_rescaled_s8(const tinyrt_compare_rescaled_params *p, const int8_t *a,
                                 const int8_t *b, uint8_t *y);
 void tinyrt_compare_rescaled_s16(const tinyrt_compare_rescaled_params *p, const int16_t *a,
