@@ -134,6 +134,14 @@ def scores(net: Net, factor: float) -> str:
     return net.softmax(net.op("batch_matmul", (queries, "x"), BatchMatmulAttrs()))
 
 
+def parts(net: Net, *shapes: tuple[int, int]) -> tuple[str, ...]:
+    """The elements of the input's first dimension, each in a shape of its own."""
+    cuts = (net.op("slice", ("x",), SliceAttrs((i, 0, 0), (1, 3, 4), (1, 1, 1))) for i in (0, 1))
+    return tuple(
+        net.op("abs", (net.reshape(cut, *s),)) for cut, s in zip(cuts, shapes, strict=True)
+    )
+
+
 def by_root(net: Net, activation: str = "NONE") -> str:
     root = net.op("sqrt", (net.add(net.mul("x", "x"), 0.1),))
     return net.op("div", ("x", root), DivAttrs(activation))
@@ -365,6 +373,28 @@ EXAMPLES_OF = {
             net, y := net.op("tanh", ("x",)), grid(net, net.transpose(y, TO_NCHW))
         ),
         "has other readers",
+    ),
+    "transpose_into_product": Example(
+        (1, 4, 4),
+        lambda net: net.op(
+            "batch_matmul", ("x", net.transpose("x", (0, 2, 1))), BatchMatmulAttrs()
+        ),
+        lambda net: net.op(
+            "batch_matmul", (y := net.transpose("x", (0, 2, 1)), y), BatchMatmulAttrs()
+        ),
+        "has other readers",
+    ),
+    "drop_by_reshape": Example(
+        (2, 1, 3, 1, 4),
+        lambda net: net.op(
+            "slice", ("x",), SliceAttrs((1, 0, 0, 0, 0), (1, 1, 3, 1, 4), (1,) * 5, (0,))
+        ),
+    ),
+    "hoist_over_parts": Example(
+        (2, 3, 4),
+        lambda net: parts(net, (4, 3), (4, 3)),
+        lambda net: parts(net, (4, 3), (2, 6)),
+        "not all moved alike",
     ),
     "hoist_over_slice": Example(
         IMAGE,

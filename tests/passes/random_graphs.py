@@ -333,6 +333,34 @@ def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
     return net.transpose(net.reshape(x, shape[0], shape[3], *shape[1:3]), TO_NHWC)
 
 
+def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Two heads, whose queries, keys and values one layer computes, as exporters write them."""
+    width, steps = 3, math.prod(net.shape(x)[:-1])
+    if steps > 40:
+        return None
+    rows = net.reshape(x, steps, net.shape(x)[-1])
+    whole = net.reshape(net.dense(rows, 6 * width), steps, 3, 2 * width)
+    if rng.random() < 0.5:
+        whole = net.transpose(net.reshape(whole, 1, steps, 3, 2, width), (2, 0, 3, 1, 4))
+        parts = [_part(net, whole, i, (0,)) for i in range(3)]
+    else:
+        whole = net.transpose(whole, (1, 0, 2))
+        cuts = [_part(net, whole, i, ()) for i in range(3)]
+        heads = [net.reshape(cut, steps, 1, 2, width) for cut in cuts]
+        parts = [net.transpose(head, (1, 2, 0, 3)) for head in heads]
+    q, k, v = parts
+    scores = net.op("batch_matmul", (q, net.transpose(k, (0, 1, 3, 2))), BatchMatmulAttrs())
+    mixed = net.op("batch_matmul", (net.softmax(net.mul(scores, 0.1)), v), BatchMatmulAttrs())
+    return net.reshape(net.transpose(mixed, (0, 2, 1, 3)), steps, 2 * width)
+
+
+def _part(net: RandomNet, x: str, i: int, dropped: tuple[int, ...]) -> str:
+    """One element of the first dimension."""
+    shape = net.shape(x)
+    begin, strides = (i, *(0 for _ in shape[1:])), tuple(1 for _ in shape)
+    return net.op("slice", (x,), SliceAttrs(begin, (1, *shape[1:]), strides, dropped))
+
+
 def two_reshaped(net: RandomNet, x: str, rng: Rng) -> str:
     del rng
     flat = (net.shape(x)[0], math.prod(net.shape(x)[1:]))
@@ -406,7 +434,17 @@ LAST = ("chosen",)
 STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
-        *(averaged, by_root, channels_first, constant_operand, cut, cut_layer, gated, gelu),
+        *(
+            attention,
+            averaged,
+            by_root,
+            channels_first,
+            constant_operand,
+            cut,
+            cut_layer,
+            gated,
+            gelu,
+        ),
         *(inserted, layer, one_pixel, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
         *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
         *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),

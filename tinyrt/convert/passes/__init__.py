@@ -21,6 +21,11 @@ from tinyrt.convert.passes.fold_constants import FOLD_CONSTANTS
 from tinyrt.convert.passes.fold_transpose import TRANSPOSE_INTO_DENSE, TRANSPOSE_INTO_MEAN
 from tinyrt.convert.passes.fuse_activation import FUSE_ACTIVATION
 from tinyrt.convert.passes.fuse_pad import FUSE_PAD
+from tinyrt.convert.passes.heads import (
+    DROP_BY_RESHAPE,
+    HOIST_OVER_PARTS,
+    TRANSPOSE_INTO_PRODUCT,
+)
 from tinyrt.convert.passes.hoist_slice import HOIST_OVER_SLICE
 from tinyrt.convert.passes.merge_duplicates import MERGE_DUPLICATES
 from tinyrt.convert.passes.merge_moves import (
@@ -104,6 +109,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_AROUND_JOIN,
     TRANSPOSE_INTO_MEAN,
     TRANSPOSE_INTO_DENSE,
+    TRANSPOSE_INTO_PRODUCT,
+    HOIST_OVER_PARTS,
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,
@@ -135,6 +142,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     CONV_AS_DENSE,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     TRANSPOSE_TO_RESHAPE,
+    DROP_BY_RESHAPE,
     SPLIT_BATCHNORM,
     WRITE_OUT_ERF,
     CHOOSE_SHAPED,

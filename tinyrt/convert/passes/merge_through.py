@@ -34,7 +34,7 @@ def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | Non
         return None
     before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.outputs[0]))
     narrow, wide = (before, after) if splits else (after, before)
-    if len(wide) <= len(narrow):
+    if len(wide) <= len(narrow) and _real(wide) <= _real(narrow):
         return None
     parts = _parts(narrow, wide)
     if parts is None:
@@ -81,6 +81,11 @@ def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(found.reshape, node), add=(transpose, last), values=(inner,))
 
 
+def _real(shape: Shape) -> int:
+    """How many dimensions are not 1."""
+    return sum(size != 1 for size in shape)
+
+
 def _parts(narrow: Shape, wide: Shape) -> list[list[int]] | None:
     """Which dimensions of the wide shape each one of the narrow shape is made of.
 
@@ -91,7 +96,7 @@ def _parts(narrow: Shape, wide: Shape) -> list[list[int]] | None:
         part: list[int] = []
         product = 1
         is_last = i == len(narrow) - 1
-        while at < len(wide) and (not part or product < size or (is_last and wide[at] == 1)):
+        while at < len(wide) and (product < size or (wide[at] == 1 and (not part or is_last))):
             product *= wide[at]
             part.append(at)
             at += 1

@@ -1,0 +1,118 @@
+"""The heads of attention: one move for queries, keys and values, and products of turned keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tinyrt.convert.passes.common import Names, is_private, permuted, producer
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose import TransposeAttrs
+
+MOST_DIMS = 5
+"""TFLite's SLICE cuts no more."""
+
+MOST_STRIDED_DIMS = 4
+"""TFLM's STRIDED_SLICE cuts no more."""
+
+
+def transpose_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """X @ transpose(y, (..., k, n)) = x @ transpose(y, (..., n, k)).T: rows are moved whole."""
+    turned = producer(graph, node, 1, op="transpose")
+    if turned is None or turned.attrs.perm[-2] != len(turned.attrs.perm) - 1:
+        return None
+    if not is_private(graph, turned.outputs[0]) or node.inputs[0] == turned.outputs[0]:
+        return Refusal(node.name, f"the output of '{turned.name}' has other readers")
+    perm = turned.attrs.perm
+    swapped = (*perm[:-2], perm[-1], perm[-2])
+    source, output = graph.value(turned.inputs[0]), graph.value(turned.outputs[0])
+    name = Names(graph).new(f"{output.name}.rows")
+    rows = replace(output, name=name, shape=permuted(source.shape, swapped))
+    moved = replace(turned, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
+    attrs = replace(node.attrs, adj_y=not node.attrs.adj_y)
+    product = replace(node, inputs=(node.inputs[0], name), attrs=attrs)
+    return Patch(remove=(turned, node), add=(moved, product), values=(rows,))
+
+
+def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """f(x[0]), f(x[1]), ... = f'(x)[0], f'(x)[1], ... for reshapes and transposes f."""
+    parts = [n for n in graph.consumers(node.inputs[0]) if _is_part(graph, n)]
+    if len(parts) < 2 or parts[0] is not node:
+        return None
+    movers = [graph.consumers(part.outputs[0]) for part in parts]
+    first = movers[0][0] if movers[0] else None
+    if first is None or first.op not in ("reshape", "transpose"):
+        return None
+    alike = all(len(m) == 1 and (m[0].op, m[0].attrs) == (first.op, first.attrs) for m in movers)
+    same = {(part.attrs.size, part.attrs.dropped) for part in parts}
+    if not alike or len(same) > 1 or any(n.outputs[0] in graph.outputs for n in parts):
+        return Refusal(node.name, "its parts are not all moved alike")
+    source, shape = graph.value(node.inputs[0]), graph.value(first.outputs[0]).shape
+    if first.op == "reshape" and shape == source.shape[1:]:
+        return None  # no more than what a cut can drop itself
+    count, keeps = source.shape[0], not node.attrs.dropped
+    if first.op == "transpose":
+        perm = first.attrs.perm if keeps else (0, *(axis + 1 for axis in first.attrs.perm))
+        if perm[0] != 0:
+            return Refusal(node.name, "its parts are turned along the axis that is cut")
+        attrs: TransposeAttrs | ReshapeAttrs = TransposeAttrs(perm)
+        whole = permuted(source.shape, perm)
+    else:
+        keeps, whole = False, (count, *shape)
+        attrs = ReshapeAttrs(whole)
+    if len(whole) > MOST_DIMS:
+        return Refusal(node.name, f"its parts would be cut from more than {MOST_DIMS} dimensions")
+    name = Names(graph).new(f"{source.name}.{first.op}")
+    moved = Node(first.op, name, (source.name,), (name,), attrs)
+    cuts = [
+        replace(
+            part,
+            name=mover.name,
+            inputs=(name,),
+            outputs=mover.outputs,
+            attrs=SliceAttrs(
+                (part.attrs.begin[0], *(0,) * (len(whole) - 1)),
+                (1, *whole[1:]),
+                (1,) * len(whole),
+                () if keeps else (0,),
+            ),
+        )
+        for part, (mover,) in zip(parts, movers, strict=True)
+    ]
+    removed = tuple(n for part, (mover,) in zip(parts, movers, strict=True) for n in (part, mover))
+    value = replace(source, name=name, shape=whole)
+    return Patch(remove=_in_order(graph, removed), add=(moved, *cuts), values=(value,))
+
+
+def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
+    """slice(x), which drops dimensions, = reshape(slice(x)), where SLICE cuts more of them."""
+    attrs = node.attrs
+    is_plain = bool(attrs.dropped) and set(attrs.strides) == {1}
+    if not is_plain or not MOST_STRIDED_DIMS < len(attrs.size) <= MOST_DIMS:
+        return None
+    output = graph.value(node.outputs[0])
+    name = Names(graph).new(f"{output.name}.cut")
+    cut = replace(node, name=name, outputs=(name,), attrs=replace(attrs, dropped=()))
+    last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(output.shape))
+    value = replace(output, name=name, shape=attrs.size)
+    return Patch(remove=(node,), add=(cut, last), values=(value,))
+
+
+def _in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The nodes, the first of which comes last: what replaces them stands where it stood."""
+    found = [n for n in graph.nodes if any(n is other for other in nodes)]
+    return (*found[1:], found[0])
+
+
+def _is_part(graph: Graph, node: Node) -> bool:
+    """Whether the node takes one element of the first dimension, and all of the others."""
+    if node.op != "slice" or node.attrs.dropped not in ((), (0,)):
+        return False
+    shape, attrs = graph.value(node.inputs[0]).shape, node.attrs
+    return attrs.size == (1, *shape[1:]) and set(attrs.strides) == {1} and shape[0] > 1
+
+
+TRANSPOSE_INTO_PRODUCT = Rule("transpose_into_product", ("batch_matmul",), transpose_into_product)
+DROP_BY_RESHAPE = Rule("drop_by_reshape", ("slice",), drop_by_reshape)
+HOIST_OVER_PARTS = Rule("hoist_over_parts", ("slice",), hoist_over_parts)
