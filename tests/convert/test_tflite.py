@@ -10,7 +10,7 @@ from tests.ops.peers import run_tflm
 from tests.ops.stateful import keeping
 from tinyrt.convert import tflite_reader
 from tinyrt.convert.lower import lower
-from tinyrt.convert.tflite_ops import DECODERS
+from tinyrt.convert.tflite_ops import WRITTEN
 from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite_schema import ALIGNMENT
 from tinyrt.convert.tflite_writer import save_tflite, write_tflite
@@ -24,7 +24,7 @@ from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize import quantize_graph
 
-IN_THE_FORMAT = sorted({"embedding", *(codec.op for codec in DECODERS.values())})
+IN_THE_FORMAT = sorted(WRITTEN)
 
 
 def _same(a, b):
@@ -121,7 +121,7 @@ def test_an_op_without_a_form_in_the_format_is_named():
 def test_unknown_ops_are_all_named(monkeypatch):
     data = write_tflite(small_cnn())
     for builtin in ("ADD", "SOFTMAX"):
-        monkeypatch.delitem(tflite_reader.DECODERS, builtin)
+        monkeypatch.delitem(tflite_reader.WRITTEN, builtin)
     with pytest.raises(UnsupportedError, match="ADD, SOFTMAX"):
         parse_tflite(data)
 

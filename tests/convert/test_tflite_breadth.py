@@ -19,6 +19,8 @@ def feed(detail):
         return RNG.integers(0, 2, detail["shape"]).astype(np.bool_)
     if detail["dtype"] is np.float32:
         return RNG.normal(size=detail["shape"]).astype(np.float32)
+    if detail["name"] == "row":  # of a table that has more
+        return RNG.integers(0, 5, detail["shape"]).astype(detail["dtype"])
     limits = np.iinfo(detail["dtype"])
     return RNG.integers(limits.min, limits.max + 1, detail["shape"]).astype(detail["dtype"])
 

@@ -109,6 +109,21 @@ FILES = {
                              T("y", (2, 3, 4, 5))]),
     "batch_matmul": single("BATCH_MATMUL", [T("a", (2, 3, 4)), T("b", (2, 5, 4)),
                                             T("y", (2, 3, 5))], "BatchMatMulOptions", AdjY=True),
+    "strided_slice in the middle": single(
+        "STRIDED_SLICE", [s8("x", 2, 3, 4), i32("begin", 1, 0, 0, 0), i32("end", 2, 0, 3, 0),
+        i32("strides", 1, 1, 2, 1), s8("y", 3, 2, 1)], "StridedSliceOptions", EllipsisMask=2,
+        NewAxisMask=8, ShrinkAxisMask=1),
+    "strided_slice in front": single(
+        "STRIDED_SLICE", [T("x", (4, 3, 2)), i32("begin", 1), i32("end", 3), i32("strides", 1),
+        T("y", (2, 3, 2))], "StridedSliceOptions"),
+    "strided_slice by lengths": single(
+        "STRIDED_SLICE", [T("x", (4, 3)), i32("begin", 1, 0), i32("end", 2, 2),
+        i32("strides", 1, 1), T("y", (2, 2))], "StridedSliceOptions", Offset=True),
+    "reverse": single("REVERSE_V2", [s8("x", 2, 3, 4), i32("axes", -1), s8("y", 2, 3, 4)]),
+    "embedding_lookup": single("EMBEDDING_LOOKUP", [T("row", (3,), "INT32"), T("x", (5, 4), data=
+                               np.arange(20, dtype=np.float32)), T("y", (3, 4))]),
+    "gather rows": single("GATHER", [T("x", (5, 4), data=np.arange(20, dtype=np.float32)),
+                          T("row", (2, 3), "INT32"), T("y", (2, 3, 4))], "GatherOptions", Axis=-2),
     "strided_slice": single("STRIDED_SLICE", [T("x", (4, 5)), i32("begin", 1, 0),
                             i32("end", 0, 5), i32("strides", 1, 2), T("y", (3, 3))],
                             "StridedSliceOptions", EndMask=1),

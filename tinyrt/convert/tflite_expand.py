@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.convert.tflite_codec import Operands, activation_of, constant_ints, padding_of
+from tinyrt.convert.tflite_index import embedding_lookup, operand, reverse, strided_slice
 from tinyrt.convert.tflite_parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
@@ -37,13 +38,6 @@ class Expansion:
     expand: Expand
 
 
-def _operand(inputs: Operands, i: int) -> Value:
-    value = inputs[i] if i < len(inputs) else None
-    if value is None:
-        raise ModelFormatError(f"input {i} is missing")
-    return value
-
-
 def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ModelFormatError(f"axis {axis} of {rank} dimensions")
@@ -66,7 +60,7 @@ def _pack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
     axis = _axis(options.Axis(), len(y.shape))
     rows = []
     for i in range(len(inputs)):
-        x = _operand(inputs, i)
+        x = operand(inputs, i)
         shape = (*x.shape[:axis], 1, *x.shape[axis:])
         rows.append(parts.reshape(x, parts.new(f"{y.name}/row_{i}", x, shape)))
     parts.add("concatenation", rows, y, ConcatenationAttrs(axis))
@@ -82,7 +76,7 @@ def _cut(
 
 
 def _unpack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-    x = _operand(inputs, 0)
+    x = operand(inputs, 0)
     axis = _axis(options.Axis(), len(x.shape))
     _check_count(len(outputs), x.shape[axis], "outputs")
     for i, y in enumerate(outputs):
@@ -92,7 +86,7 @@ def _unpack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Valu
 def _split(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Equal parts; the axis comes first."""
     del options
-    x, axes = _operand(inputs, 1), constant_ints(inputs, 0, "the axis")
+    x, axes = operand(inputs, 1), constant_ints(inputs, 0, "the axis")
     _check_count(len(axes), 1, "axes")
     axis = _axis(axes[0], len(x.shape))
     size, rest = divmod(x.shape[axis], len(outputs))
@@ -104,7 +98,7 @@ def _split(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
 def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Parts of given sizes, of which one may be -1: what is left."""
     del options
-    x, sizes = _operand(inputs, 0), list(constant_ints(inputs, 1, "sizes"))
+    x, sizes = operand(inputs, 0), list(constant_ints(inputs, 1, "sizes"))
     axes = constant_ints(inputs, 2, "the axis")
     _check_count(len(axes), 1, "axes")
     _check_count(len(sizes), len(outputs), "sizes")
@@ -122,7 +116,7 @@ def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
 def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Constant indices into the first dimensions, taken as one."""
     del options
-    x, held = _operand(inputs, 0), _operand(inputs, 1)
+    x, held = operand(inputs, 0), operand(inputs, 1)
     flat = constant_ints(inputs, 1, "indices")
     depth = held.shape[-1] if held.shape else 0
     if not 1 <= depth <= len(x.shape):
@@ -160,7 +154,7 @@ def _activate(parts: Parts, options: Any, inner: Value, y: Value) -> None:
 
 def _l2_pool(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """``sqrt(average(x**2))``."""
-    x, (y,) = _operand(inputs, 0), outputs
+    x, (y,) = operand(inputs, 0), outputs
     _require_float(x, "L2_POOL_2D")
     target = _before_activation(parts, options, y)
     squares = parts.add("square", [x], parts.new(f"{y.name}/squares", x))
@@ -177,7 +171,7 @@ def _l2_pool(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
 def _select(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """A condition of one dimension chooses rows; otherwise all shapes are equal."""
     del options
-    condition, x, other = (_operand(inputs, i) for i in range(3))
+    condition, x, other = (operand(inputs, i) for i in range(3))
     if len(condition.shape) == 1 and len(x.shape) > 1:
         shape = (*condition.shape, *(1,) * (len(x.shape) - 1))
         wide = parts.new(f"{outputs[0].name}/condition", condition, shape)
@@ -189,7 +183,7 @@ def _reduce_logic(op: str) -> Expand:
     """Truth values as 0 and 1, their least or greatest, and back."""
 
     def expand(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-        x, (y,) = _operand(inputs, 0), outputs
+        x, (y,) = operand(inputs, 0), outputs
         axes = constant_ints(inputs, 1, "axes")
         numbers = Value(f"{y.name}/numbers", DType.FLOAT32, x.shape)
         floats = parts.new(numbers.name, numbers)
@@ -204,11 +198,11 @@ def _reduce_logic(op: str) -> Expand:
 def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Sums of two at a time."""
     del options
-    total, (y,) = _operand(inputs, 0), outputs
+    total, (y,) = operand(inputs, 0), outputs
     _require_float(total, "ADD_N")
     for i in range(1, len(inputs)):
         target = y if i == len(inputs) - 1 else parts.new(f"{y.name}/sum_{i}", y)
-        total = parts.add("add", [total, _operand(inputs, i)], target, AddAttrs())
+        total = parts.add("add", [total, operand(inputs, i)], target, AddAttrs())
     if total is not y:
         parts.reshape(total, y)
 
@@ -216,12 +210,12 @@ def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
 def _shape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """The shape is known: it becomes a constant."""
     del options
-    parts.define(outputs[0], _operand(inputs, 0).shape)
+    parts.define(outputs[0], operand(inputs, 0).shape)
 
 
 def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, int]]]:
     """The operand, the block's size along each of its dimensions from the second on, and pairs."""
-    x = _operand(inputs, 0)
+    x = operand(inputs, 0)
     block = constant_ints(inputs, 1, "the block's size")
     flat = constant_ints(inputs, 2, "paddings or crops")
     if len(flat) != 2 * len(block) or len(block) >= len(x.shape) or min(block, default=1) < 1:
@@ -278,14 +272,17 @@ EXPANSIONS: dict[str, Expansion] = {
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
+    "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
     "PACK": Expansion("PackOptions", _pack),
     "REDUCE_ALL": Expansion("ReducerOptions", _reduce_logic("reduce_min")),
     "REDUCE_ANY": Expansion("ReducerOptions", _reduce_logic("reduce_max")),
+    "REVERSE_V2": Expansion(None, reverse),
     "SELECT": Expansion(None, _select),
     "SHAPE": Expansion(None, _shape),
     "SPACE_TO_BATCH_ND": Expansion(None, _space_to_batch),
     "SPLIT": Expansion(None, _split),
     "SPLIT_V": Expansion(None, _split_v),
+    "STRIDED_SLICE": Expansion("StridedSliceOptions", strided_slice),
     "UNPACK": Expansion("UnpackOptions", _unpack),
 }
 """Builtin op name -> how to read it."""

@@ -75,38 +75,8 @@ def _encode_strided_slice(node: BoundNode) -> Encoded:
     return Encoded(fields, extra)
 
 
-def _decode_strided_slice(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del output
-    if options.EllipsisMask() or options.NewAxisMask():
-        raise UnsupportedError(
-            "STRIDED_SLICE with an ellipsis or new axes",
-            expected="one entry for each dimension",
-            hint="write the index with one slice per dimension",
-        )
-    lists = [
-        constant_ints(inputs, i, name) for i, name in enumerate(("begin", "end", "strides"), 1)
-    ]
-    x = _first(inputs, tuple(map(len, lists)))
-    begin, size, dropped = [], [], []
-    for i, (d, first, end, stride) in enumerate(zip(x.shape, *lists, strict=True)):
-        if stride == 0:
-            raise ModelFormatError("a stride of 0", expected="any other")
-        if options.ShrinkAxisMask() >> i & 1:
-            dropped.append(i)
-            first = first + d if first < 0 else first
-            begin.append(first)
-            size.append(1)
-            continue
-        part = slice(
-            None if options.BeginMask() >> i & 1 else first,
-            None if options.EndMask() >> i & 1 else end,
-            stride,
-        )
-        taken = range(*part.indices(d))
-        begin.append(taken.start)
-        size.append(len(taken))
-    strides = tuple(1 if i in dropped else s for i, s in enumerate(lists[2]))
-    return Decoded(SliceAttrs(tuple(begin), tuple(size), strides, tuple(dropped)), 1)
+def _never_read(options: Any, inputs: Operands, output: Value) -> Decoded:
+    raise AssertionError("STRIDED_SLICE is read as what it is made of")
 
 
 def _encode_gather(node: BoundNode) -> Encoded:
@@ -128,7 +98,9 @@ def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
             f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
         )
     held = inputs[1]
-    if held is not None and not held.is_constant and not options.Axis():
+    table = inputs[0]
+    rank = len(table.shape) if table is not None else 0
+    if held is not None and not held.is_constant and options.Axis() in (0, -rank):
         return Decoded(NoAttrs(), 2, op="embedding")
     indices = constant_ints(inputs, 1, "indices")
     assert held is not None, "its elements were read"
@@ -226,7 +198,7 @@ STRIDED_SLICE = Codec(
     "STRIDED_SLICE",
     "StridedSliceOptions",
     _encode_strided_slice,
-    _decode_strided_slice,
+    _never_read,
     of_rank(4, since_s8(2, boolean=3)),
 )
 

@@ -279,6 +279,9 @@ _ALL = (
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}
 """Builtin op name -> codec, for reading."""
 
+WRITTEN = frozenset(codec.op for codec in _ALL)
+"""Ops that the format has."""
+
 
 def codec_for(node: BoundNode) -> Codec:
     """The codec that writes the node.
