@@ -121,7 +121,7 @@ def test_an_op_without_a_form_in_the_format_is_named():
 def test_unknown_ops_are_all_named(monkeypatch):
     data = write_tflite(small_cnn())
     for builtin in ("ADD", "SOFTMAX"):
-        monkeypatch.delitem(tflite_reader.WRITTEN, builtin)
+        monkeypatch.delitem(tflite_reader.DECODERS, builtin)
     with pytest.raises(UnsupportedError, match="ADD, SOFTMAX"):
         parse_tflite(data)
 
