@@ -142,6 +142,12 @@ def parts(net: Net, *shapes: tuple[int, int]) -> tuple[str, ...]:
     )
 
 
+def shuffled_pixels(net: Net, y: str) -> str:
+    """(1, 6, 5, 12) -> (1, 12, 10, 3), whose blocks lie inside of each channel."""
+    turned = net.transpose(net.reshape(y, 1, 6, 5, 3, 2, 2), (0, 1, 4, 2, 5, 3))
+    return net.reshape(turned, 1, 12, 10, 3)
+
+
 def by_root(net: Net, activation: str = "NONE") -> str:
     root = net.op("sqrt", (net.add(net.mul("x", "x"), 0.1),))
     return net.op("div", ("x", root), DivAttrs(activation))
@@ -383,6 +389,12 @@ EXAMPLES_OF = {
             "batch_matmul", (y := net.transpose("x", (0, 2, 1)), y), BatchMatmulAttrs()
         ),
         "has other readers",
+    ),
+    "pixel_shuffle": Example(
+        IMAGE,
+        lambda net: shuffled_pixels(net, net.conv("x", 12)),
+        lambda net: two_readers(net, y := net.conv("x", 12), shuffled_pixels(net, y)),
+        "that nothing else reads",
     ),
     "drop_by_reshape": Example(
         (2, 1, 3, 1, 4),

@@ -333,6 +333,17 @@ def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
     return net.transpose(net.reshape(x, shape[0], shape[3], *shape[1:3]), TO_NHWC)
 
 
+def pixels(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Pixels from the channels of a layer, as exporters of channels-first models write it."""
+    shape = net.shape(x)
+    if len(shape) != 4 or max(shape[1:3]) > 8:
+        return None
+    y = net.conv(x, 8, 1, activation=str(rng.choice(["NONE", "RELU"])))
+    y = net.reshape(net.transpose(y, TO_NCHW), shape[0], 2, 2, 2, *shape[1:3])
+    y = net.reshape(net.transpose(y, (0, 1, 4, 2, 5, 3)), shape[0], 2, 2 * shape[1], 2 * shape[2])
+    return net.transpose(y, TO_NHWC)
+
+
 def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
     """Two heads, whose queries, keys and values one layer computes, as exporters write them."""
     width, steps = 3, math.prod(net.shape(x)[:-1])
@@ -434,21 +445,11 @@ LAST = ("chosen",)
 STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
-        *(
-            attention,
-            averaged,
-            by_root,
-            channels_first,
-            constant_operand,
-            cut,
-            cut_layer,
-            gated,
-            gelu,
-        ),
-        *(inserted, layer, one_pixel, repeated, rounded_twice, shuffled, turned_rows, two_reshaped),
-        *(normalised, on_constants, padded, padded_convolution, pair, picked, pooled, power),
-        *(reshaped, rounded, siblings, signs, softmax, transposed, twice, unary),
-        *(by_truth, chosen, uniform_operand, weighted),
+        *(attention, averaged, by_root, channels_first, constant_operand, cut, cut_layer, gated),
+        *(gelu, inserted, layer, one_pixel, pixels, repeated, rounded_twice, shuffled),
+        *(turned_rows, two_reshaped, normalised, on_constants, padded, padded_convolution, pair),
+        *(picked, pooled, power, reshaped, rounded, siblings, signs, softmax, transposed, twice),
+        *(unary, by_truth, chosen, uniform_operand, weighted),
     )
 }
 

@@ -36,6 +36,7 @@ from tinyrt.convert.passes.merge_moves import (
 )
 from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
 from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
+from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
 from tinyrt.convert.passes.quantisers import (
     CLAMP_BEFORE,
@@ -141,6 +142,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FUSE_PAD,
     CONV_AS_DENSE,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
+    PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,
     DROP_BY_RESHAPE,
     SPLIT_BATCHNORM,
