@@ -64,3 +64,9 @@ def test_statements_are_read_without_factors_of_one():
     assert simplified("p.h = 1 * rows + 0;") == "p.h = rows;"
     assert simplified("p.h = 11 * rows + 2;") == "p.h = 11 * rows + 2;"
     assert simplified("p.h = 1 * rows - 1;") == "p.h = rows - 1;"
+
+
+def test_a_number_of_rows_with_parameters_of_its_own_keeps_its_case():
+    other = CALL.replace("n{node}_params", "n{node}_of_1_params")
+    text = f"if (rows == 1) {{{{\n{other}\n}}}} else {{{{\n{CALL}\n}}}}"
+    assert Body.of(text.format(node=3, x=0, step=8, scratch="NULL")) is None

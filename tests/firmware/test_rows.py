@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.firmware.test_zoo import emulate
-from tests.memory.nets import random_net, u_net, wide_net
+from tests.memory.nets import random_net, signal_net, u_net, wide_net
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export.target import find_core
@@ -117,6 +117,9 @@ def test_vector_kernels_take_pushed_rows_in_the_arena_of_a_few(zoo, tmp_path):
         ("cortex-m55", random_net, 57),  # An output is held, and read by rows, too.
         ("cortex-m4", wide_net, 4),
         ("cortex-m55", wide_net, 13),
+        ("cortex-m0", signal_net, 0),
+        ("cortex-m4", signal_net, 1),
+        ("cortex-m55", signal_net, 2),
         ("cortex-m4", u_net, 0),
         ("cortex-m55", u_net, 1),
     ],

@@ -270,6 +270,18 @@ def wide_net(seed: int) -> Graph:
     return widened(random_net(seed))
 
 
+def signal_net(seed: int) -> Graph:
+    """Three sensors over time, which is the height: rows of three bytes."""
+    net = RandomNet(seed)
+    net.values["x"] = replace(net.values["x"], shape=(1, 64, 1, 3))
+    y = "x"
+    for c_out, taps, stride in ((8, 5, 1), (8, 5, 2), (12, 3, 2), (12, 3, 1)):
+        w, b = net.weights((c_out, taps, 1, net.values[y].shape[3]), 0)
+        attrs = Conv2dAttrs((stride, 1), activation="RELU")
+        y = net.op("conv2d", attrs, y, w, b).name
+    return net.graph(net.op("mean", MeanAttrs((1, 2), keep_dims=False), y).name)
+
+
 def u_net(seed: int) -> Graph:
     """Down twice and up again, past ops that do not go row by row; each height joins its like."""
     net = RandomNet(seed)

@@ -20,6 +20,7 @@ NO_SCRATCH = "NO_SCRATCH"
 """Stands for the scratch memory of an op that needs none, until it is known who shares its call."""
 
 PARAMS = re.compile(r"\bn\d+_params\b")
+OTHER_PARAMS = re.compile(r"&n\d+_")
 NODE = re.compile(r"(TINYRT_PROFILE_(?:BEGIN|END))\((\d+)\)")
 COPIED = re.compile(r"(\w+_params) (some_n\d+_params) = (n\d+_params);")
 SOME = "some_params"
@@ -77,6 +78,8 @@ class Body:
         text = COPIED.sub(rf"\1 {SOME} = *(const \1 *)call->params;", text)
         text = re.sub(r"\bsome_n\d+_params\b", SOME, text)
         text = NODE.sub(r"\1(node)", text.replace(f"&{params[0]}", "call->params"))
+        if OTHER_PARAMS.search(text):
+            return None  # Numbers of rows that have parameters of their own.
         pieces, holes, end = [], [], 0
         for match in HOLE.finditer(text):
             pieces.append(text[end : match.start()])

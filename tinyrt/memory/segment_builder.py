@@ -22,9 +22,6 @@ MOST_BYTES = 65_535
 ROW_TYPES = (DType.INT8, DType.INT16)
 """Of tensors that have rows."""
 
-LEAST_ROW = 4
-"""Bytes of a row that is moved: moves go word by word."""
-
 
 def row_ops(graph: Graph) -> list[RowOp | None]:
     """For each node, its form that works row by row, if it has one."""
@@ -115,10 +112,8 @@ def build(
     if not (builder.draft() and builder.set_times() and builder.set_blocks()):
         return None
     segment = builder.segment()
-    rings = segment.rings.values()
-    small = all(r.nbytes <= MOST_BYTES for r in rings)
-    movable = all(r.row_bytes >= LEAST_ROW for r in rings if r.rows > 1)
-    return segment if small and movable and len(segment.stages) <= MOST_STAGES else None
+    small = all(ring.nbytes <= MOST_BYTES for ring in segment.rings.values())
+    return segment if small and len(segment.stages) <= MOST_STAGES else None
 
 
 class _Builder:

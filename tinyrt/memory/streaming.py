@@ -137,6 +137,8 @@ def _not_by_rows(graph: Graph) -> UnsupportedError:
     message, hint = "the model's input cannot come row by row", "leave out --input-rows"
     inputs = [graph.value(name) for name in graph.fed]
     names = ", ".join(value.describe() for value in inputs)
+    if all(value.shape[-4:-2] in {(1,), (1, 1)} for value in inputs):
+        hint = "a signal has rows if time is its height, (1, t, 1, c); or see convert --stream"
     if len(inputs) != 1 or not is_image(inputs[0]):
         expected = "one input: an image (1, h, w, c) of int8 or int16"
         return UnsupportedError(message, tensor=names, expected=expected, hint=hint)
