@@ -5,13 +5,21 @@ from collections import Counter
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
-from tests.convert.onnx_build import OnnxModel
+from tests.convert.onnx_build import OnnxModel, feeds_for
 from tinyrt.api import open_model
 from tinyrt.convert.onnx_reader import read_onnx
-from tinyrt.errors import DataError, ModelFormatError, ShapeError, TinyrtError, UnsupportedError
+from tinyrt.errors import (
+    ConversionWarning,
+    DataError,
+    ModelFormatError,
+    ShapeError,
+    TinyrtError,
+    UnsupportedError,
+)
+from tinyrt.ops.evaluate import evaluate
 
 
 def small_net() -> OnnxModel:
@@ -350,3 +358,13 @@ def test_operands_that_do_not_broadcast(tmp_path):
     with pytest.raises(ShapeError, match="do not broadcast") as caught:
         read_onnx(path)
     assert caught.value.op == "#0 Add 'n0' (ONNX opset 13)"
+
+
+def test_a_norm_of_single_elements_is_pointed_out(tmp_path):
+    m = OnnxModel(17)
+    y = m.op("InstanceNormalization", m.input(1, 3, 1, 1), m.weights(3), m.weights(3))
+    with pytest.warns(ConversionWarning, match="#0 InstanceNormalization 'n0' .* answers its bias"):
+        graph = read_onnx(m.save(tmp_path, y))
+    (found,) = evaluate(graph, feeds_for(graph)).values()
+    bias = numpy_helper.to_array(m.constants[1])
+    np.testing.assert_array_equal(found.reshape(-1), bias)

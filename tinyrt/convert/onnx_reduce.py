@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_pointwise import scalar
 from tinyrt.convert.onnx_static import normal_axes, reduced_axes
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
 Importer = Callable[[Call], Value]
@@ -105,6 +106,13 @@ def _normalised(
 ) -> tuple[Value, Value, Value]:
     """``(x - mean) / sqrt(variance + epsilon)`` along the axes; also mean and inverse deviation."""
     r = call.result
+    if all(x.shape[axis] == 1 for axis in axes):
+        warnings.warn(
+            f"{call.node.describe()} normalises single elements of {x.type}: whatever it reads, it "
+            "answers its bias. Normalise more than one element, or take the op out",
+            ConversionWarning,
+            stacklevel=2,
+        )
     mean = call.emit("mean", x, name=f"{r}.mean", axes=axes, keep_dims=True)
     centred = call.emit("sub", x, mean, name=f"{r}.centred")
     square = call.emit("mul", centred, centred, name=f"{r}.square")
