@@ -190,6 +190,12 @@ def gather_scattered(m):
 
 
 @case
+def gather_places(m):
+    places = m.const([[0, 1, 2], [1, -1, 0]], np.int64)
+    return m.op("GatherND", m.input(2, 3, 4, 5), places)
+
+
+@case
 def gather_one(m):
     return m.op("Gather", m.input(3, 5, 4), m.const(-2, np.int64), axis=1)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.convert import test_onnx_breadth, test_onnx_forms
+from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.onnx_cases import CASES, case
 from tinyrt.convert.onnx_flow import FLOW
@@ -299,6 +299,10 @@ def test_every_importer_is_tested():
     for build, opset in (*builds, *others):
         model = OnnxModel(opset)
         build(model)
+        used.update(node.op_type for node in model.nodes)
+    for look_up in test_onnx_lookup.MODELS.values():
+        model = OnnxModel(17)
+        look_up(model, model.input(1, 5))
         used.update(node.op_type for node in model.nodes)
     # onnxruntime does not have the last one yet.
     assert used >= (IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()) - {"Swish"}
