@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tests.passes.example_parts import (
+    behind_a_layer,
+    by_root,
+    chosen,
+    compared,
+    computed_norm,
+    cut,
+    dropping,
+    erf_gelu,
+    flat_dense,
+    grid,
+    hard_swish,
+    longer,
+    padded,
+    parts,
+    places,
+    power,
+    scaled_layer,
+    scores,
+    shuffled_pixels,
+    siblings,
+    softmax,
+    swish,
+    truth_and_its_opposite,
+    two_readers,
+)
 from tests.passes.nets import TO_NCHW, TO_NHWC
-from tests.passes.random_graphs import RandomNet as Net
+from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
-from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.div import DivAttrs
-from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 IMAGE, ROW, CHANNELS_FIRST = (1, 6, 5, 3), (2, 4), (1, 3, 6, 5)
@@ -45,128 +65,6 @@ class Example:
     fires: Callable[[Net], Made]
     stays: Callable[[Net], Made] | None = None
     reason: str = ""
-
-
-def places(net: Net, axis: int) -> str:
-    return net.op("arg_min", ("x",), ArgAttrs(axis))
-
-
-def compared(net: Net, op: str = "greater") -> str:
-    return net.op(op, ("x", net.constant(np.zeros(1, np.float32))))
-
-
-def chosen(net: Net, truth: str, *choices: float | str) -> str:
-    operands = [c if isinstance(c, str) else net.constant(np.float32([c])) for c in choices]
-    return net.op("select_v2", (truth, *operands))
-
-
-def truth_and_its_opposite(net: Net) -> tuple[str, str]:
-    truth = compared(net, "equal")
-    return net.op("logical_not", (truth,)), truth
-
-
-def scaled_layer(net: Net) -> str:
-    return net.mul(net.conv("x"), net.random(4))
-
-
-def two_readers(net: Net, y: str, last: str) -> tuple[str, ...]:
-    """Both what a pass would change and what it would take away are the model's outputs."""
-    return last, net.op("tanh", (y,))
-
-
-def behind_a_layer(make: Callable[[Net, str], str]) -> Callable[[Net], tuple[str, ...]]:
-    def build(net: Net) -> tuple[str, ...]:
-        y = net.conv("x")
-        return two_readers(net, y, make(net, y))
-
-    return build
-
-
-def cut(net: Net, x: str, rows: int) -> str:
-    shape = net.shape(x)
-    return net.op("slice", (x,), SliceAttrs((0,) * 4, (1, rows, *shape[2:]), (1,) * 4))
-
-
-def dropping(net: Net, x: str) -> str:
-    shape = net.shape(x)
-    first = SliceAttrs((0,) * 4, (1, 1, *shape[2:]), (1,) * 4, (1,))
-    y = net.op("slice", (x,), first)
-    return net.op("slice", (y,), SliceAttrs((0,) * 3, (1, 2, 3), (1,) * 3))
-
-
-def padded(net: Net, x: str, before: int = 1, after: int = 1, value: float = 0.0) -> str:
-    widths = ((0, 0), (before, after), (before, after), (0, 0))
-    return net.op("pad", (x,), PadAttrs(widths, value))
-
-
-def longer(net: Net) -> str:
-    return net.op("pad", ("x",), PadAttrs(((0, 0), (2, 1), (0, 0))))
-
-
-def computed_norm(net: Net) -> str:
-    mean = net.op("mean", ("x",), MeanAttrs((0, 1, 2)))
-    parameters = (net.random(3), net.random(3), mean, net.random(3))
-    return net.op("batch_norm", ("x", *parameters), BatchNormAttrs())
-
-
-def erf_gelu(net: Net, half: float = 0.5) -> str:
-    gate = net.add(net.op("erf", (net.mul("x", math.sqrt(0.5)),)), 1.0)
-    return net.mul(net.mul("x", gate), half)
-
-
-def hard_swish(net: Net, sixth: float = 1 / 6) -> str:
-    return net.mul(net.mul("x", net.op("relu6", (net.add("x", 3.0),))), sixth)
-
-
-def swish(net: Net, negated: bool = True) -> str:
-    exponent = net.op("neg", ("x",)) if negated else "x"
-    return net.div("x", net.add(net.op("exp", (exponent,)), 1.0))
-
-
-def softmax(net: Net, axis: int = 1) -> str:
-    e = net.op("exp", ("x",))
-    return net.div(e, net.op("sum", (e,), ReduceAttrs((axis,), keep_dims=True)))
-
-
-def scores(net: Net, factor: float) -> str:
-    """Attention's weights, whose queries are scaled before they are turned."""
-    queries = net.transpose(net.mul("x", factor), (0, 2, 1))
-    return net.softmax(net.op("batch_matmul", (queries, "x"), BatchMatmulAttrs()))
-
-
-def parts(net: Net, *shapes: tuple[int, int]) -> tuple[str, ...]:
-    """The elements of the input's first dimension, each in a shape of its own."""
-    cuts = (net.op("slice", ("x",), SliceAttrs((i, 0, 0), (1, 3, 4), (1, 1, 1))) for i in (0, 1))
-    return tuple(
-        net.op("abs", (net.reshape(cut, *s),)) for cut, s in zip(cuts, shapes, strict=True)
-    )
-
-
-def shuffled_pixels(net: Net, y: str) -> str:
-    """(1, 6, 5, 12) -> (1, 12, 10, 3), whose blocks lie inside of each channel."""
-    turned = net.transpose(net.reshape(y, 1, 6, 5, 3, 2, 2), (0, 1, 4, 2, 5, 3))
-    return net.reshape(turned, 1, 12, 10, 3)
-
-
-def by_root(net: Net, activation: str = "NONE") -> str:
-    root = net.op("sqrt", (net.add(net.mul("x", "x"), 0.1),))
-    return net.op("div", ("x", root), DivAttrs(activation))
-
-
-def power(exponent: float) -> Callable[[Net], str]:
-    return lambda net: net.op("pow", (net.add(net.op("abs", ("x",)), 0.5), net.number(exponent)))
-
-
-def grid(net: Net, x: str, scale: float = 0.25) -> str:
-    return net.op("fake_quantize", (x,), FakeQuantizeAttrs(scale))
-
-
-def flat_dense(net: Net, perm: tuple[int, ...] = TO_NCHW) -> str:
-    return net.dense(net.reshape(net.transpose("x", perm), 1, 90))
-
-
-def siblings(net: Net, size: int = 3, c_out: int = 4) -> tuple[str, ...]:
-    return tuple(net.op("tanh", (net.conv("x", c_out, size),)) for _ in range(2))
 
 
 EXAMPLES_OF = {

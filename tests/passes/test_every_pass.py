@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.passes.examples import EXAMPLES_OF, Made
-from tests.passes.random_graphs import RandomNet as Net
 from tests.passes.random_graphs import graphs, seeded
+from tests.passes.random_net import RandomNet as Net
 from tinyrt.convert.passes import FLOAT_PIPELINE, optimise
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite

@@ -6,7 +6,7 @@ import pytest
 from tests.ops.build import build_f32
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_tflm
-from tests.passes.random_graphs import RandomNet as Net
+from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import assert_same
 from tinyrt.convert.passes.targets import LACKING, LOWERINGS, lower_for
 from tinyrt.errors import TinyrtError

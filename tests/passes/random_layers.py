@@ -1,0 +1,201 @@
+"""Layers, and what stands around them, that random graphs grow by."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.passes.nets import TO_NCHW, TO_NHWC
+from tests.passes.random_functions import padded
+from tests.passes.random_net import RandomNet, Rng
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
+
+
+def weighted(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """A layer with small weights, behind which sizes stay as they are."""
+    rank, c = len(net.shape(x)), net.channels(x)
+
+    def small(*shape: int) -> str:
+        return net.constant(rng.normal(0, 0.3, shape).astype(np.float32))
+
+    if rank == 2 or (rank == 3 and rng.random() < 0.5):
+        attrs = FullyConnectedAttrs(keep_num_dims=rank > 2)
+        return net.op("fully_connected", (x, small(4, c), small(4)), attrs)
+    if rank != 4:
+        return None
+    kind = rng.choice(["conv", "depthwise", "transpose"])
+    if kind == "depthwise":
+        return net.depthwise(x, padding="VALID" if _fits(net, x) and rng.random() < 0.5 else "SAME")
+    if kind == "transpose":
+        h, w = net.shape(x)[1:3]
+        attrs = TransposeConvAttrs((h + 1, w + 1), (1, 1), "VALID")
+        return net.op("transpose_conv", (x, small(3, 2, 2, c)), attrs)
+    size = int(rng.choice([1, 3])) if _fits(net, x) else 1
+    padding = str(rng.choice(["SAME", "VALID"]))
+    return net.conv(x, int(rng.integers(2, 5)), size, bool(rng.random() < 0.7), padding=padding)
+
+
+def _fits(net: RandomNet, x: str) -> bool:
+    return min(net.shape(x)[1:3]) >= 3
+
+
+def channels_first(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """A layer as an importer leaves it, on a tensor whose channels come second."""
+    if len(net.shape(x)) != 4:
+        return None
+    y = weighted(net, net.transpose(x, TO_NHWC), rng)
+    return None if y is None else net.transpose(y, TO_NCHW)
+
+
+def padded_convolution(net: RandomNet, x: str, rng: Rng) -> str | None:
+    del rng
+    if len(net.shape(x)) != 4:
+        return None
+    y = net.op("pad", (x,), PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))))
+    return net.conv(y, padding="VALID")
+
+
+def cut_layer(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """A layer whose border is cut off, scaled per channel."""
+    y = weighted(net, x, rng) if len(net.shape(x)) == 4 else None
+    if y is None:
+        return None
+    shape = net.shape(y)
+    size = (shape[0], max(shape[1] - 1, 1), *shape[2:])
+    y = net.op("slice", (y,), SliceAttrs((0,) * 4, size, (1,) * 4))
+    return net.mul(y, net.random(shape[-1]))
+
+
+def normalised(net: RandomNet, x: str, rng: Rng) -> str:
+    del rng
+    return net.batch_norm(x)
+
+
+def averaged(net: RandomNet, x: str, rng: Rng) -> str | None:
+    rank = len(net.shape(x))
+    if rank < 3:
+        return None
+    axes = tuple(sorted(int(a) for a in rng.choice(np.arange(1, rank), 2, replace=False)))
+    return net.op("mean", (x,), MeanAttrs(axes, keep_dims=bool(rng.random() < 0.5)))
+
+
+def pooled(net: RandomNet, x: str, rng: Rng) -> str | None:
+    if len(net.shape(x)) != 4:
+        return None
+    size = int(rng.choice([1, 2])) if _fits(net, x) else 1
+    op = str(rng.choice(["max_pool2d", "average_pool2d"]))
+    return net.op(op, (x,), Pool2dAttrs((size, size), (size, size), "VALID"))
+
+
+def siblings(net: RandomNet, x: str, rng: Rng) -> str | None:
+    if len(net.shape(x)) != 4:
+        return None
+    first, second = net.conv(x, 2, 1), net.conv(x, 3, 1)
+    if rng.random() < 0.5:
+        return net.op("concatenation", (second, first), ConcatenationAttrs(3))
+    return net.op("concatenation", (net.op("tanh", (first,)), second), ConcatenationAttrs(3))
+
+
+def layer(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """A layer with what follows it, or what comes before it."""
+    if rng.random() < 0.3:
+        return weighted(net, net.mul(x, net.random(net.channels(x))), rng)
+    y = weighted(net, x, rng)
+    if y is None:
+        return None
+    y = net.batch_norm(y) if rng.random() < 0.6 else net.add(y, net.random(net.channels(y)))
+    return net.op("relu", (y,)) if rng.random() < 0.6 else y
+
+
+def turned_rows(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """What stands between a convolution and a classifier."""
+    shape = net.shape(x)
+    if len(shape) != 4:
+        return None
+    turned = net.transpose(x, TO_NCHW)
+    if rng.random() < 0.5:
+        return net.op("mean", (turned,), MeanAttrs((2, 3)))
+    flat = net.reshape(turned, shape[0], math.prod(shape[1:]))
+    return net.dense(flat)
+
+
+def one_pixel(net: RandomNet, x: str, rng: Rng) -> str:
+    """A dense layer that is written as a convolution."""
+    shape = net.shape(x)
+    rows = net.reshape(x, shape[0], 1, 1, math.prod(shape[1:]))
+    y = net.conv(rows, 3, 1)
+    return net.reshape(net.op("tanh", (y,)), shape[0], 3) if rng.random() < 0.5 else y
+
+
+def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Channels in another order, as exporters of channels-first models write it."""
+    shape = net.shape(x)
+    if len(shape) != 4 or shape[3] % 2:
+        return None
+    x = net.transpose(x, TO_NCHW)
+    x = net.reshape(x, shape[0], 2, shape[3] // 2, *shape[1:3])
+    x = net.transpose(x, (0, 2, 1, 3, 4))
+    return net.transpose(net.reshape(x, shape[0], shape[3], *shape[1:3]), TO_NHWC)
+
+
+def pixels(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Pixels from the channels of a layer, as exporters of channels-first models write it."""
+    shape = net.shape(x)
+    if len(shape) != 4 or max(shape[1:3]) > 8:
+        return None
+    y = net.conv(x, 8, 1, activation=str(rng.choice(["NONE", "RELU"])))
+    y = net.reshape(net.transpose(y, TO_NCHW), shape[0], 2, 2, 2, *shape[1:3])
+    y = net.reshape(net.transpose(y, (0, 1, 4, 2, 5, 3)), shape[0], 2, 2 * shape[1], 2 * shape[2])
+    return net.transpose(y, TO_NHWC)
+
+
+def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Two heads, whose queries, keys and values one layer computes, as exporters write them."""
+    width, steps = 3, math.prod(net.shape(x)[:-1])
+    if steps > 40:
+        return None
+    rows = net.reshape(x, steps, net.shape(x)[-1])
+    whole = net.reshape(net.dense(rows, 6 * width), steps, 3, 2 * width)
+    if rng.random() < 0.5:
+        whole = net.transpose(net.reshape(whole, 1, steps, 3, 2, width), (2, 0, 3, 1, 4))
+        parts = [_part(net, whole, i, (0,)) for i in range(3)]
+    else:
+        whole = net.transpose(whole, (1, 0, 2))
+        cuts = [_part(net, whole, i, ()) for i in range(3)]
+        heads = [net.reshape(cut, steps, 1, 2, width) for cut in cuts]
+        parts = [net.transpose(head, (1, 2, 0, 3)) for head in heads]
+    q, k, v = parts
+    scores = net.op("batch_matmul", (q, net.transpose(k, (0, 1, 3, 2))), BatchMatmulAttrs())
+    mixed = net.op("batch_matmul", (net.softmax(net.mul(scores, 0.1)), v), BatchMatmulAttrs())
+    return net.reshape(net.transpose(mixed, (0, 2, 1, 3)), steps, 2 * width)
+
+
+def _part(net: RandomNet, x: str, i: int, dropped: tuple[int, ...]) -> str:
+    """One element of the first dimension."""
+    shape = net.shape(x)
+    begin, strides = (i, *(0 for _ in shape[1:])), tuple(1 for _ in shape)
+    return net.op("slice", (x,), SliceAttrs(begin, (1, *shape[1:]), strides, dropped))
+
+
+def inserted(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """A new dimension of 1 behind a border or a transpose."""
+    if len(net.shape(x)) == 4:
+        x = net.reshape(
+            net.op("tanh", (x,)),
+            net.shape(x)[0],
+            net.shape(x)[1] * net.shape(x)[2],
+            net.channels(x),
+        )
+    if len(net.shape(x)) != 3:
+        return None
+    inner = net.transpose(x, (0, 2, 1)) if rng.random() < 0.5 else padded(net, x, rng)
+    shape = net.shape(inner)
+    return net.reshape(inner, shape[0], 1, *shape[1:])
