@@ -102,8 +102,8 @@ def infer(attrs: SoftmaxAttrs, inputs: Sequence[TensorType | None]) -> tuple[Ten
     check_computable(x, "softmax")
     if not x.shape:
         raise ShapeError(f"input is {x}", expected="at least one dimension")
-    if not (np.isfinite(attrs.beta) and attrs.beta > 0):
-        raise ShapeError(f"softmax with beta {attrs.beta}", expected="beta above 0")
+    if not 0 < attrs.beta <= float(np.finfo(np.float32).max):
+        raise ShapeError(f"softmax with beta {attrs.beta}", expected="a float32 above 0")
     return (x,)
 
 
