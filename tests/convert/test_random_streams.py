@@ -20,6 +20,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.pointwise import PointwiseAttrs, Step
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -80,7 +81,19 @@ class Temporal(RandomNet):
         self.last, self.hop = self.op(*join, y.name, skip.name).name, hop
 
     def unary(self):
-        self.last = self.op(self.pick("relu", "tanh", "logistic"), NoAttrs(), self.last).name
+        there_and_back = PointwiseAttrs(
+            (Step("exp", NoAttrs(), (0,)), Step("log", NoAttrs(), (1,)))
+        )
+        alone = ("relu", "tanh", "logistic")
+        name, attrs = self.pick(
+            *((name, NoAttrs()) for name in alone), ("pointwise", there_and_back)
+        )
+        self.last = self.op(name, attrs, self.last).name
+
+    def choice(self):
+        truth = self.op("greater", NoAttrs(), self.last, self.last)
+        truth = self.op("logical_not", NoAttrs(), truth.name)
+        self.last = self.op("select_v2", NoAttrs(), truth.name, self.last, self.last).name
 
     def end(self):
         """Over all rows: an average, a dense layer, or neither, perhaps a class for each row."""
@@ -101,7 +114,10 @@ def temporal_net(seed):
     net = Temporal(seed)
     net.convolve()
     for _ in range(int(net.rng.integers(1, 6))):
-        net.pick(net.convolve, net.depthwise, net.pool, net.delayed, net.unary)()
+        step = net.pick(
+            *(net.convolve, net.depthwise, net.pool, net.delayed, net.unary, net.choice)
+        )
+        step()
     net.end()
     return net.graph(net.last), net.hop
 

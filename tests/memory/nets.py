@@ -56,16 +56,16 @@ class RandomNet:
             return None
         if np.prod(type_.shape) > MOST_PIXELS:
             return None
-        q = self.values[inputs[0]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
+        q = self.values[inputs[-1]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
         if spec.fixed_output is not None:
             q = QParams((spec.fixed_output[0],), spec.fixed_output[1])
         dtype = DType.INT8
-        if spec.quant is Quant.INPUTS_ONLY:
+        if spec.quant is Quant.INPUTS_ONLY or type_.dtype is DType.BOOL:
             dtype, q = type_.dtype, None
         name = f"{op}_{len(self.nodes)}"
         value = self.values[name] = Value(name, dtype, type_.shape, q)
         self.nodes.append(Node(op, name, inputs, (name,), attrs))
-        if len(type_.shape) == 4:
+        if len(type_.shape) == 4 and q is not None:
             self.images.append(name)
         return value
 

@@ -5,8 +5,9 @@ import numpy as np
 from tests.passes.nets import TO_NCHW, TO_NHWC, Net
 from tests.passes.run import ops, results
 from tinyrt.convert.passes import optimise
-from tinyrt.ir import RewriteLog
+from tinyrt.ir import DType, RewriteLog
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.mean import MeanAttrs
@@ -126,6 +127,19 @@ def test_a_transpose_that_leads_back_into_its_region_stays():
     y = net.op("add", (y, net.transpose(y, TO_NHWC)), AddAttrs())
     kept, _ = settled(net, net.softmax(y))
     assert "transpose" in ops(kept)
+
+
+def test_comparisons_and_choices_are_in_any_layout():
+    net = Nchw((1, 3, 6, 5))
+    x = net.conv("x")
+    limit, slopes = net.random(1), net.random(4, 1, 1)
+    above = net.op("greater", (x, limit))
+    outside = net.op("logical_or", (above, net.op("less", (x, slopes))))
+    y = net.op("select_v2", (outside, x, net.op("mul", (x, slopes), MulAttrs())))
+    y = net.op("mul", (y, net.op("cast", (above,), CastAttrs(DType.FLOAT32))), MulAttrs())
+    _, turned = settled(net, net.conv(y))
+    assert "select_v2" in ops(turned)
+    assert "transpose" not in ops(turned)
 
 
 def test_names_survive():

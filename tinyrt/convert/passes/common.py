@@ -63,6 +63,25 @@ BINARY = frozenset(
 )
 """Element-wise ops of two inputs that broadcast."""
 
+TRUTH = frozenset(
+    {
+        "cast",
+        "equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "not_equal",
+        "select_v2",
+    }
+)
+"""Element-wise ops that give truth values, or read them; inputs broadcast where there are some."""
+
+ELEMENTWISE = UNARY | BINARY | TRUTH
+
 
 class Names:
     """New value names for one patch, all different."""

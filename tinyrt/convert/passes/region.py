@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tinyrt.convert.passes.common import BINARY, UNARY, inverse, moves_only_units
+from tinyrt.convert.passes.common import ELEMENTWISE, inverse, moves_only_units
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.ir import Graph, Node
 
@@ -22,8 +22,7 @@ REDUCING = frozenset({"mean", "reduce_max", "reduce_min", "reduce_prod", "sum"})
 """Ops along axes that stay with size 1, or go."""
 
 TRANSPARENT = (
-    UNARY
-    | BINARY
+    ELEMENTWISE
     | REDUCING
     | {"broadcast_to", "concatenation", "cumsum", "gather", "mirror_pad", "pad", "slice", "tile"}
 )
@@ -104,7 +103,7 @@ def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
         return False
     values = [graph.value(n) for n in (*node.inputs, *node.outputs)]
     return all(
-        len(v.shape) == rank or (v.is_constant and len(v.shape) < rank and node.op in BINARY)
+        len(v.shape) == rank or (v.is_constant and len(v.shape) < rank and node.op in ELEMENTWISE)
         for v in values
     )
 
