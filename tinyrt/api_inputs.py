@@ -63,19 +63,18 @@ def require_float(inputs: dict[str, Array]) -> dict[str, Array]:
 
 
 def layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Inputs as the converted model takes them: NCHW arrays become NHWC where only that fits."""
+    """Inputs as the converted model takes them: channels move last where only that fits."""
     if len(inputs) == 1 and len(graph.fed) == 1:
         inputs = {graph.fed[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
     return {
-        name: _to_nhwc(array, graph.values[name].shape) if name in graph.inputs else array
+        name: _channels_last(array, graph.values[name].shape) if name in graph.inputs else array
         for name, array in inputs.items()
     }
 
 
-def _to_nhwc(array: Array, shape: Shape) -> Array:
-    fits = array.shape[1:] == shape[1:]
-    if not fits and array.ndim == len(shape) == 4:
-        turned = array.transpose(0, 2, 3, 1)
+def _channels_last(array: Array, shape: Shape) -> Array:
+    if array.ndim == len(shape) > 2 and array.shape[1:] != shape[1:]:
+        turned = np.moveaxis(array, 1, -1)
         if turned.shape[1:] == shape[1:]:
             return np.ascontiguousarray(turned)
     return array
