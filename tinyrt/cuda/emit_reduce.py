@@ -53,56 +53,38 @@ def _reduction(node: BoundNode, axes: tuple[int, ...]) -> tuple[dict[str, str], 
     return functions, math.prod(shape[i] for i in axes)
 
 
-def emit_sum(node: BoundNode, p: MeanS8, w: DeviceWriter) -> None:
-    """Sums and means, which differ in their multipliers."""
+def _fold(kernel: str, node: BoundNode, axes: tuple[int, ...], ints: Ints, w: DeviceWriter) -> None:
+    """The call of a kernel that makes one output of all elements along the axes."""
     x, y = node.input(0), node.output
-    functions, count = _reduction(node, p.axes)
-    low, high = limits_of(y.dtype)
-    ints: Ints = {
-        "SIZE": y.size, "COUNT": count, "X_ZP": p.x_zp, "Y_ZP": p.y_zp,
-        "MULT": p.mult, "SHIFT": p.shift, "ACT_MIN": low, "ACT_MAX": high,
-    }  # fmt: skip
-    tensors = {"x": x, "y": y}
+    functions, count = _reduction(node, axes)
     w.op(
-        "sum", "reduce", y.size, ints=ints, tensors=tensors, types=_types(node), functions=functions
-    )
-
-
-def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) -> None:
-    """The greatest or the least along axes."""
-    x, y = node.input(0), node.output
-    functions, count = _reduction(node, axes_of(p, x.shape))
-    ints: Ints = {"SIZE": y.size, "COUNT": count, "MAX": most}
-    tensors = {"x": x, "y": y}
-    w.op(
-        "extremum",
+        kernel,
         "reduce",
         y.size,
-        ints=ints,
-        tensors=tensors,
-        types=_types(node),
-        functions=functions,
-    )
-
-
-def emit_product(node: BoundNode, p: ReduceProdInteger, w: DeviceWriter) -> None:
-    """The product along axes, rescaled from factor to factor."""
-    x, y = node.input(0), node.output
-    functions, count = _reduction(node, p.axes)
-    low, high = limits_of(y.dtype)
-    ints: Ints = {
-        "SIZE": y.size, "COUNT": count, "X_ZP": p.x_zp, "Y_ZP": p.y_zp,
-        "MULT": p.mult, "RIGHT": p.right, "ACT_MIN": low, "ACT_MAX": high,
-    }  # fmt: skip
-    w.op(
-        "product",
-        "reduce",
-        y.size,
-        ints=ints,
+        ints={"SIZE": y.size, "COUNT": count, **ints},
         tensors={"x": x, "y": y},
         types=_types(node),
         functions=functions,
     )
+
+
+def emit_sum(node: BoundNode, p: MeanS8, w: DeviceWriter) -> None:
+    """Sums and means, which differ in their multipliers."""
+    low, high = limits_of(node.output.dtype)
+    scaling: Ints = {"X_ZP": p.x_zp, "Y_ZP": p.y_zp, "MULT": p.mult, "SHIFT": p.shift}
+    _fold("sum", node, p.axes, {**scaling, "ACT_MIN": low, "ACT_MAX": high}, w)
+
+
+def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) -> None:
+    """The greatest or the least along axes."""
+    _fold("extremum", node, axes_of(p, node.input(0).shape), {"MAX": most}, w)
+
+
+def emit_product(node: BoundNode, p: ReduceProdInteger, w: DeviceWriter) -> None:
+    """The product along axes, rescaled from factor to factor."""
+    low, high = limits_of(node.output.dtype)
+    scaling: Ints = {"X_ZP": p.x_zp, "Y_ZP": p.y_zp, "MULT": p.mult, "RIGHT": p.right}
+    _fold("product", node, p.axes, {**scaling, "ACT_MIN": low, "ACT_MAX": high}, w)
 
 
 def _lines(node: BoundNode, axis: int) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from tinyrt.ops.spec import (
     NoAttrs,
     OpSpec,
     Quant,
-    require_alike,
-    require_same_q,
+    prepare_moved,
 )
 
 MOVED = (DType.FLOAT32, DType.INT8, DType.INT16)
@@ -35,28 +35,13 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
     return (TensorType(table.dtype, (*indices.shape, *table.shape[1:])),)
 
 
-def _ref(table: Array, indices: Array) -> Array:
-    """An index beyond the table takes the nearest row (LiteRT refuses to run there)."""
+def ref(attrs: NoAttrs, table: Array, indices: Array) -> Array:
+    """The rows; an index beyond the table takes the nearest (LiteRT refuses to run there)."""
+    del attrs
     return np.asarray(table[np.clip(indices, 0, len(table) - 1)])
 
 
-def ref_f32(attrs: NoAttrs, table: Array, indices: Array) -> Array:
-    """The rows."""
-    del attrs
-    return _ref(table, indices)
-
-
-def prepare(node: BoundNode) -> NoAttrs:
-    """The table and the output share scale and zero point."""
-    require_alike(node.input(0), node.output)
-    require_same_q(node, node.input(0), node.output)
-    return NoAttrs()
-
-
-def ref_integer(p: NoAttrs, table: Array, indices: Array) -> Array:
-    """The rows."""
-    del p
-    return _ref(table, indices)
+prepare = partial(prepare_moved, inputs=(0,))
 
 
 def emit(node: BoundNode, c: CWriter) -> None:
@@ -81,10 +66,10 @@ EMBEDDING = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
-    ref_f32=ref_f32,
+    ref_f32=ref,
     prepare_s8=prepare,
-    ref_s8=ref_integer,
+    ref_s8=ref,
     emit_c=emit_integer,
     emit_f32=emit,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_integer),
+    int16x8=IntegerForm(prepare, ref, emit_c=emit_integer),
 )

@@ -19,8 +19,7 @@ from tinyrt.ops.spec import (
     NoAttrs,
     OpSpec,
     Quant,
-    require_alike,
-    require_same_q,
+    prepare_moved,
 )
 from tinyrt.ops.sweep import elementwise
 
@@ -41,12 +40,7 @@ def vjp(
     return sum_to(grad * first, a.shape), sum_to(grad * ~first, b.shape)
 
 
-def prepare(node: BoundNode) -> NoAttrs:
-    """Inputs and output share scale and zero point, so raw values are compared."""
-    values = (node.input(0), node.input(1), node.output)
-    require_alike(*values)
-    require_same_q(node, *values)
-    return NoAttrs()
+prepare = partial(prepare_moved, inputs=(0, 1))
 
 
 def min_ref(attrs: NoAttrs, a: Array, b: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from tinyrt.ops.spec import (
     OpSpec,
     Quant,
     no_rows,
-    require_alike,
-    require_same_q,
+    prepare_moved,
 )
 from tinyrt.ops.sweep import elementwise
 
@@ -40,12 +40,7 @@ def ref(attrs: NoAttrs, condition: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(condition, a, b))
 
 
-def prepare(node: BoundNode) -> NoAttrs:
-    """Choices and output share scale and zero point, so raw values are taken as they are."""
-    values = (node.input(1), node.input(2), node.output)
-    require_alike(*values)
-    require_same_q(node, *values)
-    return NoAttrs()
+prepare = partial(prepare_moved, inputs=(1, 2))
 
 
 def emit(node: BoundNode, c: CWriter) -> None:

@@ -345,6 +345,14 @@ def require_same_q(node: BoundNode, *values: Value) -> None:
             )
 
 
+def prepare_moved(node: BoundNode, inputs: Sequence[int]) -> NoAttrs:
+    """Nothing, once these inputs and the output are found to share dtype, scale and zero point."""
+    values = (*(node.input(i) for i in inputs), node.output)
+    require_alike(*values)
+    require_same_q(node, *values)
+    return NoAttrs()
+
+
 def require_fixed(value: Value, fixed: tuple[float, int]) -> None:
     """Raise ``VerifyError`` unless the value has the scale and zero point its op prescribes."""
     if qparams(value) != (np.float32(fixed[0]), fixed[1]):
