@@ -105,6 +105,62 @@ class DefectError(TinyrtError):
     """
 
 
+REPORT = "if other tools take the file, this is a defect of tinyrt: please report it"
+"""What to do about a failure that no check foresaw."""
+
+
+@contextmanager
+def boundary(
+    reader: str,
+    *,
+    file: str | None = None,
+    parsers: tuple[str, ...] = (),
+    corrupt: tuple[type[Exception], ...] = (),
+    damaged: type[TinyrtError] = ModelFormatError,
+) -> Iterator[None]:
+    """Where a reader meets the outside: whatever is raised inside leaves as a ``TinyrtError``.
+
+    Args:
+        reader: what is read, as messages name it: ``.tflite file``.
+        file: its path.
+        parsers: top-level packages that parse the bytes: what is raised in them says that the file
+            is damaged.
+        corrupt: exceptions that say so wherever they are raised.
+        damaged: what is raised then.
+
+    Raises:
+        ModelFormatError: (or ``damaged``) the parser failed: the file is cut short or damaged.
+        BudgetError: memory, or the depth of calls, ran out although no budget had been exceeded.
+        DefectError: something else failed: a check is missing.
+
+    """
+    try:
+        with error_context(file=file):
+            yield
+    except TinyrtError:
+        raise
+    except (MemoryError, RecursionError) as error:
+        what = "memory" if isinstance(error, MemoryError) else "nested calls"
+        raise BudgetError(
+            f"the {reader} needs too much: {what} ran out",
+            file=file,
+            hint="check the file; it is larger or nests deeper than any model should",
+        ) from error
+    except Exception as error:
+        if isinstance(error, corrupt) or raised_in(error, *parsers):
+            raise damaged(
+                f"the {reader} is cut short or damaged ({type(error).__name__}: {error})",
+                file=file,
+                hint="copy or export it again",
+            ) from error
+        raise DefectError(
+            f"reading the {reader} failed: {type(error).__name__}: {error}",
+            file=file,
+            expected="a file that fits together, or a message that says what in it does not",
+            hint=f"export it again; {REPORT}",
+        ) from error
+
+
 def raised_in(error: BaseException, *packages: str) -> bool:
     """Whether the innermost Python code in the error's traceback is one of those packages'."""
     last = error.__traceback__

@@ -1,0 +1,160 @@
+"""One budget for what a file may cost: the bytes that are held for it, and the work done for it.
+
+Whoever opens a file opens a budget (``limited``). What follows from the file spends from it: data,
+constants that are folded, ops that loops and functions expand to, planning, checking. Sizes in a
+file are only numbers: the budget is asked before memory is.
+
+Work is counted, not timed, so that a file is accepted or refused alike on every machine. A unit is
+about what compiled code does to one element, a nanosecond; handling one op in Python is ``OP`` of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from tinyrt.errors import BudgetError
+
+MAX_MEMORY = 640 << 20
+"""Bytes that a file may cost where nobody says otherwise: with what Python, NumPy and the compiler
+of kernels need themselves, the process stays below 1 GiB."""
+
+MAX_WORK = 4 * 10**9
+"""Units of work that a file may cost: a few seconds."""
+
+MEMORY_PER_BYTE, WORK_PER_BYTE = 8, 500
+"""What each byte of a file adds: large files are slow and large to handle, honest ones too."""
+
+OP = 50_000
+"""Work of one op that is imported, expanded or planned: what Python takes for it."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Limits, and what of them is spent.
+
+    Attributes:
+        memory: bytes that may be held at once.
+        work: units of work that may be done.
+        held: bytes that are held now.
+        done: units of work that are done.
+
+    """
+
+    memory: int = MAX_MEMORY
+    work: int = MAX_WORK
+    held: int = 0
+    done: int = 0
+
+    def reserve(self, nbytes: int, what: str) -> None:
+        """Ask for memory that is given back soon; nothing is remembered.
+
+        Args:
+            nbytes: bytes about to be allocated.
+            what: what for, as a message names it: ``the folded constant 'x'``.
+
+        Raises:
+            BudgetError: with what is held already, that is more than the budget.
+
+        """
+        if nbytes + self.held > self.memory:
+            raise BudgetError(
+                f"{what} takes {readable(nbytes)}"
+                + (f", beside {readable(self.held)} that are held" if self.held else ""),
+                expected=f"at most {readable(self.memory)} in all",
+                hint="check the file; if it is meant to be so large, allow it with --max-memory",
+            )
+
+    def hold(self, nbytes: int, what: str) -> None:
+        """Ask for memory that stays as long as the budget does.
+
+        Raises:
+            BudgetError: as ``reserve``.
+
+        """
+        self.reserve(nbytes, what)
+        self.held += nbytes
+
+    def release(self, nbytes: int) -> None:
+        """Give back what ``hold`` took."""
+        self.held -= nbytes
+
+    @contextmanager
+    def holding(self, nbytes: int, what: str) -> Iterator[None]:
+        """Hold memory while the block runs.
+
+        Raises:
+            BudgetError: as ``reserve``.
+
+        """
+        self.hold(nbytes, what)
+        try:
+            yield
+        finally:
+            self.release(nbytes)
+
+    def spend(self, units: int, what: str) -> None:
+        """Ask for work, before it is done.
+
+        Args:
+            units: about as many element operations; ``OP`` for each op that Python handles.
+            what: what is done, as a message names it: ``unrolling the loop``.
+
+        Raises:
+            BudgetError: that is more than is left.
+
+        """
+        self.done += units
+        if self.done > self.work:
+            raise BudgetError(
+                f"{what} takes more work than a file of this size may cost",
+                expected=f"at most {self.work / 1e9:.1f} billion element operations in all",
+                hint="check the file for loops, nested functions, or constants computed at great "
+                "length; export the model without them",
+            )
+
+
+def readable(nbytes: int) -> str:
+    """``1,536 bytes``, ``24.0 MiB``, ``149.0 GiB``."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if nbytes >= size:
+            return f"{nbytes / size:,.1f} {unit}"
+    return f"{nbytes:,} bytes"
+
+
+_OPEN: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+def current() -> Budget:
+    """The budget that is open; where none is, a new one with the default limits."""
+    return _OPEN.get() or Budget()
+
+
+@contextmanager
+def limited(
+    *, memory: int | None = None, work: int | None = None, file_bytes: int = 0
+) -> Iterator[Budget]:
+    """Open a budget for what runs inside; where one is open already, that one goes on.
+
+    Args:
+        memory: bytes; the default limit, and more for a large file, if not given.
+        work: units; likewise.
+        file_bytes: size of the file that is about to be read.
+
+    """
+    outer = _OPEN.get()
+    if outer is not None:
+        yield outer
+        return
+    budget = Budget(
+        MAX_MEMORY + MEMORY_PER_BYTE * file_bytes if memory is None else memory,
+        MAX_WORK + WORK_PER_BYTE * file_bytes if work is None else work,
+    )
+    token = _OPEN.set(budget)
+    try:
+        yield budget
+    finally:
+        _OPEN.reset(token)
