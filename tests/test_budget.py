@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinyrt.budget import MAX_MEMORY, MEMORY_PER_BYTE, Budget, current, limited
+from tinyrt.budget import MAX_MEMORY, MAX_WORK, MEMORY_PER_BYTE, Budget, current, limited
 from tinyrt.errors import (
     BudgetError,
     DataError,
@@ -10,6 +10,7 @@ from tinyrt.errors import (
     ModelFormatError,
     TinyrtError,
     boundary,
+    catch_all,
 )
 
 
@@ -40,8 +41,33 @@ def test_the_outermost_budget_counts():
         with limited(memory=10**9) as inner:
             assert inner is outer is current()
         assert current() is outer
+        with limited(file_bytes=1000):
+            assert outer.memory == 50
     with limited(file_bytes=1000) as budget:
         assert budget.memory == MAX_MEMORY + 1000 * MEMORY_PER_BYTE
+        with limited(file_bytes=500):
+            assert budget.memory == MAX_MEMORY + 1500 * MEMORY_PER_BYTE
+
+
+def test_each_task_of_a_command_has_work_of_its_own():
+    with limited() as budget:
+        for _ in range(3):
+            with limited(file_bytes=1000):
+                budget.spend(MAX_WORK + 1, "folding")
+        with limited(), pytest.raises(BudgetError):
+            budget.spend(MAX_WORK + 1, "folding")
+        assert budget.done == 0
+    with limited(work=10), limited(file_bytes=1000), pytest.raises(BudgetError):
+        current().spend(11, "folding")
+
+
+def test_memory_is_held_while_anything_refers_to_it():
+    budget = Budget(memory=100)
+    view = budget.zeros(80, "an arena")[:8]
+    with pytest.raises(BudgetError, match="another takes 21 bytes, beside 80 bytes"):
+        budget.zeros(21, "another")
+    del view
+    assert budget.zeros(100, "another").sum() == budget.held - 100 == 0
 
 
 @pytest.mark.parametrize(
@@ -73,3 +99,29 @@ def test_boundary_takes_a_parsers_failure_for_damage():
 
     with pytest.raises(ModelFormatError), boundary("file", parsers=("json",)):
         parse()
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "message"),
+    [
+        (DataError("no"), DataError, "no"),
+        (MemoryError(), BudgetError, "memory ran out"),
+        (KeyError("x" * 10_000), DefectError, "tinyrt failed in tinyrt/budget.py.* KeyError: 'xxx"),
+    ],
+    ids=lambda p: getattr(p, "__name__", type(p).__name__),
+)
+def test_catch_all(monkeypatch, raised, expected, message):
+    def reserve(self, nbytes, what):
+        raise raised
+
+    monkeypatch.setattr(Budget, "reserve", reserve)
+    with pytest.raises(TinyrtError, match=message) as caught, catch_all():
+        Budget().hold(1, "a byte")
+    assert type(caught.value) is expected
+    assert len(str(caught.value)) < 1000
+
+
+def test_catch_all_leaves_alone_what_it_is_told_to():
+    for given in ((KeyError,), ()):
+        with pytest.raises(KeyError), catch_all(*given, only_from=("tinyrt",)):
+            raise KeyError

@@ -15,9 +15,10 @@ from tinyrt.api_quantize import bisect_model, debug_model, quantize_model, quant
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.inspection import Inspection, OpCost, inspect_model
-from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY, Interpreter
+from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tinyrt.export import Memories
 
 
+@entry
 def convert_model(
     model: str | Path,
     output: str | Path,
@@ -100,6 +102,7 @@ class Stream:
     input: str | None = None
 
 
+@entry
 def evaluate(
     model: str | Path,
     data: Data,
@@ -107,7 +110,7 @@ def evaluate(
     labels: Array | None = None,
     against: str | Path | None = None,
     backend: str = DEFAULT_BACKEND,
-    max_memory: int = MAX_MEMORY,
+    max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Accuracy of a model on data, and its distance from another model.
@@ -118,7 +121,8 @@ def evaluate(
         labels: class indices, where ``data`` does not hold them.
         against: a model to compare with, usually the float one.
         backend: the interpreter's backend.
-        max_memory: bytes that activations may take.
+        max_memory: bytes that model and data may cost; by default 640 MiB and 8 times the files
+            that are read.
         progress: called with the samples done and their total.
 
     Raises:
@@ -137,7 +141,6 @@ def evaluate(
             labels,
             other,
             backend=backend,
-            max_memory=max_memory,
             progress=progress,
         )
 
@@ -147,7 +150,7 @@ def run_model(
     inputs: Data,
     *,
     backend: str = DEFAULT_BACKEND,
-    max_memory: int = MAX_MEMORY,
+    max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Array]:
     """Outputs of a model by name: real values for float inputs, raw ones for int8 inputs.
@@ -172,12 +175,13 @@ class Run:
     backend: str
 
 
+@entry
 def run_with_backend(
     model: str | Path,
     inputs: Data,
     *,
     backend: str = DEFAULT_BACKEND,
-    max_memory: int = MAX_MEMORY,
+    max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Outputs of a model as ``run_model`` gives them, and what computed them.
@@ -186,7 +190,8 @@ def run_with_backend(
         model: .tflite or .onnx.
         inputs: an .npz file, an array, or arrays by input name; samples first.
         backend: the interpreter's backend.
-        max_memory: bytes that activations may take.
+        max_memory: bytes that model and data may cost; by default 640 MiB and 8 times the files
+            that are read.
         progress: called with the samples done and their total.
 
     Raises:
@@ -196,11 +201,12 @@ def run_with_backend(
     """
     graph = open_model(model)
     with running(model, inputs):
-        runner = Model(graph, backend=backend, max_memory=max_memory)
+        runner = Model(graph, backend=backend)
         outputs = runner.run(layout_as(graph, as_inputs(inputs)), progress)
         return Run(outputs, runner.backend)
 
 
+@entry
 def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[OpTime]:
     """Time every op of a model on one sample of zeros.
 
@@ -218,6 +224,7 @@ def profile_model(model: str | Path, *, backend: str = DEFAULT_BACKEND) -> list[
         return profile(interpreter)
 
 
+@entry
 def run_emulated(
     model: str | Path,
     *,

@@ -17,6 +17,7 @@ from tinyrt.api_inputs import (
     running,
 )
 from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.model import Progress
 from tinyrt.ir import Graph, Shape
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tinyrt.quantize.samples import Samples
 
 
+@entry
 def quantize_model(
     model: str | Path,
     calibration: Samples | None,
@@ -74,6 +76,7 @@ def quantize_model(
     return quantised
 
 
+@entry
 def quantize_within(
     model: str | Path,
     calibration: Samples,
@@ -157,6 +160,7 @@ def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
     return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))
 
 
+@entry
 def debug_model(
     model: str | Path,
     quantised: str | Path,
@@ -185,6 +189,7 @@ def debug_model(
         return debug_graphs(graph, other, inputs, progress)
 
 
+@entry
 def bisect_model(
     model: str | Path,
     quantised: str | Path,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tinyrt.api import random_inputs
 from tinyrt.bench_peak import peak_macs_per_second
+from tinyrt.entry import entry
 from tinyrt.errors import DataError, ToolError, error_context
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter, Model
 from tinyrt.interpreter.split import cores
@@ -105,6 +106,7 @@ class _Engine:
         return min(times)
 
 
+@entry
 def bench_model(
     path: str | Path,
     *,

@@ -11,10 +11,14 @@ them.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.errors import BudgetError
 
@@ -41,6 +45,8 @@ class Budget:
         work: units of work that may be done.
         held: bytes that are held now.
         done: units of work that are done.
+        memory_per_byte: what each byte of a file that is opened adds; 0 where the limit was given.
+        work_per_byte: likewise.
 
     """
 
@@ -48,6 +54,8 @@ class Budget:
     work: int = MAX_WORK
     held: int = 0
     done: int = 0
+    memory_per_byte: int = 0
+    work_per_byte: int = 0
 
     def reserve(self, nbytes: int, what: str) -> None:
         """Ask for memory that is given back soon; nothing is remembered.
@@ -81,6 +89,19 @@ class Budget:
     def release(self, nbytes: int) -> None:
         """Give back what ``hold`` took."""
         self.held -= nbytes
+
+    def zeros(self, nbytes: int, what: str) -> NDArray[np.uint8]:
+        """That many bytes, which count as held for as long as anything refers to them.
+
+        Raises:
+            BudgetError: as ``reserve``; nothing was allocated.
+
+        """
+        self.reserve(nbytes, what)
+        memory = np.zeros(nbytes, np.uint8)
+        self.held += nbytes
+        weakref.finalize(memory, self.release, nbytes).atexit = False
+        return memory
 
     @contextmanager
     def holding(self, nbytes: int, what: str) -> Iterator[None]:
@@ -133,11 +154,21 @@ def current() -> Budget:
     return _OPEN.get() or Budget()
 
 
+def as_budget(max_memory: int | Budget | None) -> Budget:
+    """A budget of that many bytes; the one that is open where nothing is said."""
+    if isinstance(max_memory, Budget):
+        return max_memory
+    return current() if max_memory is None else Budget(max_memory)
+
+
 @contextmanager
 def limited(
     *, memory: int | None = None, work: int | None = None, file_bytes: int = 0
 ) -> Iterator[Budget]:
     """Open a budget for what runs inside; where one is open already, that one goes on.
+
+    A limit that is given is the limit. One that is not grows with each file that is read, and what
+    is opened inside has its memory in common with what is outside, but work of its own.
 
     Args:
         memory: bytes; the default limit, and more for a large file, if not given.
@@ -147,14 +178,32 @@ def limited(
     """
     outer = _OPEN.get()
     if outer is not None:
-        yield outer
+        outer.memory += outer.memory_per_byte * file_bytes
+        with _work_of_its_own(outer, file_bytes):
+            yield outer
         return
     budget = Budget(
         MAX_MEMORY + MEMORY_PER_BYTE * file_bytes if memory is None else memory,
         MAX_WORK + WORK_PER_BYTE * file_bytes if work is None else work,
+        memory_per_byte=MEMORY_PER_BYTE if memory is None else 0,
+        work_per_byte=WORK_PER_BYTE if work is None else 0,
     )
     token = _OPEN.set(budget)
     try:
         yield budget
     finally:
         _OPEN.reset(token)
+
+
+@contextmanager
+def _work_of_its_own(budget: Budget, file_bytes: int) -> Iterator[None]:
+    """Count work from nought while the block runs, where nobody set the limit."""
+    if not budget.work_per_byte:
+        yield
+        return
+    before = budget.work, budget.done
+    budget.work, budget.done = MAX_WORK + budget.work_per_byte * file_bytes, 0
+    try:
+        yield
+    finally:
+        budget.work, budget.done = before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 
 class TinyrtError(Exception):
@@ -161,13 +162,71 @@ def boundary(
         ) from error
 
 
+@contextmanager
+def catch_all(
+    *passing: type[Exception], only_from: tuple[str, ...] | None = None
+) -> Iterator[None]:
+    """Where people call tinyrt: what no check foresaw leaves as a ``TinyrtError``, too.
+
+    Args:
+        passing: exceptions that are left alone.
+        only_from: leave alone, too, what is raised elsewhere than in these packages: a function
+            that was given to tinyrt fails with its own exception.
+
+    Raises:
+        BudgetError: memory, or the depth of calls, ran out although no budget had been exceeded.
+        DefectError: whatever else was raised.
+
+    """
+    try:
+        yield
+    except TinyrtError:
+        raise
+    except passing:
+        raise
+    except (MemoryError, RecursionError) as error:
+        what = "memory" if isinstance(error, MemoryError) else "nested calls"
+        raise BudgetError(
+            f"this needs too much: {what} ran out, {_place_of(error)}",
+            hint=f"smaller models or data; {SHOW_TRACEBACK}",
+        ) from error
+    except Exception as error:
+        if only_from is not None and not raised_in(error, *only_from):
+            raise
+        said = " ".join(str(error).split())
+        raise DefectError(
+            f"tinyrt failed {_place_of(error)}: {type(error).__name__}: {said[:300]}",
+            expected="an answer, or a message that says what does not fit",
+            hint=f"{SHOW_TRACEBACK}; {REPORT}",
+        ) from error
+
+
+SHOW_TRACEBACK = "TINYRT_TRACEBACK=1 in the environment shows where it came from"
+
+
+def _place_of(error: BaseException) -> str:
+    """The innermost place in tinyrt: ``in tinyrt/ops/add.py, line 12, infer``."""
+    place = "on the way into tinyrt"
+    for module, frame in _frames(error):
+        if module.split(".")[0] == "tinyrt":
+            code = frame.tb_frame.f_code
+            file = code.co_filename.replace("\\", "/").rpartition("/tinyrt/")[2]
+            place = f"in tinyrt/{file}, line {frame.tb_lineno}, {code.co_name}"
+    return place
+
+
 def raised_in(error: BaseException, *packages: str) -> bool:
     """Whether the innermost Python code in the error's traceback is one of those packages'."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    module = str(last.tb_frame.f_globals.get("__name__", "")) if last is not None else ""
-    return module.split(".")[0] in packages
+    modules = [module for module, _ in _frames(error)]
+    return bool(modules) and modules[-1].split(".")[0] in packages
+
+
+def _frames(error: BaseException) -> Iterator[tuple[str, TracebackType]]:
+    """Module and place of each call that the error came through, the innermost last."""
+    at = error.__traceback__
+    while at is not None:
+        yield str(at.tb_frame.f_globals.get("__name__", "")), at
+        at = at.tb_next
 
 
 class VerifyError(TinyrtError):

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
 from tinyrt.ir import Graph, Shape
@@ -81,6 +82,7 @@ class Inspection:
         return interpreter.packed_bytes
 
 
+@entry
 def inspect_model(
     model: str | Path,
     *,

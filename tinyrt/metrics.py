@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
+from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import DType, Graph
 from tinyrt.ops.arg import CHOICES
@@ -57,7 +57,7 @@ class Setting:
     """What runs the models."""
 
     backend: str = DEFAULT_BACKEND
-    max_memory: int = MAX_MEMORY
+    max_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def evaluate_graph(
     against: Graph | Answers | None = None,
     *,
     backend: str = DEFAULT_BACKEND,
-    max_memory: int = MAX_MEMORY,
+    max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a model on data.
@@ -106,7 +106,7 @@ def evaluate_graph(
         against: a model to compare with, usually the float one; it gets the same inputs (those
             of an int8 model as real values), matched by position. Or what ``answers_of`` has of it.
         backend: the interpreter's backend.
-        max_memory: bytes that activations may take.
+        max_memory: bytes that this may cost.
         progress: called with the samples done and their total.
 
     Raises:

@@ -34,7 +34,7 @@ from tinyrt.cli.options import (
 from tinyrt.cli.placement import placement
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.train import train
-from tinyrt.interpreter import DEFAULT_BACKEND, MAX_MEMORY
+from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import DType, RewriteLog
 from tinyrt.memory import require_budget
 
@@ -95,12 +95,13 @@ def convert(
     explain: Annotated[
         bool, typer.Option("--explain", help="List what each pass did and refused, and why.")
     ] = False,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Convert a model to an optimised .tflite file."""
     from tinyrt import api
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         log = RewriteLog()
         with noting() as notes:
             graph = api.convert_model(
@@ -145,7 +146,7 @@ def run(
     ],
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
-    max_memory: MaxMemory = MAX_MEMORY,
+    max_memory: MaxMemory = None,
     profile: Annotated[bool, typer.Option("--profile", help="Time every op, too.")] = False,
     json: Json = False,
 ) -> None:
@@ -153,12 +154,10 @@ def run(
     from tinyrt import api
     from tinyrt.data import save_npz
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         backend, segments = placement(model, backend, allow_fallback)
         with progress_bar("running") as progress:
-            ran = api.run_with_backend(
-                model, inputs, backend=backend, max_memory=max_memory, progress=progress
-            )
+            ran = api.run_with_backend(model, inputs, backend=backend, progress=progress)
         save_npz(output, ran.outputs)
         shapes = {name: list(array.shape) for name, array in ran.outputs.items()}
         facts = {"output": str(output), "outputs": shapes, "backend": ran.backend}
@@ -182,13 +181,13 @@ def evaluate(
     ] = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
-    max_memory: MaxMemory = MAX_MEMORY,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Accuracy on labelled data, and the distance from another model."""
     from tinyrt import api
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         backend, segments = placement(model, backend, allow_fallback)
         with progress_bar("evaluating") as progress:
             found = api.evaluate(
@@ -196,7 +195,6 @@ def evaluate(
                 data,
                 against=against,
                 backend=backend,
-                max_memory=max_memory,
                 progress=progress,
             )
         shown = {
@@ -229,12 +227,13 @@ def inspect(
         str | None,
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
     ] = None,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Ops, shapes, quantisation, cost, and the arena over time."""
     from tinyrt import api
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         found = api.inspect_model(
             model,
             shapes=parse_shapes(shape),

@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 
 from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.options import MaxMemory
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def bench(
         typer.Option("--onnx", help="The model's ONNX form, for --against onnxruntime."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each engine's latency.", min=0)] = 1.0,
+    max_memory: MaxMemory = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
@@ -38,7 +40,7 @@ def bench(
     """Latency and throughput on this host, beside other runtimes."""
     from tinyrt.bench import bench_model
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         with progress_bar("measuring") as progress:
             results = bench_model(
                 model,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +16,9 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from tinyrt.errors import TinyrtError
+from tinyrt.budget import limited
+from tinyrt.cli.options import parse_bytes
+from tinyrt.errors import TinyrtError, catch_all
 
 OUT = Console(highlight=False)
 ERR = Console(stderr=True, highlight=False)
@@ -24,10 +28,16 @@ Advance = Callable[[int, int], None]
 
 
 @contextmanager
-def reporting(as_json: bool) -> Iterator[Report]:
-    """Give the command a function that prints its result, and turn ``TinyrtError`` into exit 1.
+def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
+    """Give the command a function that prints its result, and turn whatever fails into exit 1.
 
     With ``--json``, stdout gets one object and nothing else: the result, or ``{"error": ...}``.
+    With ``TINYRT_TRACEBACK`` in the environment, a failure that no check foresaw shows its origin.
+
+    Args:
+        as_json: whether ``--json`` was given.
+        max_memory: what ``--max-memory`` says that the files of this command may cost.
+
     """
 
     def report(data: dict[str, Any], shown: RenderableType) -> None:
@@ -37,12 +47,25 @@ def reporting(as_json: bool) -> Iterator[Report]:
             OUT.print(shown)
 
     try:
-        yield report
+        with catch_all(typer.Exit, typer.Abort, BrokenPipeError), _quiet():
+            memory = None if max_memory is None else parse_bytes(max_memory)
+            with limited(memory=memory):
+                yield report
     except TinyrtError as error:
+        if error.__cause__ is not None and os.environ.get("TINYRT_TRACEBACK"):
+            ERR.print("".join(traceback.format_exception(error.__cause__)), markup=False)
         if as_json:
             sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
         ERR.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings of arithmetic: what comes of odd numbers is said by name, or is meant to be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 @contextmanager
@@ -51,6 +74,7 @@ def noting() -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", RuntimeWarning)
         yield notes
     notes += dict.fromkeys(str(w.message) for w in caught)
     for note in notes:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Json, parse_accuracy, parse_allowed
+from tinyrt.cli.options import Json, MaxMemory, parse_accuracy, parse_allowed
 
 if TYPE_CHECKING:
     from tinyrt.quantize.bisect import BisectReport
@@ -66,13 +66,14 @@ def debug(
         Path | None,
         typer.Option("--html", help="Write the report as a page, with a plot.", show_default=False),
     ] = None,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
     from tinyrt import api
     from tinyrt.quantize.budget import Budget
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
         target = Budget(None, share, db, parse_allowed(allow))
         with progress_bar("comparing") as progress:

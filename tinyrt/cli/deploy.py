@@ -20,6 +20,7 @@ from tinyrt.cli.options import (
     Json,
     MadeFor,
     MaxArena,
+    MaxMemory,
     OutputInArena,
     Regions,
     parse_bytes,
@@ -55,12 +56,13 @@ def export(
         bool,
         typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
     ] = False,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Write models as a C project that builds by itself."""
     from tinyrt.export import Memories, export_c
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         memories = Memories(
             *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
         )
@@ -161,13 +163,14 @@ def emulate(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
     ] = None,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Build the C code, boot it in QEMU, compare every output with the host's."""
     from tinyrt import api
     from tinyrt.export import Memories
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         with progress_bar("emulating") as progress:
             found = api.run_emulated(
                 model,

@@ -79,7 +79,13 @@ AllowFallback = Annotated[
     ),
 ]
 MaxMemory = Annotated[
-    int, typer.Option("--max-memory", help="Bytes that activations may take on the host.")
+    str | None,
+    typer.Option(
+        "--max-memory",
+        metavar="BYTES",
+        help="What the files may cost in this host's memory, e.g. 2G.",
+        show_default="640M and 8 times the files' size",
+    ),
 ]
 
 
@@ -164,17 +170,17 @@ def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
 
 
 def parse_bytes(option: str) -> int:
-    """``32k`` -> 32768, ``1M`` -> 1048576, plain numbers as they are.
+    """``32k`` -> 32768, ``1M`` -> 1048576, ``2G`` -> 2147483648, plain numbers as they are.
 
     Raises:
         TinyrtError: the option is not of that form.
 
     """
     number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
-    factors = {"": 1, "k": 1024, "m": 1024 * 1024}
-    if not number.isdecimal() or unit not in factors:
+    factors = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+    if not (number.isascii() and number.isdecimal()) or len(number) > 18 or unit not in factors:
         raise TinyrtError(
-            f"'{option}' is not a number of bytes", expected="a number, with k or M behind it"
+            f"'{option}' is not a number of bytes", expected="a number, with k, M or G behind it"
         )
     return int(number) * factors[unit]
 

@@ -16,6 +16,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.options import (
     Json,
+    MaxMemory,
     Model,
     SequenceLstm,
     Shapes,
@@ -160,12 +161,13 @@ def quantize(
     ] = None,
     shape: Shapes = None,
     sequence_lstm: SequenceLstm = False,
+    max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Quantise a float model after training."""
     from tinyrt import api
 
-    with reporting(json) as report:
+    with reporting(json, max_memory) as report:
         budget = _budget(max_bytes, min_accuracy, allow)
         if preset is None and budget is not None:
             preset = Preset.BEST

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.entry import entry
 from tinyrt.errors import OutputError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import (
@@ -86,6 +87,7 @@ class ExportedProject:
         return tuple(f"{s.first}-{s.stop - 1}" for s in self.segments)
 
 
+@entry
 def export_c(
     model_path: str | Path,
     out_dir: str | Path,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.bundle import ExportedProject, Rows, render_project, write_folder
@@ -44,6 +45,7 @@ class ExportedModels:
         return sum(model.arena_bytes for model in self.models)
 
 
+@entry
 def export_several(
     model_paths: Sequence[str | Path],
     out_dir: str | Path,

@@ -10,7 +10,6 @@ from tinyrt.interpreter.backends import (
 )
 from tinyrt.interpreter.interpreter import Interpreter
 from tinyrt.interpreter.model import Model, load
-from tinyrt.interpreter.tensors import MAX_MEMORY
 
 __all__ = [
     "AUTO",
@@ -19,7 +18,6 @@ __all__ = [
     "DEFAULT_BACKEND",
     "FALLBACK",
     "GPU_BACKENDS",
-    "MAX_MEMORY",
     "Interpreter",
     "Model",
     "load",

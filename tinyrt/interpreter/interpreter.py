@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import Budget, as_budget
 from tinyrt.convert.tflite_directory import Directory
 from tinyrt.convert.tflite_reader import map_file, parse_with_directory
 from tinyrt.errors import (
@@ -34,7 +35,7 @@ from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.streamed import StreamedProgram
-from tinyrt.interpreter.tensors import MAX_MEMORY, place_tensors
+from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 
@@ -59,8 +60,8 @@ class Interpreter:
             a C compiler and a C kernel for every op, else ``numba``. ``allocate_tensors`` chooses;
             the attribute ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
-        max_memory: bytes that activations may take; ``allocate_tensors`` refuses a model that asks
-            for more.
+        max_memory: bytes that activations may take, or the budget that they are taken from; by
+            default the one that is open. ``allocate_tensors`` refuses a model that asks for more.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -79,7 +80,7 @@ class Interpreter:
         experimental_preserve_all_tensors: bool = False,
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
-        max_memory: int = MAX_MEMORY,
+        max_memory: int | Budget | None = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
             raise DataError("pass either model_path or model_content")
@@ -101,7 +102,7 @@ class Interpreter:
         num_threads: int | None = None,
         backend: str = DEFAULT_BACKEND,
         on_op: OnOp | None = None,
-        max_memory: int = MAX_MEMORY,
+        max_memory: int | Budget | None = None,
         plan: ArenaPlan | None = None,
     ) -> Interpreter:
         """An interpreter of a graph in memory, e.g. one that is not quantised yet.
@@ -131,7 +132,7 @@ class Interpreter:
         backend: str,
         on_op: OnOp | None,
         num_threads: int | None,
-        max_memory: int,
+        max_memory: int | Budget | None,
         *,
         preserve: bool = False,
         read: Callable[[int], tuple[Graph, Directory]] | None = None,
@@ -151,7 +152,7 @@ class Interpreter:
         self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
         self._num_threads = threads
-        self._max_memory = max_memory
+        self._budget = as_budget(max_memory)
         self._preserve = preserve
         self._given_plan: ArenaPlan | None = None
         self._read = read
@@ -212,7 +213,7 @@ class Interpreter:
             overlap=backend in READING_FIRST,
             # Segments on a GPU copy in and out at times of their own.
             apart=self._preserve or backend == FALLBACK,
-            max_memory=self._max_memory,
+            budget=self._budget,
             plan=self._given_plan,
         )
         tensors = placed.tensors
@@ -222,7 +223,9 @@ class Interpreter:
             self._program = StreamedProgram(self.graph, tensors, placed.plan, placed.arena)
         elif threads > 1:
             batch = self.graph.input_values[0].shape[0]
-            self._program = SplitProgram(self._model, tensors, batch, threads, prepare)
+            self._program = SplitProgram(
+                self._model, tensors, batch, threads, prepare, self._budget
+            )
         else:
             self._program = prepare(self.graph, tensors)
         self.backend = backend
@@ -393,7 +396,7 @@ class Interpreter:
                 self._asked_for,
                 self._on_op,
                 self._num_threads,
-                self._max_memory,
+                self._budget,
                 preserve=self._preserve,
             )
             self._others[index] = other

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import Budget, as_budget
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
 from tinyrt.interpreter.batch import batch_of, rebatch
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
-from tinyrt.interpreter.tensors import MAX_MEMORY
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 
@@ -47,7 +47,7 @@ def load(
     *,
     backend: str = DEFAULT_BACKEND,
     num_threads: int | None = None,
-    max_memory: int = MAX_MEMORY,
+    max_memory: int | Budget | None = None,
 ) -> Model:
     """Open a .tflite model for calling; see ``Model`` for the arguments.
 
@@ -81,7 +81,8 @@ class Model:
         num_threads: threads that share a batch; all cores by default.
         file: where the model comes from, for messages.
         on_op: as for the interpreter.
-        max_memory: bytes that activations may take.
+        max_memory: bytes that activations and answers may take, or the budget that they are taken
+            from; by default the one that is open.
 
     """
 
@@ -93,10 +94,10 @@ class Model:
         num_threads: int | None = None,
         file: str | None = None,
         on_op: OnOp | None = None,
-        max_memory: int = MAX_MEMORY,
+        max_memory: int | Budget | None = None,
     ) -> None:
         self.graph = graph
-        self._max_memory = max_memory
+        self._budget = as_budget(max_memory)
         self.file = file
         self._backend = backend
         self._num_threads = num_threads or cores()
@@ -268,23 +269,33 @@ class Model:
     def _ready(self, batch: int) -> _Ready:
         """The interpreter for that many samples, made when first asked for."""
         if batch not in self._prepared:
-            interpreter = Interpreter.from_graph(
-                self.graph,
-                num_threads=self._num_threads,
-                backend=self._backend,
-                on_op=self._on_op,
-                max_memory=self._max_memory,
-            )
-            (first, *_) = interpreter.get_input_details()
-            if set(self.rows.values()) == {1} and batch != batch_of(self.graph):
-                interpreter.resize_tensor_input(first["index"], (batch, *first["shape"][1:]))
-            interpreter.allocate_tensors()
-            self._prepared[batch] = _Ready(
-                interpreter,
-                _views(interpreter, interpreter.get_input_details()),
-                _views(interpreter, interpreter.get_output_details()),
-            )
+            try:
+                self._prepared[batch] = self._prepare(batch)
+            except BudgetError:
+                if not self._prepared:
+                    raise
+                self._prepared.clear()  # those for other numbers may have taken the memory
+        if batch not in self._prepared:
+            self._prepared[batch] = self._prepare(batch)
         return self._prepared[batch]
+
+    def _prepare(self, batch: int) -> _Ready:
+        interpreter = Interpreter.from_graph(
+            self.graph,
+            num_threads=self._num_threads,
+            backend=self._backend,
+            on_op=self._on_op,
+            max_memory=self._budget,
+        )
+        (first, *_) = interpreter.get_input_details()
+        if set(self.rows.values()) == {1} and batch != batch_of(self.graph):
+            interpreter.resize_tensor_input(first["index"], (batch, *first["shape"][1:]))
+        interpreter.allocate_tensors()
+        return _Ready(
+            interpreter,
+            _views(interpreter, interpreter.get_input_details()),
+            _views(interpreter, interpreter.get_output_details()),
+        )
 
     def _invoke(self, feeds: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Outputs for at most ``batch`` samples."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tinyrt.budget import Budget
 from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.program import Prepare, Program, Tensors
 from tinyrt.interpreter.tensors import place_tensors
@@ -53,19 +54,27 @@ class SplitProgram:
         batch: its samples, at least as many as threads.
         threads: how many threads compute, the calling one included.
         prepare: the backend.
+        budget: what the threads' arenas are taken from.
 
     Raises:
+        BudgetError: they take more.
         UnsupportedError: the backend lacks an op.
 
     """
 
     def __init__(
-        self, model: Graph, tensors: Tensors, batch: int, threads: int, prepare: Prepare
+        self,
+        model: Graph,
+        tensors: Tensors,
+        batch: int,
+        threads: int,
+        prepare: Prepare,
+        budget: Budget,
     ) -> None:
         self._outputs = {name: tensors[name] for name in model.outputs}
         bounds = [batch * i // threads for i in range(threads + 1)]
         self._shares = [
-            _share(rebatch(model, stop - start), tensors, slice(start, stop), prepare)
+            _share(rebatch(model, stop - start), tensors, slice(start, stop), prepare, budget)
             for start, stop in pairwise(bounds)
         ]
         self.packed_bytes = sum(share.program.packed_bytes for share in self._shares)
@@ -89,7 +98,7 @@ class SplitProgram:
             share.program.run_op(index)
 
 
-def _share(graph: Graph, tensors: Tensors, rows: slice, prepare: Prepare) -> _Share:
-    own = place_tensors(graph).tensors
+def _share(graph: Graph, tensors: Tensors, rows: slice, prepare: Prepare, budget: Budget) -> _Share:
+    own = place_tensors(graph, budget=budget).tensors
     own |= {name: tensors[name][rows] for name in graph.inputs}
     return _Share(rows, prepare(graph, own), own)

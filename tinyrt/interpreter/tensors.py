@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import Budget, current, limited
 from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, plan_memory
-
-MAX_MEMORY = 1 << 30
-"""Bytes that a model's activations may take where nobody says otherwise: a file that asks for more
-is more likely to be broken than in need of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def place_tensors(
     *,
     overlap: bool = False,
     apart: bool = False,
-    max_memory: int = MAX_MEMORY,
+    budget: Budget | None = None,
     plan: ArenaPlan | None = None,
 ) -> Placed:
     """Plan an arena and allocate it.
@@ -52,7 +49,7 @@ def place_tensors(
         graph: a verified graph.
         overlap: let outputs lie on inputs as on a device, for ops that read before they write.
         apart: give every activation memory of its own instead, so that none is overwritten.
-        max_memory: bytes that the activations may take.
+        budget: what the activations are taken from; the open one if not given.
         plan: the plan to follow; one is made if not given.
 
     Raises:
@@ -60,29 +57,30 @@ def place_tensors(
 
     """
     activations = [v for v in graph.values.values() if not v.is_constant]
+    budget = budget or current()
     for value in activations:
-        _require(value.nbytes, max_memory, value.describe())
+        _require(value.nbytes, budget, value.describe())
     if plan is None:
-        plan = plan_memory(graph, overlap=overlap)
+        with limited():
+            plan = plan_memory(graph, overlap=overlap)
     kept = sum(v.nbytes for v in activations if apart or v.name in graph.inputs)
-    _require(plan.arena_bytes + kept, max_memory, "inputs and arena")
-    arena = np.zeros(plan.arena_bytes, np.uint8)
+    _require(plan.arena_bytes + kept, budget, "inputs and arena")
+    arena = budget.zeros(plan.arena_bytes, "the arena")
     rings = {name for segment in plan.segments for name in segment.rings}
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
     for name in dict.fromkeys((*plan.offsets, *plan.outside, *graph.inputs)):
         if name in graph.values and name not in rings:
             value = graph.value(name)
             outside = apart or name in graph.inputs or name in plan.outside
-            home = np.zeros(value.nbytes, np.uint8) if outside else arena[plan.start_of(name) :]
+            start = 0 if outside else plan.start_of(name)
+            home = budget.zeros(value.nbytes, value.describe()) if outside else arena[start:]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
     return Placed(plan, arena, tensors)
 
 
-def _require(nbytes: int, max_memory: int, what: str) -> None:
-    if nbytes > max_memory:
-        raise BudgetError(
-            f"the model asks for {nbytes:,} bytes",
-            tensor=what,
-            expected=f"at most {max_memory:,}",
-            hint="raise --max-memory if you trust the file, or run smaller batches",
-        )
+def _require(nbytes: int, budget: Budget, what: str) -> None:
+    try:
+        budget.reserve(nbytes, "what the model computes")
+    except BudgetError as error:
+        error.tensor = what
+        raise

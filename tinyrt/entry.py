@@ -1,0 +1,32 @@
+"""What every function of the Python interface has around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from tinyrt.budget import limited
+from tinyrt.errors import catch_all
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+OWN = ("tinyrt", "numpy", "numba", "flatbuffers", "tflite", "onnx", "google")
+"""Where a failure is tinyrt's: callbacks and iterables of the caller fail with errors of theirs."""
+
+
+def entry(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Run the function under one budget, and have it fail with ``TinyrtError`` only.
+
+    Its argument ``max_memory``, where it has one, is the budget's limit; a budget that the caller
+    has opened goes on.
+    """
+
+    @wraps(function)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        memory: Any = kwargs.get("max_memory")
+        with catch_all(only_from=OWN), limited(memory=memory):
+            return function(*args, **kwargs)
+
+    return run
