@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
+from tinyrt.files import scratch_folder
 from tinyrt.inspection import Inspection, OpCost, inspect_model
 from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model, Progress
@@ -239,6 +239,7 @@ def run_emulated(
     memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
+    timeout_s: float = 300.0,
     progress: Progress | None = None,
 ) -> EmulationReport:
     """Build the model's C code, run it in the emulator, and compare with the host's answers.
@@ -256,10 +257,11 @@ def run_emulated(
         memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
+        timeout_s: when to give up on the emulator, in seconds.
         progress: called with the samples done and their total.
 
     Raises:
-        ToolError: the cross-compiler or the emulator is missing or failed.
+        ToolError: the cross-compiler or the emulator is missing, failed or took too long.
         TinyrtError: the model cannot be exported, or the inputs do not fit it.
 
     """
@@ -274,7 +276,7 @@ def run_emulated(
             feeds = host.stored_inputs(as_inputs(inputs))
     expected = host.run_raw(feeds)
     feeds, expected = (_apart(graph, arrays) for arrays in (feeds, expected))
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         return run(
             model,
             core=core,
@@ -288,6 +290,7 @@ def run_emulated(
             memories=memories,
             profile=profile,
             build_dir=build_dir or scratch,
+            timeout_s=timeout_s,
             progress=progress,
         )
 

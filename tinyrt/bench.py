@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from tinyrt.errors import DataError, ToolError, error_context
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter, Model
 from tinyrt.interpreter.split import cores
 from tinyrt.ops import OPS
+from tinyrt.tools import run_tool
 
 BATCH = 256
 BURST_S = 0.002
@@ -99,10 +99,10 @@ class _Engine:
         command = [sys.executable, "-c", code, path]
         times = []
         for _ in range(COLD_STARTS):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise ToolError(f"{self.name} does not start: {done.stderr.strip()}")
-            times.append(float(done.stdout))
+            done = run_tool(command)
+            if done.status:
+                raise ToolError(f"{self.name} does not start:\n{done.last_words}")
+            times.append(float(done.out))
         return min(times)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
 import time
-from pathlib import Path
 
 from tinyrt import kernels_c
 from tinyrt.errors import ToolError
 from tinyrt.export.target import find_core
-from tinyrt.interpreter.native_backend import build_library, core_of, find_compiler
+from tinyrt.files import make_folder, scratch_folder, write_text
+from tinyrt.interpreter.native_backend import (
+    build_library,
+    core_of,
+    find_compiler,
+    load_library,
+)
 
 SUMS = 16
 """Independent sums: as many as keep the multipliers busy."""
@@ -56,14 +60,13 @@ def peak_macs_per_second() -> float | None:
     lanes = kernels_c.header("tinyrt_lanes.h", isa)
     if not lanes.is_file():
         return None
-    with tempfile.TemporaryDirectory(prefix="tinyrt-peak-") as folder:
-        project = Path(folder) / "peak"
-        include = project / "tinyrt"
-        include.mkdir(parents=True)
-        (project / "peak.c").write_text(_SOURCE)
+    with scratch_folder() as folder:
+        project = folder / "peak"
+        include = make_folder(project / "tinyrt")
+        write_text(project / "peak.c", _SOURCE)
         for header in (lanes, kernels_c.header("tinyrt_types.h", isa)):
-            (include / header.name).write_text(header.read_text())
-        run = ctypes.CDLL(str(build_library(compiler, project))).tinyrt_peak
+            write_text(include / header.name, header.read_text())
+        run = load_library(build_library(compiler, project)).tinyrt_peak
     x, y = ctypes.create_string_buffer(bytes(range(128)), 128), ctypes.create_string_buffer(16 * 16)
     return PRODUCTS * SUMS * STEPS / min(_timed(run, x, y) for _ in range(ROUNDS))
 

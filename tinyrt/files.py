@@ -1,57 +1,259 @@
-"""Files that are written whole or not at all, and read with errors that say what to do."""
+"""Files and folders that are written whole or not at all: the one place where the package writes.
+
+What is not finished has a name of its own, ``.tinyrt-`` and 16 hex digits, and is locked while its
+writer lives. A writer that was killed holds no lock any more: the next one in the same folder
+removes what it left.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import io
 import os
+import re
+import secrets
+import shutil
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from tinyrt.errors import OutputError
 
+UNFINISHED = re.compile(r"\.tinyrt-[0-9a-f]{16}")
+"""Names of what is being written."""
 
-def write_atomic(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
-    """Call ``write`` with a temporary file beside ``path``, then rename it to ``path``.
+MOST_LINKS = 40
+"""Symbolic links that lead from one to the next; as many as Linux follows."""
+
+_OPEN_FILES = re.compile(r"/proc/(\d+)(?:/task/\d+)?/fd")
+
+
+def write_atomic(
+    path: str | Path, write: Callable[[BinaryIO], object], *, private: bool = False
+) -> Path:
+    """Call ``write`` with an unfinished file beside ``path``, then rename it to ``path``.
+
+    A symbolic link stays one: the file that it leads to is replaced. Devices, pipes and open files
+    (``/dev/stdout``) are written to. A file that is there gives its permissions to the new one.
+
+    Args:
+        path: the file.
+        write: gets a file to write to, which can be sought in.
+        private: whether nobody but the user may read it.
 
     Raises:
         OutputError: the folder is missing, not writable, or full; nothing is left behind.
 
     """
     path = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with writing(path):
+        goal = _followed(path)
+        kind = _mode_of(goal)
+        if _number_of_open(goal) is not None or not (kind is None or stat.S_ISREG(kind)):
+            _write_through(goal, write)
+        else:
+            _replace(goal, write, 0o600 if private else kind)
     return path
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def write_text(path: str | Path, text: str) -> Path:
+    """Write UTF-8 text as ``write_atomic`` does."""
+    return write_atomic(path, lambda file: file.write(text.encode()))
 
 
-def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"cannot write: {error.strerror or error}",
-        file=str(path),
-        expected="a path in an existing folder that you may write to",
-        hint=f"create the folder (mkdir -p {path.parent}) or choose another path with -o",
-    )
+def make_folder(path: str | Path) -> Path:
+    """Make a folder, and those above it, where they are missing.
+
+    Raises:
+        OutputError: it cannot be made.
+
+    """
+    path = Path(path)
+    with writing(path, what="cannot create the folder"):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
-def cache_folder(kind: str) -> Path:
-    """Where built code of that kind is kept: in ``$TINYRT_CACHE``, else the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / kind
+@contextmanager
+def unfinished_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in ``parent`` for this user alone; what is still there at the end is removed.
+
+    Raises:
+        OSError: it cannot be made.
+
+    """
+    remove_abandoned(parent)
+    folder, handle = _begin_folder(parent)
+    try:
+        yield folder
+    finally:
+        # What cannot be removed now is removed by the next writer.
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder in the temporary directory, removed at the end.
+
+    Raises:
+        OutputError: there is no temporary directory that can be written to.
+
+    """
+    hint = "set TMPDIR to a folder with space that you may write to"
+    with ExitStack() as stack:
+        with writing(None, what="cannot write to the temporary directory", hint=hint):
+            folder = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir())))
+        yield folder
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove what writers of this user, who were killed, left unfinished in the folder."""
+    try:
+        paths = list(folder.iterdir())
+    except OSError:
+        return  # a folder that may be written to, but not be looked into, or none at all
+    for path in paths:
+        if UNFINISHED.fullmatch(path.name):
+            # Whoever else removes it, or keeps us from doing so, does no harm to what comes next.
+            with suppress(OSError):
+                _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if found.st_uid != os.geteuid():
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its writer lives
+        if stat.S_ISDIR(found.st_mode):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """See to it that names in the folder outlast a loss of power."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Some file systems have no such thing for folders.
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def writing(path: Path | None, *, what: str = "cannot write", hint: str = "") -> Iterator[None]:
+    """Turn the operating system's errors into an ``OutputError`` that names the path."""
+    try:
+        yield
+    except OSError as error:
+        folder = "" if path is None else str(path.parent)
+        raise OutputError(
+            f"{what}: {error.strerror or error}",
+            file=None if path is None else str(path),
+            expected="a path in an existing folder that you may write to" if path else None,
+            hint=hint or _hint(error, folder),
+        ) from error
+
+
+def _hint(error: OSError, folder: str) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room on the disk, or choose another path with -o"
+    if error.errno == errno.ENOENT:
+        return f"create the folder (mkdir -p {folder}) or choose another path with -o"
+    return "choose another path with -o"
+
+
+def _followed(path: Path) -> Path:
+    """The path that a symbolic link leads to, which need not exist."""
+    for _ in range(MOST_LINKS):
+        if _number_of_open(path) is not None or not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _number_of_open(path: Path) -> int | None:
+    """The number of the file that this process has open under the path, /dev/fd/1 or the like."""
+    if not path.name.isdecimal():
+        return None
+    found = _OPEN_FILES.fullmatch(os.path.realpath(path.parent))
+    return int(path.name) if found and int(found[1]) == os.getpid() else None
+
+
+def _mode_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _write_through(goal: Path, write: Callable[[BinaryIO], object]) -> None:
+    content = io.BytesIO()
+    write(content)
+    number = _number_of_open(goal)
+    # Through the number, what is written before and after by other means keeps its place.
+    handle = os.open(goal, os.O_WRONLY) if number is None else os.dup(number)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content.getbuffer())
+
+
+def _replace(goal: Path, write: Callable[[BinaryIO], object], mode: int | None) -> None:
+    remove_abandoned(goal.parent)
+    unfinished, handle = _begin_file(goal.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            if mode is not None:
+                os.fchmod(handle, stat.S_IMODE(mode) & 0o777)
+            os.fsync(handle)
+            unfinished.replace(goal)
+        sync_folder(goal.parent)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _begin_file(folder: Path) -> tuple[Path, int]:
+    """An unfinished file, and its number: as long as that is open, the file is locked."""
+    while True:
+        path = _unfinished(folder)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if _hold(path, handle):
+            return path, handle
+        os.close(handle)
+
+
+def _begin_folder(parent: Path) -> tuple[Path, int]:
+    while True:
+        path = _unfinished(parent)
+        path.mkdir(0o700)
+        path.chmod(0o700)  # whatever the umask
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue  # taken for abandoned before it was locked
+        if _hold(path, handle):
+            return path, handle
+        os.close(handle)
+
+
+def _unfinished(folder: Path) -> Path:
+    return folder / f".tinyrt-{secrets.token_hex(8)}"
+
+
+def _hold(path: Path, handle: int) -> bool:
+    """Lock what was just made; false if it was taken for abandoned before that."""
+    # Where a file system has no locks, nobody can take it for abandoned either.
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return path.exists()

@@ -51,7 +51,7 @@ def test_missing_tools_name_their_packages(model, tmp_path, monkeypatch):
 
 def test_build_folder_that_cannot_be_created(model, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OutputError, match="cannot create the build folder"):
+    with pytest.raises(OutputError, match="cannot create the folder"):
         run_emulated(model, inputs={"x": GOOD}, build_dir=tmp_path / "file" / "build")
 
 

@@ -86,9 +86,9 @@ def seconds_to_import(package):
 
 def test_a_warm_start_is_quick_and_a_cold_one_says_why_it_is_not(zoo, tmp_path):
     path = zoo / "models" / "autoencoder_ad_int8.tflite"
-    *_, cold = start(path, {"NUMBA_CACHE_DIR": str(tmp_path)})
+    *_, cold = start(path, {"TINYRT_CACHE": str(tmp_path)})
     assert "compiling" in cold
-    imported, ran, warm = min(start(path, {"NUMBA_CACHE_DIR": str(tmp_path)}) for _ in range(5))
+    imported, ran, warm = min(start(path, {"TINYRT_CACHE": str(tmp_path)}) for _ in range(5))
     assert warm == ""
     # A machine on which the packages underneath take long may take long in all.
     assert imported < max(0.6, 3 * seconds_to_import("numpy"))

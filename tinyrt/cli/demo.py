@@ -20,7 +20,7 @@ from tinyrt.convert.passes import optimise
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.emulate import EmulationReport
-from tinyrt.errors import OutputError
+from tinyrt.files import make_folder
 from tinyrt.interpreter import load
 from tinyrt.metrics import Evaluation
 from tinyrt.train.data import Labels
@@ -116,7 +116,7 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
         OutputError: the folder cannot be written.
 
     """
-    _make(folder)
+    make_folder(folder)
     float_path, int8_path = folder / "digits_float.tflite", folder / "digits.tflite"
     calibration, test = folder / "calibration.npz", folder / "test.npz"
     firmware = folder / "firmware"
@@ -179,14 +179,3 @@ def _agreement(device: Arrays, host: Arrays) -> float:
 
 def _say(step: int, what: str) -> None:
     ERR.print(f"[{step}/{STEPS}] {what}", markup=False)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot create the folder: {error.strerror or error}",
-            file=str(folder),
-            hint="choose another folder with -o",
-        ) from error

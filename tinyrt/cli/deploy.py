@@ -164,6 +164,9 @@ def emulate(
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
     ] = None,
     max_memory: MaxMemory = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds that the emulator may take.", min=0.1)
+    ] = 300.0,
     json: Json = False,
 ) -> None:
     """Build the C code, boot it in QEMU, compare every output with the host's."""
@@ -187,6 +190,7 @@ def emulate(
                 ),
                 profile=profile,
                 build_dir=keep,
+                timeout_s=timeout,
                 progress=progress,
             )
         report(found.as_dict(), tables.emulation(found))

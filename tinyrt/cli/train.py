@@ -15,6 +15,7 @@ from rich.text import Text
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, reporting
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.files import make_folder
 
 HELD_OUT = 0.25
 """Share of the training samples that stand in for the test samples with ``--validate``."""
@@ -133,7 +134,7 @@ def run_recipe(
     if epochs is not None:
         stages = ("training", "int8", "int4", "healing")
         recipe = replace(recipe, **{s: replace(getattr(recipe, s), epochs=epochs) for s in stages})
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     data = recipe.load(seed)
     if validate:
         data = held_out(data, HELD_OUT, seed)

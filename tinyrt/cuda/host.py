@@ -7,10 +7,7 @@ GPU's instructions. It proves what a GPU will answer, not how fast.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.cache import keep, kept_file, key_of
 from tinyrt.cuda.program import DEVICE, DeviceProgram
 from tinyrt.errors import ToolError
-from tinyrt.files import cache_folder
+from tinyrt.files import scratch_folder, write_text
+from tinyrt.tools import PROBE_S, run_tool
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -139,24 +138,31 @@ def _aligned(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 @cache
 def _headers() -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(DEVICE.glob("*.cuh")))
+    return b"".join(p.name.encode() + p.read_bytes() for p in sorted(DEVICE.glob("*.cuh")))
+
+
+@cache
+def _version(compiler: str) -> str:
+    return run_tool([compiler, "--version"], limit_s=PROBE_S).out
 
 
 def build(source: str, flags: tuple[str, ...]) -> Path:
-    """The shared library of a generated program, from the cache where it is there."""
+    """The shared library of a generated program, from the cache where it is there.
+
+    Raises:
+        ToolError: there is no C++ compiler, or it refused the code or took too long.
+        OutputError: the cache cannot be written.
+
+    """
     compiler = find_compiler()
     options = (*FLAGS, *flags)
-    digest = hashlib.sha256(f"{compiler} {options}\n{source}".encode() + _headers()).hexdigest()
-    library = cache_folder("cuda-host") / f"{digest[:32]}.so"
-    if library.exists():
+    name = f"{key_of(compiler, _version(compiler), *options, source, _headers())}.so"
+    library = kept_file("cuda-host", name)
+    if library is not None:
         return library
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        path, built = Path(folder) / "model.cpp", Path(folder) / "model.so"
-        path.write_text(source)
-        command = [compiler, *options, f"-I{DEVICE}", str(path), "-o", str(built)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ToolError(f"{compiler} refused the device code: {done.stderr.strip()[:4000]}")
-        built.rename(library)
-    return library
+    with scratch_folder() as folder:
+        path, built = write_text(folder / "model.cpp", source), folder / "model.so"
+        done = run_tool([compiler, *options, f"-I{DEVICE}", path, "-o", built])
+        if done.status:
+            raise ToolError(f"{compiler} refused the device code:\n{done.last_words}")
+        return keep("cuda-host", name, built.read_bytes())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from tinyrt.cache import keep, kept, key_of
 from tinyrt.cuda.program import DEVICE
 from tinyrt.errors import OutputError, ToolError
-from tinyrt.files import cache_folder, write_atomic
 
 OPTIONS = ("-std=c++17", "--fmad=false")
 """Contracted products would round floats once where the reference rounds twice."""
@@ -59,10 +57,9 @@ def _headers() -> bytes:
     return b"".join(p.name.encode() + p.read_bytes() for p in sorted(DEVICE.glob("*.cuh")))
 
 
-def cached_path(source: str, arch: str, version: tuple[int, int]) -> Path:
-    """Where the machine code of this source lies once it is compiled."""
-    key = f"{version} {arch} {OPTIONS}\n{source}".encode() + _headers()
-    return cache_folder("cuda") / f"{hashlib.sha256(key).hexdigest()[:32]}.{arch}.cubin"
+def entry_name(source: str, arch: str, version: tuple[int, int]) -> str:
+    """What the machine code of this source is called in the cache."""
+    return f"{key_of(f'{version}', arch, *OPTIONS, source, _headers())}.{arch}.cubin"
 
 
 def compile_source(source: str, arch: str) -> Compiled:
@@ -78,31 +75,15 @@ def compile_source(source: str, arch: str) -> Compiled:
     """
     nvrtc = load_nvrtc()
     _, major, minor = nvrtc.nvrtcVersion()
-    path = cached_path(source, arch, (major, minor))
-    kept = _kept(path)
-    if kept is not None:
-        return Compiled(kept, "")
+    name = entry_name(source, arch, (major, minor))
+    image = kept("cuda", name)
+    if image is not None:
+        return Compiled(image, "")
     compiled = _compile(nvrtc, source, arch)
     # Where nothing can be kept, the next start compiles again, and nothing else is lost.
-    with suppress(OSError, OutputError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, lambda file: file.write(compiled.image + _digest(compiled.image)))
+    with suppress(OutputError):
+        keep("cuda", name, compiled.image)
     return compiled
-
-
-def _digest(image: bytes) -> bytes:
-    return hashlib.sha256(image).digest()
-
-
-def _kept(path: Path) -> bytes | None:
-    """The machine code that lies there, or None where it is missing or not what was written."""
-    try:
-        raw = path.read_bytes()
-    except OSError:
-        return None
-    size = hashlib.sha256().digest_size
-    image, digest = raw[:-size], raw[-size:]
-    return image if digest == _digest(image) else None
 
 
 def _compile(nvrtc: Any, source: str, arch: str) -> Compiled:

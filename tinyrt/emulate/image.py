@@ -14,6 +14,7 @@ from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
 from tinyrt.errors import ToolError
 from tinyrt.export import ExportedProject
 from tinyrt.export.rendering import render
+from tinyrt.files import make_folder, write_text
 
 FIRMWARE = Path(__file__).parent / "firmware"
 
@@ -80,16 +81,15 @@ def build_image(
     if not core.prefix:
         return _build_program(project, build_dir)
     board = board or find_board(core)
-    folder = build_dir / ("profile" if profile else "image")
-    folder.mkdir(exist_ok=True)
+    folder = make_folder(build_dir / ("profile" if profile else "image"))
     hooks: tuple[str, ...] = (CALL_GRAPH_FLAG,)
     mode = hooks
     if profile:
         hooks, mode = ("-include", str(FIRMWARE / "harness_profile.h")), ("-DHARNESS_PROFILE",)
     library = build_library(project, folder, hooks)
     objects = _compile_harness(project, folder, board, mode)
-    script = folder / "image.ld"
-    script.write_text(render(FIRMWARE, "image.ld.j2", {"board": board, "model": project.name}))
+    text = render(FIRMWARE, "image.ld.j2", {"board": board, "model": project.name})
+    script = write_text(folder / "image.ld", text)
     path = folder / "image.elf"
     command = [
         *(core.compiler, *core.flags, *LINK_FLAGS, *LIBC[board.machine], "-T", script),
@@ -149,8 +149,8 @@ def _build_program(project: ExportedProject, build_dir: Path) -> Image:
 
 
 def _write_header(project: ExportedProject, build_dir: Path) -> None:
-    header = build_dir / "harness_model.h"
-    header.write_text(render(FIRMWARE, "harness_model.h.j2", harness_context(project)))
+    text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
+    write_text(build_dir / "harness_model.h", text)
 
 
 def _compile_harness(

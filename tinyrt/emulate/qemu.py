@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
+from tinyrt.files import write_atomic
+from tinyrt.tools import OutOfTimeError, run_tool
 
 INPUTS, OUTPUTS, REPORT = "inputs.bin", "outputs.bin", "report.txt"
 """Files that the harness opens, relative to QEMU's working directory."""
 
-_POLL_SECONDS = 0.2
 _POLL_INSTRUCTIONS = 4  # HARNESS_POLL_INSTRUCTIONS
 PHASES = _POLL_INSTRUCTIONS
 """How often everything that is timed is run."""
@@ -80,17 +81,31 @@ def boot(
     progress: Progress | None = None,
 ) -> dict[str, list[int]]:
     """Run all samples and return what the image reported; see ``run_image``."""
-    (run_dir / INPUTS).write_bytes(inputs)
-    for name in (OUTPUTS, REPORT):
-        (run_dir / name).unlink(missing_ok=True)
-    messages, status = _wait(_command(image), run_dir, timeout_s, progress)
-    if status != 0:
-        where = image.board.name if image.board else "this machine"
+    write_atomic(run_dir / INPUTS, lambda file: file.write(inputs))
+    outputs, report = run_dir / OUTPUTS, run_dir / REPORT
+    for left in (outputs, report):
+        left.unlink(missing_ok=True)
+
+    def watch() -> None:
+        if progress is not None and outputs.exists():
+            progress(outputs.stat().st_size)
+
+    with _explained(image, outputs, timeout_s):
+        done = run_tool(_command(image), cwd=run_dir, limit_s=timeout_s, watch=watch)
+    where = image.board.name if image.board else "this machine"
+    if done.status != 0:
         raise ToolError(
-            f"the image failed on {where} (status {status}):\n{toolchain.last_lines(messages)}",
+            f"the image failed on {where} (status {done.status}):\n{done.last_words}",
             file=str(image.path),
         )
-    return parse_report((run_dir / REPORT).read_text())
+    try:
+        return parse_report(report.read_text())
+    except (OSError, ValueError) as error:
+        raise ToolError(
+            f"the image ended on {where} without a report that can be read: {error}\n"
+            f"{done.last_words}",
+            file=str(image.path),
+        ) from error
 
 
 def _command(image: Image) -> list[str]:
@@ -105,32 +120,17 @@ def _command(image: Image) -> list[str]:
     ]
 
 
-def _wait(
-    command: list[str], cwd: Path, timeout_s: float, progress: Progress | None
-) -> tuple[str, int]:
-    """Standard error and status of QEMU, which is killed when time runs out."""
-    with subprocess.Popen(
-        command,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            for _ in range(max(1, round(timeout_s / _POLL_SECONDS))):
-                try:
-                    messages = process.communicate(timeout=_POLL_SECONDS)[1]
-                    return messages, process.returncode
-                except subprocess.TimeoutExpired:
-                    if progress is not None and (cwd / OUTPUTS).exists():
-                        progress((cwd / OUTPUTS).stat().st_size)
-        finally:
-            process.kill()
-    raise ToolError(
-        f"the image did not finish within {timeout_s:g} seconds",
-        hint="run fewer samples, or allow more time",
-    )
+@contextmanager
+def _explained(image: Image, outputs: Path, timeout_s: float) -> Iterator[None]:
+    """Say of an image that did not come to its end how far it came."""
+    try:
+        yield
+    except OutOfTimeError as error:
+        error.file = str(image.path)
+        written = outputs.stat().st_size if outputs.exists() else 0
+        error.expected = f"an end; {written:,} bytes of output were written until then"
+        error.hint = f"run fewer samples, or allow more than {timeout_s:g} seconds with --timeout"
+        raise
 
 
 def parse_report(text: str) -> dict[str, list[int]]:

@@ -17,8 +17,9 @@ from tinyrt.emulate.image import build_image
 from tinyrt.emulate.profile import profile_ops
 from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport, Ram
-from tinyrt.errors import DataError, OutputError, UnsupportedError, error_context
+from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
+from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -77,7 +78,7 @@ def run_emulated(
             "instructions are counted by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --profile out",
         )
-    build = _folder(Path(build_dir))
+    build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
         project = export_graph(
@@ -129,18 +130,6 @@ def run_emulated(
     )
 
 
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot create the build folder: {error.strerror or error}",
-            file=str(path),
-            hint="choose another folder",
-        ) from error
-    return path
-
-
 def pack_inputs(ports: Sequence[Port], inputs: Arrays) -> tuple[bytes, int]:
     """All samples one after the other, each with all inputs in order; and their number.
 
@@ -169,7 +158,17 @@ def pack_inputs(ports: Sequence[Port], inputs: Arrays) -> tuple[bytes, int]:
 
 
 def unpack_outputs(ports: Sequence[Port], data: bytes, samples: int) -> dict[str, NDArray[Any]]:
-    """Output name -> (samples, ...), from the bytes that the harness wrote."""
+    """Output name -> (samples, ...), from the bytes that the harness wrote.
+
+    Raises:
+        ToolError: there are not as many as there should be.
+
+    """
+    expected = samples * sum(port.nbytes for port in ports)
+    if len(data) != expected:
+        raise ToolError(
+            f"the image wrote {len(data):,} bytes of output", expected=f"{expected:,} bytes"
+        )
     rows = np.frombuffer(data, np.uint8).reshape(samples, -1)
     ends = np.cumsum([port.nbytes for port in ports])
     columns = np.split(rows, ends[:-1], axis=1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from tinyrt.emulate.boards import ARM_QEMU, RISCV_QEMU
 from tinyrt.errors import ToolError
 from tinyrt.export import ARM, RISCV, Core
+from tinyrt.tools import PROBE_S, run_tool
 
 PACKAGES = {
     f"{ARM}gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -26,9 +26,6 @@ PACKAGES = {
     RISCV_QEMU: "qemu-system-misc",
 }
 """Program -> the Debian and Ubuntu packages that bring it."""
-
-MOST_LINES = 20
-"""Lines of a failed program's output that an error shows."""
 
 
 def require(*programs: str) -> None:
@@ -69,31 +66,19 @@ def knows(core: Core) -> bool:
 
 def _probe(core: Core) -> str:
     """What the compiler says of a file that includes the C library's header; nothing if it can."""
-    done = subprocess.run(
-        [core.compiler, *core.flags, "-x", "c", "-E", "-o", "/dev/null", "-"],
-        input="#include <string.h>\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stderr if done.returncode else ""
+    command = [core.compiler, *core.flags, "-x", "c", "-E", "-o", "/dev/null", "-"]
+    done = run_tool(command, given="#include <string.h>\n", limit_s=PROBE_S)
+    return done.err or f"status {done.status}" if done.status else ""
 
 
 def run(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
     """Run a program and return what it wrote to standard output.
 
     Raises:
-        ToolError: it returned an error; its last lines are shown.
+        ToolError: it returned an error, whose last lines are shown, or took too long.
 
     """
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise ToolError(f"{doing} failed:\n{last_lines(done.stdout + done.stderr)}")
-    return done.stdout
-
-
-def last_lines(text: str) -> str:
-    """The end of a program's output."""
-    return "\n".join(text.strip().splitlines()[-MOST_LINES:])
+    done = run_tool(command, cwd=cwd)
+    if done.status != 0:
+        raise ToolError(f"{doing} failed:\n{done.last_words}")
+    return done.out

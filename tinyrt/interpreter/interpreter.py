@@ -16,6 +16,7 @@ from tinyrt.convert.tflite_reader import map_file, parse_with_directory
 from tinyrt.errors import (
     DataError,
     NotAllocatedError,
+    OutputError,
     ToolError,
     UnsupportedError,
     error_context,
@@ -193,7 +194,8 @@ class Interpreter:
 
         Raises:
             UnsupportedError: the backend lacks an op.
-            ToolError: the backend needs a tool that is not there.
+            ToolError: the backend needs a tool that is not there, or that failed.
+            OutputError: the backend's cache cannot be written.
             BudgetError: activations would take more than ``max_memory``.
 
         """
@@ -202,7 +204,7 @@ class Interpreter:
         for backend in others:
             try:
                 self._allocate(backend)
-            except (UnsupportedError, ToolError):
+            except (UnsupportedError, ToolError, OutputError):
                 continue
             return
         self._allocate(last)

@@ -8,12 +8,9 @@ everything that it depends on.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
 import shutil
-import subprocess
-import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.cache import keep, kept_file, key_of
 from tinyrt.errors import ShapeError, ToolError, UnsupportedError
+from tinyrt.files import scratch_folder, write_text
 from tinyrt.interpreter.batch import batch_of, rebatch
 from tinyrt.interpreter.program import Program, Tensors
 from tinyrt.ir import Graph
+from tinyrt.tools import PROBE_S, Finished, limit, run_tool
 
 if TYPE_CHECKING:
     from tinyrt.export import ExportedProject
@@ -51,6 +51,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
     Raises:
         UnsupportedError: an op has no C kernel.
         ToolError: there is no C compiler, or it failed.
+        OutputError: the cache, or the temporary directory, cannot be written.
 
     """
     # The exporter is only imported where C is written.
@@ -62,10 +63,10 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
         sample = rebatch(graph, 1)
     except ShapeError:
         sample = graph
-    with tempfile.TemporaryDirectory(prefix="tinyrt-native-") as folder:
-        project = export_graph(sample, Path(folder) / "model", core=core_of(compiler))
-        (project.directory / "batch.c").write_text(_batch_source(project))
-        library = ctypes.CDLL(str(build_library(compiler, project.directory)))
+    with scratch_folder() as folder:
+        project = export_graph(sample, folder / "model", core=core_of(compiler))
+        write_text(project.directory / "batch.c", _batch_source(project))
+        library = load_library(build_library(compiler, project.directory))
     ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
     samples = batch_of(graph) if sample is not graph else 1
     packed = sum(v.nbytes for v in graph.values.values() if v.is_constant)
@@ -138,12 +139,6 @@ class _Native:
         )
 
 
-def cache_folder() -> Path:
-    """Where libraries are kept: ``$TINYRT_CACHE``, else below the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / "native"
-
-
 def find_compiler() -> str:
     """The system's C compiler.
 
@@ -163,60 +158,86 @@ def find_compiler() -> str:
 
 @cache
 def core_of(compiler: str) -> str:
-    """The best core whose kernels run on this processor, as its compiler knows it."""
-    done = _run([compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull])
-    defined = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("#define")}
+    """The best core whose kernels run on this processor, as its compiler knows it.
+
+    Raises:
+        ToolError: the compiler does not answer.
+
+    """
+    done = _probe(compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull)
+    defined = {line.split()[1] for line in done.out.splitlines() if line.startswith("#define ")}
     return next(core for core, needs in CORES.items() if defined.issuperset(needs))
 
 
 @cache
 def flags_of(compiler: str) -> tuple[str, ...]:
     """Options, with those of ``TUNING`` that the compiler knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "empty.c"
-        source.write_text("int empty;\n")
-        command = [compiler, "-Werror", "-c", str(source), "-o", os.devnull]
-        known = [o for o in TUNING if not _run([*command, o]).returncode]
+    empty = ("-Werror", "-x", "c", "-c", os.devnull, "-o", os.devnull)
+    known = [option for option in TUNING if not _probe(compiler, option, *empty).status]
     return (*FLAGS, *known)
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def _probe(compiler: str, *options: str) -> Finished:
+    """Ask the compiler something that it answers at once."""
+    return run_tool([compiler, *options], limit_s=min(PROBE_S, limit()))
 
 
 def build_library(compiler: str, project: Path) -> Path:
-    """The shared library of an exported project, from the cache where it is there."""
+    """The shared library of an exported project, from the cache where it is there.
+
+    Raises:
+        ToolError: the compiler failed, or took too long.
+        OutputError: the cache cannot be written.
+
+    """
     sources = sorted(p for p in project.rglob("*") if p.suffix in (".c", ".h"))
-    digest = hashlib.sha256(f"{_host(compiler)} {flags_of(compiler)}".encode())
-    for source in sources:
-        digest.update(f"{source.relative_to(project)}\n".encode() + source.read_bytes())
-    library = cache_folder() / f"{project.name}-{digest.hexdigest()[:32]}.so"
-    if not library.exists():
-        _build(compiler, project, [s for s in sources if s.suffix == ".c"], library)
+    texts = [part for p in sources for part in (str(p.relative_to(project)), p.read_bytes())]
+    key = key_of(_host(compiler), *flags_of(compiler), *texts)
+    name = f"{project.name}-{key}.so"
+    library = kept_file("native", name)
+    if library is None:
+        library = keep("native", name, _built(compiler, project, sources))
     return library
 
 
-def _build(compiler: str, project: Path, sources: list[Path], library: Path) -> None:
-    library.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=library.parent, suffix=".so")
-    os.close(handle)
-    include = f"-I{project / 'tinyrt'}"
-    command = [compiler, *flags_of(compiler), include, *map(str, sources), "-lm", "-o", unfinished]
-    done = _run(command)
-    if done.returncode:
-        Path(unfinished).unlink()
+def _built(compiler: str, project: Path, sources: list[Path]) -> bytes:
+    files = [str(source) for source in sources if source.suffix == ".c"]
+    with scratch_folder() as folder:
+        library = folder / "model.so"
+        include = f"-I{project / 'tinyrt'}"
+        command = [compiler, *flags_of(compiler), include, *files, "-lm", "-o", library]
+        done = run_tool(command)
+        if done.status or not library.is_file():
+            raise ToolError(
+                f"{compiler} could not build the model (status {done.status}):\n{done.last_words}",
+                hint="choose backend 'numba'",
+            )
+        return library.read_bytes()
+
+
+def load_library(path: Path) -> ctypes.CDLL:
+    """The library, as code of this process.
+
+    Raises:
+        ToolError: the system does not load it.
+
+    """
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
         raise ToolError(
-            f"{compiler} could not build the model: {done.stderr.strip()[:2000]}",
-            hint="choose backend 'numba'",
-        )
-    Path(unfinished).rename(library)
+            f"the system does not load what the compiler built: {error}",
+            file=str(path),
+            hint="remove that file, set TINYRT_CACHE to another folder, or choose backend 'numba'",
+        ) from error
 
 
 @cache
 def _host(compiler: str) -> str:
-    """What a library depends on besides its sources: compiler and processor."""
-    version = _run([compiler, "--version"])
+    """What a library depends on besides its sources: compiler, C library and processor."""
+    version = _probe(compiler, "--version").out
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return f"{version.stdout} {platform.machine()} {platform.processor()} {features}"
+    machine = (platform.machine(), platform.processor(), *platform.libc_ver())
+    return f"{version} {' '.join(machine)} {features}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 from numba.core.registry import cpu_target
+
+from tinyrt.ops.numba_cache import KernelCache
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -18,8 +20,6 @@ FEATURES: frozenset[str] = frozenset(
 
 def compiled(loop: Loop) -> Loop:
     """The loop as machine code that holds no lock, its sums neither reordered nor contracted."""
-    try:
-        found: Loop = numba.njit(cache=True, nogil=True, error_model="numpy")(loop)
-    except RuntimeError:  # no folder to keep it in can be written: compile it in each process
-        found = numba.njit(nogil=True, error_model="numpy")(loop)
-    return found
+    found = numba.njit(nogil=True, error_model="numpy")(loop)
+    found._cache = KernelCache(loop)
+    return cast("Loop", found)

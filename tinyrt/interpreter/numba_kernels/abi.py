@@ -8,11 +8,9 @@ one table of (kernel, row) and running it is one call.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -20,6 +18,9 @@ import numpy as np
 from llvmlite import ir
 from numba import extending
 from numba.core import event, types
+from numba.core.ccallback import CFunc
+
+from tinyrt.ops.numba_cache import KernelCache
 
 Kernel = Callable[[int], None]
 """A plain function of a row's address, written in what numba compiles."""
@@ -139,16 +140,14 @@ def runner() -> Callable[[int], None]:
 @cache
 def _compiled(function: Kernel) -> Any:
     """The function as machine code, which lives as long as this cache: for ever."""
-    # numba looks at the age of the one file that a cached function stands in; the name carries
-    # the rest, so that a change anywhere in this package compiles it again.
-    function.__qualname__ = f"{function.__name__}_{_fingerprint()}"
+    kernel: Any = CFunc(function, (_KERNEL.args, _KERNEL.return_type), {}, {"error_model": "numpy"})
+    kernel._cache = KernelCache(function)
     event.register("numba:run_pass", _NOTICE)
     try:
-        return numba.cfunc(_KERNEL, cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no folder that the cache may be written to
-        return numba.cfunc(_KERNEL, error_model="numpy")(function)
+        kernel.compile()
     finally:
         event.unregister("numba:run_pass", _NOTICE)
+    return kernel
 
 
 class _Notice(event.Listener):  # type: ignore[misc]
@@ -168,14 +167,6 @@ class _Notice(event.Listener):  # type: ignore[misc]
 
 
 _NOTICE = _Notice()
-
-
-@cache
-def _fingerprint() -> str:
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def address(array: np.ndarray[Any, Any]) -> int:

@@ -1,0 +1,154 @@
+"""Built code, kept on disk for this user alone, and never trusted by its name.
+
+An entry is one file: its content, a mark, and a digest of name and content. Whatever is wrong with
+it (cut short, altered, under another's name, another user's) makes it an entry that is not there:
+it is built again and replaced. The digest tells accidents from what was written; that nobody else
+could write it is what the folder's and the file's owner and permissions are for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from tinyrt.errors import OutputError
+from tinyrt.files import write_atomic, writing
+
+MARK = b"\ntinyrt cache 1\n"
+_TAIL = len(MARK) + hashlib.sha256().digest_size
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+HINT = "set TINYRT_CACHE to a folder of your own with some space"
+
+
+def cache_folder(kind: str) -> Path:
+    """Where built code of that kind is kept: in ``$TINYRT_CACHE``, else the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / kind
+
+
+def key_of(*parts: str | bytes) -> str:
+    """A name for what is built from these parts: 32 hex digits that any change changes."""
+    digest = hashlib.sha256()
+    for part in parts:
+        raw = part.encode() if isinstance(part, str) else part
+        digest.update(f"{len(raw)} ".encode() + raw)
+    return digest.hexdigest()[:32]
+
+
+def kept(kind: str, name: str) -> bytes | None:
+    """The content of an entry; None where it is missing, damaged or not this user's own."""
+    folder = cache_folder(kind)
+    try:
+        if not _is_own_folder(folder.lstat()):
+            return None
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return _content(handle, name) if _is_own(os.fstat(handle)) else None
+    except OSError:
+        return None  # the disk does not give back what it was given
+    finally:
+        os.close(handle)
+
+
+def kept_file(kind: str, name: str) -> Path | None:
+    """The path of an entry, for what is loaded by its path; None as for ``kept``.
+
+    Behind the content stand the mark and the digest, which loaders of libraries do not look at.
+    """
+    return None if kept(kind, name) is None else cache_folder(kind) / name
+
+
+def keep(kind: str, name: str, content: bytes) -> Path:
+    """Write an entry; returns its path.
+
+    Raises:
+        OutputError: the folder cannot be written, or is another user's.
+
+    """
+
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+        file.write(_tail(name, content))
+
+    path = _own_folder(kind) / name
+    with writing(path, what="cannot write to the cache", hint=HINT):
+        _clear(path)
+    try:
+        return write_atomic(path, write, private=True)
+    except OutputError as error:
+        error.problem = error.problem.replace("cannot write", "cannot write to the cache", 1)
+        error.expected, error.hint = None, HINT
+        raise
+
+
+def _tail(name: str, content: bytes) -> bytes:
+    digest = hashlib.sha256(f"{name}\n".encode())
+    digest.update(content)
+    return MARK + digest.digest()
+
+
+def _content(handle: int, name: str) -> bytes | None:
+    size = os.fstat(handle).st_size - _TAIL
+    # The mark first: a file that is not an entry may be of any size.
+    if size < 0 or os.pread(handle, len(MARK), size) != MARK:
+        return None
+    with os.fdopen(os.dup(handle), "rb") as file:
+        raw = file.read(size + _TAIL)
+    content = raw[:size]
+    return content if raw[size:] == _tail(name, content) else None
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Whether it is a plain file that this user wrote, and nobody else could have."""
+    mine = found.st_uid == os.geteuid()
+    return mine and stat.S_ISREG(found.st_mode) and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _is_own_folder(found: os.stat_result) -> bool:
+    mine = found.st_uid == os.geteuid()
+    return mine and stat.S_ISDIR(found.st_mode) and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _own_folder(kind: str) -> Path:
+    """The folder of that kind, which nobody else may look into or change.
+
+    Raises:
+        OutputError: it cannot be made, or is another user's.
+
+    """
+    path = cache_folder(kind)
+    with writing(path, what="cannot make the cache folder", hint=HINT):
+        for folder in (path.parent, path):
+            if not folder.is_dir():
+                folder.mkdir(0o700, parents=True, exist_ok=True)
+                folder.chmod(0o700)  # whatever the umask
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise OutputError(
+                "the cache folder is a link, or belongs to another user",
+                file=str(path),
+                expected="a folder of your own: machine code is loaded from it",
+                hint=HINT,
+            )
+        # Where others could write until now, the owner of each entry tells who wrote it.
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            path.chmod(0o700)
+    return path
+
+
+def _clear(path: Path) -> None:
+    """Remove what lies where an entry is to be, if it is anything but a plain file."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        shutil.rmtree(path)
+    elif not stat.S_ISREG(mode):
+        path.unlink()

@@ -1,0 +1,80 @@
+"""What Numba compiled, kept in tinyrt's own cache.
+
+Numba's own cache unpickles whatever lies in its files, and so runs whatever stands in them. Here,
+an entry is only unpickled once its digest, its owner and its permissions have been checked;
+anything else is compiled anew. The key has everything that the code depends on: ``sources`` says
+what of it Numba cannot know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import serialize
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+
+from tinyrt.cache import cache_folder, keep, kept, key_of
+from tinyrt.errors import OutputError
+
+KIND = "numba"
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """The cache of one function, in place of Numba's."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(cache_folder(KIND))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function of that signature, or None."""
+        target_context.refresh()
+        content = kept(KIND, self._name(sig, target_context.codegen()))
+        if content is None:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(content))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for a signature, where that can be used by another process."""
+        if data.lifted or data.library.has_dynamic_globals:
+            return
+        # Where nothing can be kept, the next start compiles again, and nothing else is lost.
+        with suppress(OutputError):
+            keep(KIND, self._name(sig, data.codegen), serialize.dumps(data._reduce()))
+
+    def _name(self, sig: Any, codegen: Any) -> str:
+        function = self._function
+        closure = [cell.cell_contents for cell in function.__closure__ or ()]
+        key = key_of(
+            *(numba.__version__, llvmlite.__version__, sys.version, sources()),
+            *(function.__module__, function.__qualname__, str(sig), str(codegen.magic_tuple())),
+            *(function.__code__.co_code, serialize.dumps(closure)),
+        )
+        return f"{function.__name__[:60]}-{key}.bin"
+
+
+@cache
+def sources() -> str:
+    """A digest of all source files that compiled functions and their constants stand in."""
+    package = Path(__file__).parents[1]
+    files = [package / "fixedpoint.py"]
+    for folder in ("ops", "interpreter/numba_kernels"):
+        files += sorted((package / folder).glob("*.py"))
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,180 @@
+"""Programs of others (compilers, emulators): run with limits, and turned into errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tinyrt.errors import ToolError
+from tinyrt.files import writing
+
+LIMIT_S = 600.0
+"""Seconds that a program may take, unless ``$TINYRT_TOOL_SECONDS`` says otherwise."""
+
+PROBE_S = 6.0
+"""Seconds that it may take to say what it is."""
+
+MOST_OUTPUT = 64 << 20
+"""Bytes that it may print."""
+
+MOST_LINES, MOST_COLUMNS = 8, 200
+"""Of a program's last words, what an error shows."""
+
+_POLL_S = 0.2
+
+
+class OutOfTimeError(ToolError):
+    """A program took longer than it may, and was killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A program that has come to its end.
+
+    Attributes:
+        status: 0 for success; negative: minus the signal that ended it.
+        out: what it wrote to standard output.
+        err: what it wrote to standard error.
+
+    """
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote."""
+        return last_lines(self.out + self.err)
+
+
+def run_tool(
+    command: Sequence[object],
+    *,
+    given: str = "",
+    cwd: Path | None = None,
+    limit_s: float | None = None,
+    watch: Callable[[], None] | None = None,
+) -> Finished:
+    """Run a program to its end; it and all that it started are killed when its time runs out.
+
+    Args:
+        command: the program and its arguments.
+        given: its standard input.
+        cwd: the folder that it runs in.
+        limit_s: seconds that it may take; ``limit()`` by default.
+        watch: called now and then while it runs.
+
+    Raises:
+        OutOfTimeError: it took too long.
+        ToolError: it cannot be started, or prints without end.
+        OutputError: there is no room for what it prints.
+
+    """
+    words = [str(part) for part in command]
+    room = writing(None, what="cannot keep what a program prints", hint="make room in $TMPDIR")
+    with room, tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as out:
+        stdin.write(given.encode())
+        stdin.seek(0)
+        with tempfile.TemporaryFile() as err:
+            status = _run(words, (stdin, out, err), cwd, limit_s or limit(), watch)
+            return Finished(status, _text(out), _text(err))
+
+
+def limit() -> float:
+    """Seconds that a program may take.
+
+    Raises:
+        ToolError: ``$TINYRT_TOOL_SECONDS`` is no number of seconds.
+
+    """
+    given = os.environ.get("TINYRT_TOOL_SECONDS")
+    if given is None:
+        return LIMIT_S
+    try:
+        found = float(given)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise ToolError(
+            f"TINYRT_TOOL_SECONDS is {given[:40]!r}", expected="a number of seconds above 0"
+        )
+    return found
+
+
+def last_lines(text: str) -> str:
+    """The end of a program's output, short enough for an error and safe for a terminal."""
+    lines = text.strip().splitlines()[-MOST_LINES:]
+    return "\n".join(
+        "".join(c if c.isprintable() else "?" for c in line[:MOST_COLUMNS].expandtabs(4))
+        for line in lines
+    )
+
+
+def _run(
+    command: list[str],
+    files: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    cwd: Path | None,
+    limit_s: float,
+    watch: Callable[[], None] | None,
+) -> int:
+    stdin, out, err = files
+    try:
+        # A session of its own, so that whatever it starts can be killed along with it.
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=stdin, stdout=out, stderr=err, start_new_session=True
+        )
+    except OSError as error:
+        raise ToolError(
+            f"cannot run {command[0]}: {error.strerror}",
+            expected="a program that this machine runs",
+            hint="install it anew, or look at PATH",
+        ) from error
+    try:
+        return _wait(process, out, err, limit_s, watch)
+    finally:
+        # Ctrl-C ends here, too: it does not reach other sessions.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    out: IO[bytes],
+    err: IO[bytes],
+    limit_s: float,
+    watch: Callable[[], None] | None,
+) -> int:
+    program = Path(str(process.args[0])).name  # type: ignore[index]
+    end = time.monotonic() + limit_s
+    while (left := end - time.monotonic()) > 0:
+        try:
+            return process.wait(min(_POLL_S, left))
+        except subprocess.TimeoutExpired:
+            if watch is not None:
+                watch()
+        if any(os.fstat(file.fileno()).st_size > MOST_OUTPUT for file in (out, err)):
+            raise ToolError(
+                f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}"
+            )
+    words = last_lines(_text(out) + _text(err))
+    raise OutOfTimeError(
+        f"{program} did not finish within {limit_s:g} seconds; "
+        + (f"its last words:\n{words}" if words else "it said nothing"),
+        hint="look at what keeps it, or set TINYRT_TOOL_SECONDS to allow more time",
+    )
+
+
+def _text(file: IO[bytes]) -> str:
+    """What the file holds, if need be its end."""
+    size = os.fstat(file.fileno()).st_size
+    start = max(0, size - MOST_OUTPUT)
+    return os.pread(file.fileno(), size - start, start).decode(errors="replace")
