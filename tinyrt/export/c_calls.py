@@ -71,7 +71,7 @@ class Body:
     @classmethod
     def of(cls, text: str) -> Body | None:
         """The statements, if all that differs from others can be in a table."""
-        text = re.sub(r",\n +", ", ", "\n".join(_without_comments(text)))
+        text = re.sub(r",\n +", ", ", "\n".join(without_comments(text)))
         params, nodes = sorted(set(PARAMS.findall(text))), {n for _, n in NODE.findall(text)}
         if len(params) != 1 or len(nodes) != 1:
             return None
@@ -110,7 +110,8 @@ def _hole(match: re.Match[str]) -> Hole:
     return Hole("number", match["number"], int(match["number"]))
 
 
-def _without_comments(text: str) -> Iterator[str]:
+def without_comments(text: str) -> Iterator[str]:
+    """Lines of code: names in comments may look like any."""
     bare = re.sub(r"^ */\*.*?\*/\n?", "", text, flags=re.DOTALL | re.MULTILINE)
     return (line for line in bare.split("\n") if line.strip())
 

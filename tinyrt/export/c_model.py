@@ -14,7 +14,7 @@ from tinyrt.export import c_text
 from tinyrt.export.c_rows import SegmentWriter
 from tinyrt.export.c_writer import ModelWriter, base_of
 from tinyrt.export.memories import Memories
-from tinyrt.export.rendering import TEMPLATES, render
+from tinyrt.export.rendering import TEMPLATES, Source, as_source, render
 from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Core, Optimize
 from tinyrt.ir import BoundNode, DType, Graph, Shape, Value
@@ -23,6 +23,7 @@ from tinyrt.ops import OPS
 from tinyrt.ops.absent import NOT_ON_DEVICES
 from tinyrt.ops.blocks import doubled_kernels
 from tinyrt.ops.spec import InstructionSet, form_of, is_integer
+from tinyrt.text import clean
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
@@ -63,9 +64,9 @@ class Port:
         return c_text.c_type(self.dtype)
 
     @property
-    def c_shape(self) -> str:
+    def c_shape(self) -> Source:
         """Initialiser of the shape."""
-        return c_text.literal(self.shape)
+        return Source(c_text.literal(self.shape))
 
     @property
     def c_scale(self) -> str:
@@ -73,9 +74,9 @@ class Port:
         return c_text.literal(self.scale)
 
     @property
-    def c_name(self) -> str:
-        """Name and type for a comment."""
-        return c_text.comment(f"'{self.name}'")
+    def c_name(self) -> Source:
+        """The name in quotes, for a comment."""
+        return Source(f"'{clean(self.name)}'")
 
 
 def port_of(value: Value, plan: ArenaPlan) -> Port:
@@ -204,7 +205,7 @@ def model_files(
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
-        "title": c_text.comment(graph.name),
+        "title": clean(graph.name),
         "plan": plan,
         "alignment": max(ARENA_ALIGNMENT, memories.alignment),
         "regions": [
@@ -212,9 +213,11 @@ def model_files(
             for i, region in enumerate(plan.regions)
         ],
         "arena_parameter": (
-            "void *arena_start" if len(plan.regions) == 1 else f"const {prefix}_arena_t *arena"
+            Source("void *arena_start")
+            if len(plan.regions) == 1
+            else Source(f"const {prefix}_arena_t *arena")
         ),
-        "state_parameter": ", void *state_start" if states.fills else "",
+        "state_parameter": Source(", void *state_start") if states.fills else "",
         "reserved": memories.inputs_in_arena or memories.outputs_in_arena,
         "states": states,
         "section": memories.weights_section,
@@ -222,14 +225,15 @@ def model_files(
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),
-        "definitions": writer.definitions,
-        "statements": writer.statements,
+        "definitions": as_source(writer.definitions),
+        "statements": as_source(writer.statements),
         "pushed": writer.pushed,
+        "cases": as_source(writer.pushed.cases if writer.pushed else ()),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
         "weight_arrays": [
             (
-                c_text.comment(v.describe()),
-                c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data)),
+                Source(c_text.described(v)),
+                Source(c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data))),
             )
             for name, v in writer.weights.items()
         ],

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyrt.export import c_text
 from tinyrt.export.c_batches import ROWS, simplified, write_batch
-from tinyrt.export.c_calls import NO_SCRATCH, Body, Group, alike, tables
+from tinyrt.export.c_calls import NO_SCRATCH, Body, Group, alike, tables, without_comments
 from tinyrt.export.c_writer import ModelWriter, PushedRows, base_of
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -255,7 +255,7 @@ class SegmentWriter:
 
     def _batch_variables(self, stage: Stage, body: str) -> list[str]:
         """Where a batch begins and how many rows it has, as far as the stage's statements ask."""
-        lines = []
+        body, lines = "\n".join(without_comments(body)), []
         if re.search(rf"\b({FIRST}|{ROWS})\b", body):
             lines.append(f"    const int32_t {FIRST} = (int32_t)(progress{self._own}->cut & 15U);")
         if re.search(rf"\b{ROWS}\b", body):

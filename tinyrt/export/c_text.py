@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import DType
+from tinyrt.ir import DType, Value
+from tinyrt.text import SAFE, clean
 
 LINE = 100
 """Columns of a source line."""
@@ -54,23 +56,36 @@ STANDARD_HEADERS = frozenset(
 )
 
 
+MOST_IDENTIFIER = 100
+"""Characters of a model's name in C: files and functions have names that are longer."""
+
+
 def identifier(text: str) -> str:
     """``text`` as a C identifier in lower case: ``My Model-2`` becomes ``my_model_2``.
 
     It is used as a prefix and as a file name, so it must not look like a kernel or hide one of
-    C's own headers.
+    C's own headers. What is too long for that ends in a digest, so that different names differ.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
+    if len(name) > MOST_IDENTIFIER:
+        name = f"{name[: MOST_IDENTIFIER - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     if not name[0].isalpha() or name.startswith("tinyrt") or name in STANDARD_HEADERS:
         name = f"model_{name}"
     return name
 
 
+NOT_IN_COMMENTS = re.compile(rf"[^{SAFE}'>*]|\*(?! )|(?<! )\*")
+"""What is no part of a comment: names are clean, and what is put around them has these marks."""
+
+
 def comment(text: str) -> str:
-    """``text`` as part of a comment: ASCII on one line, with nothing that could end it."""
-    printable = "".join(c if " " <= c <= "~" else "?" for c in text)
-    harmless = printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
-    return re.sub(r"\?\?+", "?", harmless)  # "??" could begin a trigraph
+    """``text`` as part of a comment on one line, with nothing that could end or continue it."""
+    return NOT_IN_COMMENTS.sub("_", text)
+
+
+def described(value: Value) -> str:
+    """Name and type of a tensor, for a comment."""
+    return comment(f"'{clean(value.name)}' {value.type}")
 
 
 def block_comment(title: str, text: str) -> str:

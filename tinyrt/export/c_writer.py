@@ -17,6 +17,7 @@ from tinyrt.memory import ArenaPlan
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Array, InstructionSet, Quant
+from tinyrt.text import clean
 
 MOST_NAME = 48
 """Characters of a node's name that a comment shows."""
@@ -266,5 +267,5 @@ def base_of(plan: ArenaPlan, region: int) -> str:
 
 def short_name(name: str) -> str:
     """A node's name as a reader wants it: converters join the names of all ops they have fused."""
-    first = name.split(";")[0]
+    first = clean(name.split(";")[0])
     return first if len(first) <= MOST_NAME else f"...{first[-MOST_NAME:]}"

@@ -1,23 +1,49 @@
-"""Whole files from Jinja2 templates."""
+"""Whole files from Jinja2 templates; text that is not known to be source is cleaned on its way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
+
+from tinyrt.text import clean
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The templates of an exported project."""
 
+Source = Markup
+"""Text that a template takes as it is: written by this package, with the names in it clean."""
+
+
+def as_source(texts: Iterable[str]) -> list[Source]:
+    """Each text as source."""
+    return [Source(text) for text in texts]
+
 
 def render(folder: Path, template: str, context: Mapping[str, object]) -> str:
-    """A template of that folder, filled in; a name that is missing is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    """A template of that folder, filled in; a name that is missing is an error.
+
+    Whatever is filled in and is not ``Source`` goes through ``clean``.
+    """
+    return _environment(folder).get_template(template).render(context)
+
+
+@cache
+def _environment(folder: Path) -> jinja2.Environment:
+    # Jinja escapes what has no mark, for HTML: what is cleaned is marked, and nothing is left.
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        autoescape=True,
+        finalize=_finalize,
     )
-    return environment.get_template(template).render(context)
+
+
+def _finalize(value: object) -> object:
+    return Source(clean(value)) if type(value) is str else value
