@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api_inputs import Array, Data, as_inputs, file_of, labels_of, layout_as, running
+from tinyrt.api_inputs import Array, Data, as_inputs, file_of, labels_of, running, source_of
 from tinyrt.api_quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
@@ -134,10 +134,9 @@ def evaluate(
     other = open_model(against) if against is not None else None
     with running(model, data):
         labels = labels_of(data) if labels is None else labels
-        inputs = layout_as(graph, as_inputs(data))
         return evaluate_graph(
             graph,
-            inputs,
+            source_of(graph, data),
             labels,
             other,
             backend=backend,
@@ -202,7 +201,7 @@ def run_with_backend(
     graph = open_model(model)
     with running(model, inputs):
         runner = Model(graph, backend=backend)
-        outputs = runner.run(layout_as(graph, as_inputs(inputs)), progress)
+        outputs = runner.run_source(source_of(graph, inputs), progress)
         return Run(outputs, runner.backend)
 
 

@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.data import LABELS, load_inputs, load_npz
+from tinyrt.budget import current
+from tinyrt.data import ArrayType, FromFile, InMemory, Source, load_inputs, load_labels
 from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.ir import Graph, Shape
 
 Array = NDArray[Any]
 Data = str | Path | Array | Mapping[str, Array]
+Item = TypeVar("Item")
 
 
 def as_inputs(data: Data) -> dict[str, Array]:
     """Arrays by input name; a single array is called ``x``."""
     if isinstance(data, str | Path):
         return load_inputs(data)
-    return dict(data) if isinstance(data, Mapping) else {"x": data}
+    arrays = data if isinstance(data, Mapping) else {"x": data}
+    return {str(name): np.asarray(array) for name, array in arrays.items()}
 
 
 def labels_of(data: Data) -> Array | None:
     """The class indices that a file of samples holds."""
-    return load_npz(data).get(LABELS) if isinstance(data, str | Path) else None
+    return load_labels(data) if isinstance(data, str | Path) else None
 
 
 def file_of(data: object) -> str | None:
@@ -64,17 +67,61 @@ def require_float(inputs: dict[str, Array]) -> dict[str, Array]:
 
 def layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Inputs as the converted model takes them: channels move last where only that fits."""
-    if len(inputs) == 1 and len(graph.fed) == 1:
-        inputs = {graph.fed[0]: next(iter(inputs.values()))} if set(inputs) == {"x"} else inputs
     return {
-        name: _channels_last(array, graph.values[name].shape) if name in graph.inputs else array
-        for name, array in inputs.items()
+        name: np.ascontiguousarray(np.moveaxis(array, 1, -1))
+        if name in graph.inputs and _turns(array.shape, graph.values[name].shape)
+        else array
+        for name, array in _named(graph, inputs).items()
     }
 
 
-def _channels_last(array: Array, shape: Shape) -> Array:
-    if array.ndim == len(shape) > 2 and array.shape[1:] != shape[1:]:
-        turned = np.moveaxis(array, 1, -1)
-        if turned.shape[1:] == shape[1:]:
-            return np.ascontiguousarray(turned)
-    return array
+def source_of(graph: Graph, data: Data) -> Source:
+    """The inputs, a piece at a time, as the converted model takes them.
+
+    Raises:
+        DataError: the data are a file that cannot be read, or holds no inputs.
+        BudgetError: it is too large.
+
+    """
+    if isinstance(data, str | Path):
+        return _LaidOut(graph, FromFile(data))
+    arrays = as_inputs(data)
+    current().allow_for(sum(array.nbytes for array in arrays.values()))
+    return _LaidOut(graph, InMemory(arrays))
+
+
+class _LaidOut:
+    """A source as a model takes it."""
+
+    def __init__(self, graph: Graph, source: Source) -> None:
+        self._graph, self._source = graph, source
+
+    @property
+    def types(self) -> dict[str, ArrayType]:
+        """What the arrays are, turned."""
+        found = _named(self._graph, self._source.types)
+        for name, given in found.items():
+            if name in self._graph.inputs and _turns(given.shape, self._graph.value(name).shape):
+                n, channels, *others = given.shape
+                found[name] = ArrayType((n, *others, channels), given.dtype)
+        return found
+
+    def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
+        """The pieces, turned."""
+        own = dict(zip(self._source.types, _named(self._graph, self._source.types), strict=True))
+        for piece in self._source.pieces({name: rows[new] for name, new in own.items()}):
+            yield layout_as(self._graph, piece)
+
+
+def _named(graph: Graph, inputs: Mapping[str, Item]) -> dict[str, Item]:
+    """The inputs by the model's own names: ``x`` stands for its only one."""
+    if len(graph.fed) == 1 and set(inputs) == {"x"}:
+        return {graph.fed[0]: inputs["x"]}
+    return dict(inputs)
+
+
+def _turns(given: Shape, wanted: Shape) -> bool:
+    """Whether samples fit only with their channels moved last."""
+    if len(given) != len(wanted) or len(wanted) < 3 or given[1:] == wanted[1:]:
+        return False
+    return (*given[2:], given[1]) == wanted[1:]

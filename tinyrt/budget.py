@@ -57,6 +57,10 @@ class Budget:
     memory_per_byte: int = 0
     work_per_byte: int = 0
 
+    def allow_for(self, file_bytes: int) -> None:
+        """Raise the limit on memory for a file that is about to be read, unless it was given."""
+        self.memory += self.memory_per_byte * file_bytes
+
     def reserve(self, nbytes: int, what: str) -> None:
         """Ask for memory that is given back soon; nothing is remembered.
 
@@ -151,7 +155,7 @@ _OPEN: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 def current() -> Budget:
     """The budget that is open; where none is, a new one with the default limits."""
-    return _OPEN.get() or Budget()
+    return _OPEN.get() or Budget(memory_per_byte=MEMORY_PER_BYTE, work_per_byte=WORK_PER_BYTE)
 
 
 def as_budget(max_memory: int | Budget | None) -> Budget:
@@ -178,7 +182,7 @@ def limited(
     """
     outer = _OPEN.get()
     if outer is not None:
-        outer.memory += outer.memory_per_byte * file_bytes
+        outer.allow_for(file_bytes)
         with _work_of_its_own(outer, file_bytes):
             yield outer
         return

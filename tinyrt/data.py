@@ -1,135 +1,207 @@
-"""Data files: .npz archives with ``x`` (samples first) and, where there are labels, ``y``."""
+"""Data files: .npz archives with ``x`` (samples first) and, where there are labels, ``y``.
+
+An .npy file is one of an ``x`` alone. What is run over many samples takes them from a ``Source``, a
+piece at a time, so that files may be larger than memory.
+"""
 
 from __future__ import annotations
 
 import math
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.typing import NDArray
 
+from tinyrt.budget import Budget
 from tinyrt.errors import DataError
 from tinyrt.files import write_atomic
+from tinyrt.npz import ArrayFile
+
+Array = NDArray[Any]
 
 LABELS = "y"
 
 
-def load_npz(path: str | Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an .npz file.
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Shape and dtype of an array that may not be in memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one entry of the first axis."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+
+class Source(Protocol):
+    """Inputs of a model by name, samples first, that are given out a piece at a time."""
+
+    @property
+    def types(self) -> Mapping[str, ArrayType]:
+        """What all pieces together are."""
+
+    def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
+        """The arrays in order, of each so many rows at a time; raises as its maker says."""
+
+
+class InMemory:
+    """A source of arrays that are there."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = dict(arrays)
+
+    @property
+    def types(self) -> Mapping[str, ArrayType]:
+        """What the arrays are."""
+        return {name: ArrayType(a.shape, a.dtype) for name, a in self._arrays.items()}
+
+    def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
+        """Views of the arrays."""
+        name, most = next(iter(rows.items()))
+        for i in range(-(-len(self._arrays[name]) // most)):
+            yield {n: a[i * rows[n] : (i + 1) * rows[n]] for n, a in self._arrays.items()}
+
+
+class FromFile:
+    """A source that reads a data file, all arrays of it but the labels.
+
+    Args:
+        path: an .npz or .npy file.
+        budget: what pieces are taken from; the open one if not given.
 
     Raises:
-        DataError: the file is missing, is no .npz archive, or holds pickled objects.
+        DataError: the file cannot be read, is damaged, or holds no inputs.
+        BudgetError: it, or a piece of it, is too large.
 
     """
-    with _readable(path):
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("a single array, not an archive")
-        with loaded as archive:
-            return {name: archive[name] for name in archive.files}
+
+    def __init__(self, path: str | Path, budget: Budget | None = None) -> None:
+        self._path, self._budget = path, budget
+        with self._open() as file:
+            self._types = _types_of(file)
+
+    @property
+    def types(self) -> Mapping[str, ArrayType]:
+        """What the arrays are."""
+        return self._types
+
+    def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
+        """The arrays as they are read; of each, so many rows at a time."""
+        with self._again() as file:
+            readers = {name: file.rows(name, rows[name]) for name in self._types}
+            for parts in zip(*readers.values(), strict=True):
+                yield dict(zip(readers, parts, strict=True))
+
+    def whole(self) -> dict[str, Array]:
+        """All arrays at once."""
+        with self._again() as file:
+            return {name: file.read(name) for name in self._types}
+
+    def _open(self) -> ArrayFile:
+        return ArrayFile(self._path, self._budget)
+
+    def _again(self) -> ArrayFile:
+        file = self._open()
+        if _types_of(file) != self._types:
+            file.close()
+            raise DataError("the file was changed while it was read", file=str(self._path))
+        return file
 
 
-@contextmanager
-def _readable(path: str | Path) -> Iterator[None]:
-    """Name the file in whatever goes wrong while it is read."""
-    try:
-        yield
-    except OSError as error:
+def _types_of(file: ArrayFile) -> dict[str, ArrayType]:
+    """The inputs that a data file holds."""
+    types = {
+        name: ArrayType(header.shape, header.dtype.newbyteorder("="))
+        for name, header in file.headers.items()
+        if name != LABELS
+    }
+    if not types:
         raise DataError(
-            f"cannot read the data: {error.strerror or error}",
-            file=str(path),
-            hint="check the path",
-        ) from error
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
-        raise DataError(
-            f"this is not a readable .npz file ({error})",
-            file=str(path),
-            expected="an archive written by numpy.savez, without pickled objects",
-            hint="numpy.savez('data.npz', x=inputs, y=labels)",
-        ) from error
+            "the file holds no inputs", file=file.path, expected="an array 'x', samples first"
+        )
+    for name, found in types.items():
+        if not found.shape:
+            raise DataError(
+                "the array is a single number",
+                file=file.path,
+                tensor=ascii(name[:60]),
+                expected="samples, along a first axis",
+            )
+    return types
 
 
-def load_inputs(path: str | Path) -> dict[str, NDArray[Any]]:
-    """The model inputs of an .npz file: all arrays but the labels.
+def load_npz(path: str | Path, *, text: bool = False) -> dict[str, Array]:
+    """All arrays of an .npz file, or the one of an .npy file as ``x``.
+
+    Args:
+        path: the file.
+        text: whether it may hold arrays of strings, too.
+
+    Raises:
+        DataError: the file cannot be read, is damaged, or holds anything but numbers.
+        BudgetError: there is no room for them.
+
+    """
+    with ArrayFile(path, text=text) as file:
+        return {name: file.read(name) for name in file.headers}
+
+
+def load_inputs(path: str | Path) -> dict[str, Array]:
+    """The model inputs of a data file: all arrays but the labels.
 
     Raises:
         DataError: as ``load_npz``, or there is no array but labels.
+        BudgetError: there is no room for them.
 
     """
-    arrays = load_npz(path)
-    inputs = {name: array for name, array in arrays.items() if name != LABELS}
-    if not inputs:
-        raise DataError(
-            "the file holds no inputs", file=str(path), expected="an array 'x', samples first"
-        )
-    return inputs
+    return FromFile(path).whole()
 
 
-def read_inputs(path: str | Path, rows: int) -> Iterator[dict[str, NDArray[Any]]]:
-    """The same, a number of samples at a time: memory holds no more than these.
+def load_labels(path: str | Path) -> Array | None:
+    """The labels of a data file; None where it has none.
 
-    Archives that cannot be read from front to back (arrays in Fortran order, or of different
-    lengths) come in one piece.
+    Raises:
+        DataError: as ``load_npz``.
+        BudgetError: there is no room for them.
+
+    """
+    with ArrayFile(path) as file:
+        return file.read(LABELS) if LABELS in file.headers else None
+
+
+def read_inputs(path: str | Path, rows: int) -> Iterator[dict[str, Array]]:
+    """The same as ``load_inputs``, a number of samples at a time.
+
+    Arrays of different lengths come in one piece, and large samples fewer at a time.
 
     Args:
-        path: the .npz file.
-        rows: samples of a piece.
+        path: the file.
+        rows: samples of a piece, at most.
 
     Raises:
         DataError: as ``load_inputs``.
+        BudgetError: there is no room for a piece.
 
     """
-    with _readable(path), zipfile.ZipFile(path) as archive, ExitStack() as files:
-        readers = {
-            name: _Reader(files.enter_context(archive.open(member)))
-            for member in archive.namelist()
-            if (name := member.removesuffix(".npy")) != LABELS
-        }
-        counts = {reader.count for reader in readers.values()}
-        if len(counts) == 1 and None not in counts:
-            while any(reader.count for reader in readers.values()):
-                yield {name: reader.read(rows) for name, reader in readers.items()}
-            return
-    yield load_inputs(path)
+    source = FromFile(path)
+    types = source.types.values()
+    if len({t.shape[0] for t in types}) != 1:
+        yield source.whole()
+        return
+    rows = max(1, min(rows, PIECE // max(1, sum(t.row_bytes for t in types))))
+    yield from source.pieces(dict.fromkeys(source.types, rows))
 
 
-class _Reader:
-    """One array of an archive, read from its first sample on.
-
-    Attributes:
-        count: samples left; None where they do not lie one after the other.
-
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
-        read = header.get(read_magic(file))
-        self.count: int | None = None
-        self._file = file
-        if read is not None:
-            shape, fortran, self._dtype = read(file)
-            if shape and not fortran and not self._dtype.hasobject:
-                self.count, self._shape = shape[0], shape[1:]
-
-    def read(self, rows: int) -> NDArray[Any]:
-        """The next samples."""
-        assert self.count is not None, "asked of arrays only whose samples follow each other"
-        rows = min(rows, self.count)
-        size = rows * math.prod(self._shape) * self._dtype.itemsize
-        data = self._file.read(size)
-        if len(data) != size:
-            raise EOFError(f"{size - len(data)} bytes are missing")
-        self.count -= rows
-        return np.frombuffer(data, self._dtype).reshape(rows, *self._shape).copy()
+PIECE = 128 << 20
+"""Bytes of calibration data that are read at once."""
 
 
-def save_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
+def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> Path:
     """Write arrays by name, whole or not at all.
 
     Raises:

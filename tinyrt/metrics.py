@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.data import InMemory, Source
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model, Progress, later
 from tinyrt.ir import DType, Graph
 from tinyrt.ops.arg import CHOICES
 
@@ -68,7 +69,7 @@ class Answers:
         outputs: (samples, ...).
         logits: (samples, ...), what ``logits_name`` names.
         seconds: how long it took.
-        backend: what ran the model.
+        runs: how often the model ran for them.
         are_places: whether the outputs are places already, of the largest of something.
 
     """
@@ -76,7 +77,7 @@ class Answers:
     outputs: Array
     logits: Array
     seconds: float
-    backend: str
+    runs: int
     are_places: bool = False
 
     @property
@@ -85,10 +86,15 @@ class Answers:
         rows = self.outputs.reshape(len(self.outputs), -1)
         return rows.astype(np.int64) if self.are_places else rows.argmax(axis=1)[:, None]
 
+    def part(self, start: int, samples: int) -> Answers:
+        """Those of so many samples."""
+        chosen = slice(start, start + samples)
+        return replace(self, outputs=self.outputs[chosen], logits=self.logits[chosen])
+
 
 def evaluate_graph(
     graph: Graph,
-    inputs: Mapping[str, Array],
+    inputs: Mapping[str, Array] | Source,
     labels: Array | None = None,
     against: Graph | Answers | None = None,
     *,
@@ -100,7 +106,8 @@ def evaluate_graph(
 
     Args:
         graph: the model.
-        inputs: name -> samples; ``x`` stands for the only input.
+        inputs: name -> samples; ``x`` stands for the only input. Or a source of them by the
+            model's own names, of which memory holds a piece at a time.
         labels: (samples,) class indices, or one-hot rows; of a model that answers with places, as
             many as it has.
         against: a model to compare with, usually the float one; it gets the same inputs (those
@@ -115,34 +122,69 @@ def evaluate_graph(
 
     """
     setting = Setting(backend, max_memory)
-    answers = answers_of(graph, inputs, setting, progress)
-    samples = len(answers.outputs)
-    correct = top1 = None
-    if labels is not None:
-        right = answers.classes == _label_indices(labels, answers)
-        correct, top1 = int(right.all(axis=1).sum()), float(right.mean())
-    agreement = sqnr = None
-    if against is not None:
-        other = against
-        if isinstance(other, Graph):
-            other = answers_of(other, _inputs_of(other, graph, inputs), setting)
-        if other.logits.size != answers.logits.size:
+    runner = _Runner(graph, setting)
+    other = _Runner(against, setting) if isinstance(against, Graph) else against
+    source = InMemory(runner.model.named(inputs)) if isinstance(inputs, Mapping) else inputs
+    tally = _Tally()
+    for start, total, feeds in runner.model.pieces(source):
+        answers = runner.answers(feeds, total, later(progress, start, total))
+        right = None
+        if labels is not None:
+            right = answers.classes == _label_indices(labels, start, total, answers)
+        theirs = None
+        if isinstance(other, Answers):
+            theirs = other.part(tally.samples, len(answers.outputs))
+        elif other is not None:
+            theirs = other.answers(other.fed_like(runner.model, feeds), total)
+        tally.add(answers, right, theirs)
+    return tally.evaluation(runner.model.backend)
+
+
+class _Tally:
+    """What has been found so far: figures of each sample, but none of its answers."""
+
+    def __init__(self) -> None:
+        self.samples, self._correct, self._seconds = 0, 0, 0.0
+        self._right: list[int] = []
+        self._alike: list[int] = []
+        self._places = 0
+        self._sqnr: list[Array] = []
+
+    def add(self, answers: Answers, right: Array | None, theirs: Answers | None) -> None:
+        """One more piece: which of its places are as labelled, and what another model answers.
+
+        Raises:
+            DataError: the models' outputs differ in shape.
+
+        """
+        self.samples += len(answers.outputs)
+        self._seconds += answers.seconds
+        self._places += answers.classes.size
+        if right is not None:
+            self._correct += int(right.all(axis=1).sum())
+            self._right.append(int(right.sum()))
+        if theirs is None:
+            return
+        if theirs.logits.size != answers.logits.size:
             raise DataError(
                 f"the models' outputs differ in shape: {answers.logits.shape}",
-                expected=f"{other.logits.shape}",
+                expected=f"{theirs.logits.shape}",
                 hint="compare models of the same task",
             )
-        agreement = float((answers.classes == other.classes).mean())
-        sqnr = float(sqnr_db(other.logits, answers.logits).mean())
-    return Evaluation(
-        samples=samples,
-        correct=correct,
-        top1=top1,
-        agreement=agreement,
-        sqnr_db=sqnr,
-        samples_per_second=samples / answers.seconds,
-        backend=answers.backend,
-    )
+        self._alike.append(int((answers.classes == theirs.classes).sum()))
+        self._sqnr.append(sqnr_db(theirs.logits, answers.logits))
+
+    def evaluation(self, backend: str) -> Evaluation:
+        """All of it as one."""
+        return Evaluation(
+            samples=self.samples,
+            correct=self._correct if self._right else None,
+            top1=sum(self._right) / self._places if self._right else None,
+            agreement=sum(self._alike) / self._places if self._alike else None,
+            sqnr_db=float(np.concatenate(self._sqnr).mean()) if self._sqnr else None,
+            samples_per_second=self.samples / self._seconds,
+            backend=backend,
+        )
 
 
 def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDArray[np.float64]:
@@ -175,52 +217,75 @@ def logits_name(graph: Graph) -> str:
 
 
 def answers_of(
-    graph: Graph,
-    inputs: Mapping[str, Array],
-    setting: Setting | None = None,
-    progress: Progress | None = None,
+    graph: Graph, inputs: Mapping[str, Array], setting: Setting | None = None
 ) -> Answers:
     """What a model answers; arguments and errors as for ``evaluate_graph``."""
-    setting = setting or Setting()
-    output, logits = graph.outputs[0], logits_name(graph)
-    names = dict.fromkeys((output, logits, *(after for _, after in graph.states)))
-    model = Model(
-        replace(graph, outputs=tuple(names)),
-        backend=setting.backend,
-        max_memory=setting.max_memory,
-    )
-    feeds = model.check_inputs(inputs)
-    model.allocate(len(next(iter(feeds.values()))))
-    start = time.perf_counter()
-    raw = model.run_raw(feeds, progress)
-    seconds = time.perf_counter() - start
-    real = {name: model.real(name, array) for name, array in raw.items()}
-    are_places = graph.value(output).dtype in PLACES
-    return Answers(real[output], real[logits], seconds, model.backend, are_places)
+    runner = _Runner(graph, setting or Setting())
+    feeds = runner.model.check_inputs(inputs)
+    return runner.answers(feeds, runner.model.runs(feeds))
 
 
-def _inputs_of(other: Graph, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The model's inputs as the other model takes them: as real values, matched by position."""
-    model = Model(graph)
-    feeds = model.check_inputs(inputs)
-    real = (
-        feeds[name] if feeds[name].dtype.kind == "f" else model.real(name, feeds[name])
-        for name in graph.fed
-    )
-    return dict(zip(other.fed, real, strict=False))
+class _Runner:
+    """A model that says, beside its first output, what stands before a final softmax."""
+
+    def __init__(self, graph: Graph, setting: Setting) -> None:
+        self._output, self._logits = graph.outputs[0], logits_name(graph)
+        names = dict.fromkeys((self._output, self._logits, *(after for _, after in graph.states)))
+        self.model = Model(
+            replace(graph, outputs=tuple(names)),
+            backend=setting.backend,
+            max_memory=setting.max_memory,
+        )
+        self._warm = False
+
+    def answers(
+        self, feeds: Mapping[str, Array], total: int, progress: Progress | None = None
+    ) -> Answers:
+        """What the model answers to a piece of ``total`` runs."""
+        model = self.model
+        if not self._warm:
+            model.allocate(total)
+            self._warm = True
+        start = time.perf_counter()
+        raw = model.run_raw(feeds, progress, of=total)
+        seconds = time.perf_counter() - start
+        real = {name: model.real(name, array) for name, array in raw.items()}
+        return Answers(
+            real[self._output],
+            real[self._logits],
+            seconds,
+            model.runs(feeds),
+            model.graph.value(self._output).dtype in PLACES,
+        )
+
+    def fed_like(self, model: Model, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Another model's inputs as this one takes them: as real values, matched by position."""
+        real = (
+            feeds[name] if feeds[name].dtype.kind == "f" else model.real(name, feeds[name])
+            for name in model.graph.fed
+        )
+        return self.model.check_inputs(dict(zip(self.model.graph.fed, real, strict=False)))
 
 
-def _label_indices(labels: Array, answers: Answers) -> NDArray[np.int64]:
-    """(samples, places)."""
-    wanted = answers.classes.shape
-    one_hot = labels.ndim == 2 and labels.shape[1] > 1 and wanted[1] == 1
-    indices = labels.argmax(axis=1) if one_hot else labels
+def _label_indices(labels: Array, start: int, total: int, answers: Answers) -> NDArray[np.int64]:
+    """(samples, places): the labels of a piece of ``total`` runs, behind ``start`` of them.
+
+    Raises:
+        DataError: the labels are no class indices or one-hot rows, or not as many as there must be.
+
+    """
+    samples, places = answers.classes.shape
+    each, left = divmod(len(labels) if labels.ndim else 0, total)
+    part = labels[start * each : (start + answers.runs) * each]
+    one_hot = labels.ndim == 2 and labels.shape[1] > 1 and places == 1
+    indices = part.argmax(axis=1) if one_hot else part
     classes = math.inf if answers.are_places else answers.outputs[0].size
-    fits = indices.dtype.kind in "iu" and indices.size == math.prod(wanted)
-    if not fits or indices.min() < 0 or indices.max() >= classes:
+    fits = not left and indices.dtype.kind in "iu" and indices.size == samples * places
+    if not fits or indices.min() < 0 or indices.max() >= classes or not np.isfinite(part).all():
         limit = "" if answers.are_places else f" from 0 to {classes - 1}"
         raise DataError(
-            f"labels 'y' are {labels.dtype}{list(labels.shape)}",
-            expected=f"{math.prod(wanted)} class indices{limit}",
+            f"labels 'y' are {labels.dtype}{list(labels.shape)}"
+            + (f", from {indices.min()} to {indices.max()}" if fits else ""),
+            expected=f"{samples // answers.runs * total * places} class indices{limit}",
         )
-    return indices.reshape(wanted).astype(np.int64)
+    return indices.reshape(samples, places).astype(np.int64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from tinyrt.budget import Budget, as_budget
 from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
 from tinyrt.interpreter.batch import batch_of, rebatch
@@ -25,6 +27,10 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per thread: large enough for matrix products, small enough for the caches."""
+SHOWN = 8
+"""Names that a message lists."""
+PIECE = 16 << 20
+"""Bytes of inputs and answers that are worth a piece of their own."""
 GPU_BATCH = 4096
 """Samples per call of a GPU: many for each multiprocessor, so that the call itself is nothing."""
 
@@ -131,19 +137,86 @@ class Model:
 
         """
         feeds = self.check_inputs(x)
-        raw = any(
-            v.q is not None and feeds[v.name].dtype == v.dtype.numpy
-            for v in map(self.graph.value, self.graph.fed)
-        )
         outputs = self.run_raw(feeds, progress)
-        return outputs if raw else {n: self.real(n, y) for n, y in outputs.items()}
+        return self._as_asked(outputs, {name: array.dtype for name, array in feeds.items()})
+
+    def run_source(self, source: Source, progress: Progress | None = None) -> dict[str, Array]:
+        """As ``run``, of inputs that come a piece at a time.
+
+        Raises:
+            DataError: as ``run``, or the source cannot be read.
+            BudgetError: there is no room for the answers.
+
+        """
+        outputs: dict[str, Array] = {}
+        dtypes = {name: given.dtype for name, given in source.types.items()}
+        for start, count, feeds in self.pieces(source):
+            raw = self.run_raw(feeds, later(progress, start, count), of=count)
+            done = self.runs(feeds)
+            for name, part in self._as_asked(raw, dtypes).items():
+                if name not in outputs:
+                    outputs[name] = self._room_for(name, part, len(part) // done * count)
+                at = len(part) // done * start
+                outputs[name][at : at + len(part)] = part
+        return outputs
+
+    def _as_asked(self, outputs: dict[str, Array], given: Mapping[str, Any]) -> dict[str, Array]:
+        """Raw outputs for raw inputs, real values for real ones."""
+        values = map(self.graph.value, self.graph.fed)
+        if any(v.q is not None and given[v.name] == v.dtype.numpy for v in values):
+            return outputs
+        return {name: self.real(name, array) for name, array in outputs.items()}
+
+    def _room_for(self, name: str, part: Array, rows: int) -> Array:
+        """Memory for all answers of which some are there."""
+        size = rows * math.prod(part.shape[1:]) * part.itemsize
+        memory = self._budget.zeros(size, f"the output '{name}' of all samples")
+        return memory.view(part.dtype).reshape(rows, *part.shape[1:])
+
+    def pieces(self, source: Source) -> Iterator[tuple[int, int, dict[str, Array]]]:
+        """The source's inputs, checked, as many at a time as are worth a call of ``run_raw``.
+
+        Yields:
+            How many runs came before, how many there are in all, and inputs by name.
+
+        Raises:
+            DataError: the inputs do not fit the model, or the source cannot be read.
+            BudgetError: there is no room for a piece.
+
+        """
+        with error_context(file=self.file):
+            self.check_types(source.types)
+        name, given = next(iter(source.types.items()))
+        total = self.whole_runs(name, given.shape[0])
+        size = self._batch_size(total)
+        taken = sum(t.row_bytes * self.rows[n] for n, t in source.types.items())
+        answered = sum(self.graph.value(n).nbytes for n in self.graph.answers)
+        if set(self.rows.values()) == {1}:
+            answered //= batch_of(self.graph)
+        runs = max(1, PIECE // max(1, taken + answered) // size) * size
+        pieces = source.pieces({n: rows * runs for n, rows in self.rows.items()})
+        for start, piece in zip(range(0, total, runs), pieces, strict=True):
+            first = {n: rows * start for n, rows in self.rows.items()}
+            yield start, total, self.check_inputs(piece, first)
 
     def run_raw(
-        self, feeds: Mapping[str, Array], progress: Progress | None = None
+        self,
+        feeds: Mapping[str, Array],
+        progress: Progress | None = None,
+        *,
+        of: int | None = None,
     ) -> dict[str, Array]:
-        """Outputs in the model's own dtypes, for a dict of inputs as ``check_inputs`` returns."""
+        """Outputs in the model's own dtypes.
+
+        Args:
+            feeds: inputs as ``check_inputs`` returns them.
+            progress: called with the samples done and their total.
+            of: of how many runs in all these are a piece; what is prepared for batches is
+                prepared for these.
+
+        """
         count = self.runs(feeds)
-        size = self._batch_size(count)
+        size = self._batch_size(of or count)
         results: dict[str, list[Array]] = {name: [] for name in self.graph.answers}
         for start in range(0, count, size):
             stop = min(start + size, count)
@@ -178,36 +251,57 @@ class Model:
             interpreter.invoke()
             interpreter.reset_all_variables()
 
-    def check_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+    def check_inputs(
+        self, x: Array | Mapping[str, Array], first: Mapping[str, int] | None = None
+    ) -> dict[str, Array]:
         """Inputs by name, each of shape (batch, ...), checked against the model.
+
+        Args:
+            x: the inputs.
+            first: how many rows of each input came before these, for messages.
 
         Raises:
             DataError: a name is unknown or missing, a shape differs, a value is not finite, or
                 the dtype is neither float nor the model's own.
 
         """
-        values = [self.graph.value(name) for name in self.graph.fed]
         with error_context(file=self.file):
-            if not isinstance(x, Mapping):
-                x = {values[0].name: x}
-            elif len(values) == 1 and set(x) == {"x"}:
-                x = {values[0].name: x["x"]}
-            expected = [v.name for v in values]
-            if set(x) != set(expected):
-                raise DataError(
-                    f"inputs are named {_listed(x)}",
-                    expected=_listed(expected),
-                    hint="name the arrays as the model's inputs, or 'x' for its only input",
-                )
-            feeds = {v.name: _check(v, np.asarray(x[v.name])) for v in values}
-            counts = {len(a) / self.rows[n] for n, a in feeds.items()}
-            if len(counts) != 1:
-                lengths = {n: len(a) for n, a in feeds.items()}
-                raise DataError(
-                    f"inputs have different numbers of samples: {lengths}",
-                    expected=f"for each run as many rows as {self.rows}",
-                )
-            return feeds
+            arrays = self.named(x)
+            self.check_types({n: ArrayType(a.shape, a.dtype) for n, a in arrays.items()})
+            return {
+                name: _fitting(self.graph.value(name), arrays[name], (first or {}).get(name, 0))
+                for name in self.graph.fed
+            }
+
+    def named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        """Inputs by the model's own names: a single array, or one called ``x``, is the only one."""
+        given = x if isinstance(x, Mapping) else {self.graph.fed[0]: x}
+        if len(self.graph.fed) == 1 and set(given) == {"x"}:
+            given = {self.graph.fed[0]: given["x"]}
+        return {name: np.asarray(array) for name, array in given.items()}
+
+    def check_types(self, types: Mapping[str, ArrayType]) -> None:
+        """Check names, shapes and dtypes of inputs against the model.
+
+        Raises:
+            DataError: they do not fit it.
+
+        """
+        expected = list(self.graph.fed)
+        if set(types) != set(expected):
+            raise DataError(
+                f"inputs are named {_listed(types)}",
+                expected=_listed(expected),
+                hint="name the arrays as the model's inputs, or 'x' for its only input",
+            )
+        for name in expected:
+            _check(self.graph.value(name), types[name])
+        lengths = {n: types[n].shape[0] for n in expected}
+        if len({length / self.rows[n] for n, length in lengths.items()}) != 1:
+            raise DataError(
+                f"inputs have different numbers of samples: {lengths}",
+                expected=f"for each run as many rows as {self.rows}",
+            )
 
     @cached_property
     def rows(self) -> dict[str, int]:
@@ -228,10 +322,14 @@ class Model:
 
         """
         name, array = next(iter(feeds.items()))
-        runs, left = divmod(len(array), self.rows[name])
+        return self.whole_runs(name, len(array))
+
+    def whole_runs(self, name: str, rows: int) -> int:
+        """How many runs that many rows of an input are; raises as ``runs`` does."""
+        runs, left = divmod(rows, self.rows[name])
         if left or not runs:
             raise DataError(
-                f"the data have {len(array)} rows",
+                f"the data have {rows} rows",
                 tensor=self.graph.value(name).describe(),
                 expected=f"{self.rows[name]} for each run, as the model mixes them",
                 hint="pass whole runs, one behind the other along the first axis",
@@ -315,39 +413,61 @@ class Model:
         return dequantize_array(Affine(value.q.scale, value.q.zero_point), y)
 
 
-def _check(value: Value, array: Array) -> Array:
-    is_real = value.q is not None or value.dtype is DType.FLOAT32
-    dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if is_real else [])))
+def _check(value: Value, given: ArrayType) -> None:
+    """Refuse what is of another shape or dtype than a model's input takes."""
+    dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
-    if array.ndim != len(value.shape) or array.shape[1:] != value.shape[1:] or not len(array):
+    shape, dtype = given.shape, given.dtype
+    if len(shape) != len(value.shape) or shape[1:] != value.shape[1:] or not shape or not shape[0]:
         raise DataError(
-            f"the data have shape {array.shape}",
+            f"the data have shape {shape}",
             tensor=value.describe(),
             expected=want,
             hint="pass samples as the model takes them, stacked along a first axis",
         )
-    if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
-            bad = int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
-            raise DataError(
-                f"the data hold NaN or infinity, first in sample {bad}",
-                tensor=value.describe(),
-                expected="finite values",
-                hint="look at how the features of that sample were computed",
-            )
-        if is_real:
-            return array.astype(np.float32, copy=False)
-    if value.dtype is DType.INT32 and array.dtype == np.int64:
-        small = np.iinfo(np.int32)
-        return array.clip(small.min, small.max).astype(np.int32)
-    if array.dtype != value.dtype.numpy:
+    as_real = _is_real(value) and dtype.kind == "f"
+    narrowed = value.dtype is DType.INT32 and dtype == np.int64
+    if not as_real and not narrowed and dtype != value.dtype.numpy:
         raise DataError(
-            f"the data have dtype {array.dtype}",
+            f"the data have dtype {dtype}",
             tensor=value.describe(),
             expected=want,
             hint=f"convert the array: x.astype('{next(reversed(dtypes))}')",
         )
+
+
+def _is_real(value: Value) -> bool:
+    return value.q is not None or value.dtype is DType.FLOAT32
+
+
+def _fitting(value: Value, array: Array, first: int) -> Array:
+    """An array of a type that ``_check`` lets pass, in the dtype that is run or quantised.
+
+    Raises:
+        DataError: a value is not finite.
+
+    """
+    if array.dtype.kind == "f":
+        if _is_real(value):
+            with np.errstate(over="ignore", invalid="ignore"):
+                array = array.astype(np.float32, copy=False)
+        if not np.isfinite(array).all():
+            bad = first + int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
+            raise DataError(
+                f"the data hold NaN or infinity, or more than float32 holds, first in sample {bad}",
+                tensor=value.describe(),
+                expected="finite values",
+                hint="look at how the features of that sample were computed",
+            )
+    if value.dtype is DType.INT32 and array.dtype == np.int64:
+        small = np.iinfo(np.int32)
+        return array.clip(small.min, small.max).astype(np.int32)
     return array
+
+
+def later(progress: Progress | None, start: int, total: int) -> Progress | None:
+    """The progress of a piece as that of the whole."""
+    return None if progress is None else lambda done, _: progress(start + done, total)
 
 
 def _stored(value: Value, array: Array) -> Array:
@@ -358,4 +478,5 @@ def _stored(value: Value, array: Array) -> Array:
 
 
 def _listed(names: Mapping[str, Any] | list[str]) -> str:
-    return ", ".join(f"'{n}'" for n in names)
+    shown = [f"'{name[:60]}'" for name in names][:SHOWN]
+    return ", ".join(shown) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

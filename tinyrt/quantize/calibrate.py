@@ -159,8 +159,10 @@ def checked_batches(model: Model, data: Samples) -> Iterator[Arrays]:
 
     """
     left: Arrays = {}
+    seen: dict[str, int] = {}
     for batch in read_batches(data):
-        feeds = model.check_inputs(batch)
+        feeds = model.check_inputs(batch, seen)
+        seen = {n: seen.get(n, 0) + len(a) for n, a in feeds.items()}
         feeds = {n: np.concatenate([left[n], a]) if n in left else a for n, a in feeds.items()}
         whole = {n: len(a) // model.rows[n] * model.rows[n] for n, a in feeds.items()}
         left = {n: a[whole[n] :] for n, a in feeds.items() if len(a) > whole[n]}

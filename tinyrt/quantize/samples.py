@@ -52,30 +52,12 @@ def _batches(samples: Samples) -> Iterable[Array | Batch]:
     if isinstance(samples, str | Path):
         path = Path(samples)
         if path.is_dir():
-            return (batch for file in sorted(path.glob("*.npy")) for batch in _npy(file))
-        return _npy(path) if path.suffix == ".npy" else read_inputs(path, SLICE)
+            files = sorted(path.glob("*.npy"))
+            return (batch for file in files for batch in read_inputs(file, SLICE))
+        return read_inputs(path, SLICE)
     if isinstance(samples, Mapping | np.ndarray):
         return (samples,)
     return samples
-
-
-def _npy(path: Path) -> Iterator[Array]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(array, np.ndarray) or not array.ndim:
-            raise ValueError("not an array with samples first")
-    except OSError as error:
-        raise DataError(
-            f"cannot read the data: {error.strerror or error}", file=str(path)
-        ) from error
-    except (ValueError, EOFError) as error:
-        raise DataError(
-            f"this is not a readable .npy file ({error})",
-            file=str(path),
-            expected="an array written by numpy.save, samples first",
-        ) from error
-    for start in range(0, len(array), SLICE):
-        yield np.array(array[start : start + SLICE])
 
 
 def split_head(

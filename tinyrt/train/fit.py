@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.data import load_npz, save_npz
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, boundary
 from tinyrt.train.data import batches, in_order
 from tinyrt.train.function import Array
 from tinyrt.train.history import Epoch, progress_bar
@@ -226,16 +226,22 @@ class _Run:
         """Go on from a file.
 
         Raises:
-            DataError: it is not a state file, or of another module.
+            DataError: it is not a state file, is damaged, or of another module.
 
         """
-        arrays = load_npz(path)
+        arrays = load_npz(path, text=True)
         if "facts" not in arrays:
             raise DataError(
                 "the file is not the state of a training",
                 file=str(path),
                 hint="give another name, or remove the file to start anew",
             )
+        wrong = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+        with boundary("training state", file=str(path), corrupt=wrong, damaged=DataError):
+            self._take(arrays, path)
+
+    def _take(self, arrays: dict[str, Array], path: Path) -> None:
+        """Go on from what a file holds."""
         parts: dict[str, dict[str, Array]] = {"module": {}, "best": {}, "optimizer": {}}
         for key, array in arrays.items():
             part, slash, name = key.partition("/")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyrt.errors import ModelFormatError, ToolError
+from tinyrt.errors import ModelFormatError, ToolError, boundary
 from tinyrt.train.data import Labels
 from tinyrt.train.function import Array
 from tinyrt.train.recipes.recipe import Dataset
@@ -46,11 +46,12 @@ def read_ts(path: Path) -> tuple[list[Array], list[str]]:
     if not found:
         raise ModelFormatError("no @data in the file", file=str(path), expected="a .ts file")
     series, labels = [], []
-    for line in data.split():
-        *channels, label = line.split(":")
-        rows = [np.asarray(channel.split(","), np.float32) for channel in channels]
-        series.append(np.stack(rows, axis=1))
-        labels.append(label)
+    with boundary(".ts file", file=str(path), corrupt=(ValueError,)):
+        for line in data.split():
+            *channels, label = line.split(":")
+            rows = [np.asarray(channel.split(","), np.float32) for channel in channels]
+            series.append(np.stack(rows, axis=1))
+            labels.append(label)
     return series, labels
 
 
