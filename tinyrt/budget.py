@@ -12,15 +12,18 @@ them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import BudgetError
+
+Computed = TypeVar("Computed", bound=NDArray[Any] | Sequence[NDArray[Any]])
 
 MAX_MEMORY = 640 << 20
 """Bytes that a file may cost where nobody says otherwise: with what Python, NumPy and the compiler
@@ -56,6 +59,12 @@ class Budget:
     done: int = 0
     memory_per_byte: int = 0
     work_per_byte: int = 0
+    _kept: set[int] = field(default_factory=set, repr=False)
+
+    def extend(self, file_bytes: int) -> None:
+        """Allow for another file that belongs to the one that is being read."""
+        self.allow_for(file_bytes)
+        self.work += self.work_per_byte * file_bytes
 
     def allow_for(self, file_bytes: int) -> None:
         """Raise the limit on memory for a file that is about to be read, unless it was given."""
@@ -103,9 +112,52 @@ class Budget:
         """
         self.reserve(nbytes, what)
         memory = np.zeros(nbytes, np.uint8)
-        self.held += nbytes
-        weakref.finalize(memory, self.release, nbytes).atexit = False
+        self.keep(memory, what)
         return memory
+
+    def keep(self, array: NDArray[Any], what: str) -> None:
+        """Hold the memory of an array for as long as something refers to it.
+
+        Views hold what they are views of; what lies in a file is not counted.
+
+        Raises:
+            BudgetError: as ``reserve``.
+
+        """
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if owner.base is not None or id(owner) in self._kept:
+            return
+        self.hold(owner.nbytes, what)
+        self._kept.add(id(owner))
+        weakref.finalize(owner, self._let_go, id(owner), owner.nbytes).atexit = False
+
+    def _let_go(self, identity: int, nbytes: int) -> None:
+        self._kept.remove(identity)
+        self.release(nbytes)
+
+    def computed(
+        self, what: str, nbytes: int, compute: Callable[[], Computed], work: int | None = None
+    ) -> Computed:
+        """Compute one array or several, once there is room for it; what is computed is kept.
+
+        Args:
+            what: what they are, as messages name it.
+            nbytes: bytes of the result and of what is needed on the way to it.
+            compute: computes it.
+            work: units of work; as many as there are bytes, if not given.
+
+        Raises:
+            BudgetError: memory or work are more than what is left; nothing was computed.
+
+        """
+        self.reserve(nbytes, what)
+        self.spend(nbytes if work is None else work, f"computing {what}")
+        result = compute()
+        for array in (result,) if isinstance(result, np.ndarray) else result:
+            self.keep(array, what)
+        return result
 
     @contextmanager
     def holding(self, nbytes: int, what: str) -> Iterator[None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from tinyrt.budget import limited
 from tinyrt.convert.foreign import LONGEST, refuse_foreign
 from tinyrt.convert.tflite_reader import map_file, parse_tflite
 from tinyrt.convert.tflite_schema import IDENTIFIER
-from tinyrt.errors import ModelFormatError, error_context
+from tinyrt.errors import ModelFormatError, boundary
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 
 
@@ -41,21 +42,22 @@ def open_model(
         ModelFormatError: the file is neither, or is corrupt.
         UnsupportedError: it uses something that tinyrt does not have.
         ShapeError: a dimension is open.
+        BudgetError: it takes more memory or work than a file of its size may cost.
 
     """
     path = Path(path)
-    if path.is_dir():
+    if path.exists() and not path.is_file():
         refuse_foreign(path, b"")
     data = map_file(path)
     refuse_foreign(path, bytes(data[:LONGEST]))
-    with error_context(file=str(path)):
+    with boundary("model", file=str(path)), limited(file_bytes=len(data)):
         if bytes(data[4:8]) == IDENTIFIER:
             graph = parse_tflite(data, name=path.stem)
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
-            from tinyrt.convert.onnx_reader import read_onnx
+            from tinyrt.convert.onnx_reader import import_onnx
 
-            graph = read_onnx(path, shapes=shapes or {}, sequence_lstm=sequence_lstm)
+            graph = import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
         else:
             raise ModelFormatError(
                 "this is neither a .tflite nor an .onnx model",

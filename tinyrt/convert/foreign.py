@@ -28,9 +28,16 @@ def refuse_foreign(path: Path, beginning: bytes) -> None:
 
     Args:
         path: a file, or a folder.
-        beginning: its first bytes, ``LONGEST`` of them; none of a folder.
+        beginning: its first bytes, ``LONGEST`` of them; none of what is no file.
 
     """
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise ModelFormatError(
+            "this is a device, a pipe or a socket",
+            file=str(path),
+            expected="a .tflite file, or a file named *.onnx",
+            hint="write the model to a file",
+        )
     if path.is_dir():
         saved = (path / "saved_model.pb").exists()
         raise ModelFormatError(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tinyrt import budget
 from tinyrt.convert.onnx_grid import Quantised, tensor_params
-from tinyrt.convert.onnx_proto import Array, OnnxNode
+from tinyrt.convert.onnx_proto import OnnxNode
+from tinyrt.convert.onnx_weights import TYPED, Array, checked_shape
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Node, QParams, Shape, Value
 from tinyrt.ops import OPS
@@ -30,42 +33,84 @@ class Builder:
         defined: ONNX tensor names that inputs and nodes of that body have defined.
         read: ONNX tensor names that nodes, or outputs of bodies, read.
         sequence_lstm: whether LSTMs become one op each where that fits.
+        producers: the node that computes a value, by the value's name.
 
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
-    tensors: dict[str, Operand] = field(default_factory=dict)
+    tensors: ChainMap[str, Operand] = field(default_factory=ChainMap)
     defined: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     sequence_lstm: bool = False
+    producers: dict[str, Node] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
 
     def add_value(self, value: Value) -> Value:
-        """Enter a value whose name is free."""
+        """Enter a value whose name is free.
+
+        Raises:
+            ModelFormatError: it has more, or larger, dimensions than tensors can have.
+            BudgetError: it is larger than all that the model may hold.
+
+        """
+        if not value.is_constant:
+            checked_shape(value.shape, f"'{value.name}'")
+            budget.current().reserve(value.nbytes, f"the tensor {value.describe()}")
         self.values[value.name] = value
         return value
 
+    def add_node(self, node: Node) -> None:
+        """Append a node.
+
+        Raises:
+            BudgetError: there are more than a file of this size may expand to.
+
+        """
+        budget.current().spend(budget.OP, "expanding the model's layers, loops and functions")
+        self.nodes.append(node)
+        self.producers.update(dict.fromkeys(node.outputs, node))
+
     def unique_name(self, wish: str) -> str:
         """``wish``, with a number where the name is taken."""
-        name, i = wish, 0
+        name, i = wish, self._numbers.get(wish, 0)
         while name in self.values:
             i += 1
             name = f"{wish}_{i}"
+        self._numbers[wish] = i
         return name
 
-    def constant(self, wish: str, data: Array, q: QParams | None = None) -> Value:
-        """A constant of that name; equal data under the same wish is entered once."""
-        data = np.ascontiguousarray(np.asarray(data))
+    def entered(self, wish: str, data: Array, q: QParams | None) -> Value | None:
+        """The constant of that name, if it is equal."""
         known = self.values.get(wish)
-        if (
-            known is not None
-            and known.data is not None
-            and known.dtype.numpy == data.dtype
-            and known.q == q
-            and np.array_equal(known.data, data)
-        ):
+        if known is None or known.data is None or known.q != q:
+            return None
+        if known.dtype.numpy != data.dtype or known.shape != data.shape:
+            return None
+        places = (known.data.__array_interface__["data"], data.__array_interface__["data"])
+        if places[0] == places[1] and known.data.strides == data.strides:
             return known
-        return self.add_value(Value.constant(self.unique_name(wish), data, q))
+        budget.current().spend(data.size, f"comparing the constants named '{wish}'")
+        return known if np.array_equal(known.data, data) else None
+
+    def constant(self, wish: str, data: Array, q: QParams | None = None) -> Value:
+        """A constant of that name; equal data under the same wish is entered once.
+
+        Raises:
+            BudgetError: it is too large.
+
+        """
+        data = np.asarray(data)
+        known = self.entered(wish, data, q)
+        if known is not None:
+            return known
+        name, held = self.unique_name(wish), budget.current()
+        if not data.flags.c_contiguous:
+            data = held.computed(
+                f"the constant '{name}'", data.nbytes, lambda: np.ascontiguousarray(data)
+            )
+        held.keep(data, f"the constant '{name}'")
+        return self.add_value(Value.constant(name, data, q))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +209,7 @@ class Call:
 
         Raises:
             ModelFormatError: it is not a vector of integers.
+            BudgetError: it is too long.
 
         """
         found = self.array(i, what)
@@ -172,7 +218,10 @@ class Call:
                 f"{what or f'input {i}'} is {found.dtype}{list(found.shape)}",
                 expected="a vector of integers",
             )
-        return tuple(int(v) for v in found.reshape(-1))
+        spent = budget.current()
+        spent.reserve(TYPED * found.size, what or f"input {i}")
+        spent.spend(TYPED * found.size, what or f"input {i}")
+        return tuple(found.reshape(-1).tolist())
 
     def axes(self, input_since: int) -> tuple[int, ...] | None:
         """The op's ``axes``: an attribute before opset ``input_since``, then input 1."""
@@ -218,13 +267,20 @@ class Call:
                 expected="float32",
                 hint="export the model in float32; tinyrt quantises it itself",
             )
+        data = np.atleast_1d(data)
+        known = self.builder.entered(name, data, q)
+        if known is not None:
+            return known
+        spent = budget.current()
+        spent.spend(data.size, f"the constant '{name}'")
+        spent.reserve(data.size, f"the constant '{name}'")
         if np.isnan(data).any():
             raise ModelFormatError(
                 f"the constant '{name}' holds NaN",
                 expected="numbers",
                 hint="check that the training converged, and export the model again",
             )
-        return self.builder.constant(name, np.atleast_1d(data), q)
+        return self.builder.constant(name, data, q)
 
     def emit(self, op: str, *inputs: Value | None, name: str = "", **attrs: Any) -> Value:
         """Append an op and return its output.
@@ -253,7 +309,7 @@ class Call:
             for kind in kinds
         ]
         names, results = (tuple(v.name if v else "" for v in vs) for vs in (inputs, outputs))
-        builder.nodes.append(Node(op, name or self.node.name, names, results, record))
+        builder.add_node(Node(op, name or self.node.name, names, results, record))
         return outputs
 
     def reshape(self, x: Value, shape: Sequence[int], name: str = "") -> Value:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from tinyrt.convert.onnx_call import Call
-from tinyrt.convert.onnx_proto import Array
+from tinyrt.convert.onnx_weights import Array
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_grid import turned, weight_params
-from tinyrt.convert.onnx_proto import Array
+from tinyrt.convert.onnx_weights import Array
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx
 
+from tinyrt import budget
 from tinyrt.convert.onnx_call import Call, Operand
 from tinyrt.convert.onnx_grid import Quantised
-from tinyrt.convert.onnx_static import normal_axes
+from tinyrt.convert.onnx_shapes import normal_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
@@ -122,7 +123,10 @@ def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
             "a scan over integers", expected="numbers", hint="quantise the model in QDQ form"
         )
     if not isinstance(sequence, Value):
-        return np.asarray(np.take(sequence, i, axis))
+        what, nbytes = f"'{call.result}', element {i}", sequence.nbytes // sequence.shape[axis]
+        return budget.current().computed(
+            what, nbytes, lambda: np.asarray(np.take(sequence, i, axis))
+        )
     shape = sequence.shape
     begin = tuple(i if a == axis else 0 for a in range(len(shape)))
     size = tuple(1 if a == axis else d for a, d in enumerate(shape))
@@ -146,7 +150,9 @@ def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
         )
     (axis,) = normal_axes([axis], len(elements[0].shape) + 1)
     if len(arrays) == len(elements):
-        return np.stack(arrays, axis)
+        nbytes = sum(array.nbytes for array in arrays)
+        what = f"'{call.result}', what the loop gathers,"
+        return budget.current().computed(what, nbytes, lambda: np.stack(arrays, axis))
     rows = []
     for i, element in enumerate(elements):
         name = f"{call.result}.stacked{i}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from tinyrt.convert.onnx_proto import element_type
+from tinyrt.convert.onnx_weights import element_type
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
 

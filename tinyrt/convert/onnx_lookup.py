@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
-from tinyrt.convert.onnx_static import normal_axes
+from tinyrt.convert.onnx_shapes import WIDEST, normal_axes, sized
+from tinyrt.convert.onnx_weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
@@ -47,6 +48,7 @@ def one_hot(call: Call) -> Value:
             f"OneHot of {depth} classes with values {list(ends.shape)}",
             expected=f"1 to {MOST_CLASSES:,} classes, two values",
         )
+    sized((depth, depth), f"the table of '{call.result}'")
     table = ends[0] + (ends[1] - ends[0]) * np.eye(depth, dtype=np.float32)
     (axis,) = normal_axes([call.node.get_int("axis", -1)], len(indices.shape) + 1)
     order = [*range(len(indices.shape))]
@@ -76,13 +78,14 @@ def gather_nd(call: Call) -> Value:
             f"indices {list(indices.shape)} into {x.type}",
             expected="places that lie in its first dimensions, at least one",
         )
+    sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
     rows = np.where(indices < 0, indices + sizes, indices).reshape(-1, depth)
     places: NDArray[np.int64] = np.asarray(np.ravel_multi_index(tuple(rows.T), x.shape[:depth]))
-    joined = (math.prod(x.shape[:depth]), *x.shape[depth:])
+    whole = (math.prod(x.shape[:depth]), *x.shape[depth:])
     return call.emit(
         "gather",
-        call.reshape(x, joined, f"{call.result}.joined"),
+        call.reshape(x, whole, f"{call.result}.joined"),
         axis=0,
-        indices=tuple(int(i) for i in places),
+        indices=tuple(places.tolist()),
         shape=indices.shape[:-1] or (1,),
     )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_lookup import gather_at_run_time, gather_nd, one_hot
 from tinyrt.convert.onnx_resample import Kernel, resample
-from tinyrt.convert.onnx_static import normal_axes, sized, split_sizes
+from tinyrt.convert.onnx_shapes import WIDEST, normal_axes, sized, split_sizes
+from tinyrt.convert.onnx_weights import TYPED, checked_shape, listed
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.resize import ResizeAttrs, nearest_indices
@@ -76,7 +77,8 @@ def split(call: Call) -> list[Value]:
 
 def taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
     """Elements along one dimension: as a slice where they are equally far apart."""
-    flat = [int(i) for i in indices.reshape(-1)]
+    sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
+    flat = indices.reshape(-1).tolist()
     steps = {b - a for a, b in pairwise(flat)}
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     if len(steps) > 1 or 0 in steps:
@@ -111,7 +113,7 @@ def expand(call: Call) -> Value:
     try:
         shape = np.broadcast_shapes(x.shape, wanted)
     except ValueError as error:
-        raise ModelFormatError(f"{x.type} does not broadcast to {list(wanted)}") from error
+        raise ModelFormatError(f"{x.type} does not broadcast to {listed(wanted)}") from error
     return x if shape == x.shape else call.emit("broadcast_to", x, shape=shape)
 
 
@@ -189,7 +191,7 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
     if min(sizes) < 1 or min(scales) <= 0:
         raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
-    return list(sized(tuple(sizes))), scales
+    return list(checked_shape(sizes, f"'{call.result}'")), scales
 
 
 def _positions(
@@ -201,6 +203,7 @@ def _positions(
         UnsupportedError: there is no such coordinate mode.
 
     """
+    sized((out,), "the places of a resize", copies=6)
     i = np.arange(out, dtype=np.float64)
     if mode == "asymmetric":
         return i / scale

@@ -6,18 +6,19 @@ nothing of them is left in the result.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
 
+from tinyrt import budget
 from tinyrt.convert.onnx_call import Builder, Call, Operand
 from tinyrt.convert.onnx_flow import FLOW
 from tinyrt.convert.onnx_grid import Grid, Quantised, moved_grid
 from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
-from tinyrt.convert.onnx_proto import OnnxNode, decode_tensor
+from tinyrt.convert.onnx_proto import OnnxNode
 from tinyrt.convert.onnx_quantised import (
     EXPANSIONS,
     MICROSOFT,
@@ -26,14 +27,15 @@ from tinyrt.convert.onnx_quantised import (
     QUANTISED,
     dynamic_quantize_linear,
 )
-from tinyrt.convert.onnx_static import SHAPE_ONLY, STATIC, STATIC_SEVERAL, evaluate_static
-from tinyrt.errors import (
-    DefectError,
-    ModelFormatError,
-    TinyrtError,
-    UnsupportedError,
-    error_context,
+from tinyrt.convert.onnx_static import (
+    SHAPE_ONLY,
+    STATIC,
+    STATIC_SEVERAL,
+    evaluate_several,
+    evaluate_static,
 )
+from tinyrt.convert.onnx_weights import Weights, listed
+from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Value
 
 DEEPEST = 32
@@ -42,30 +44,49 @@ DEEPEST = 32
 MOST_NODES = 50_000
 """A graph that would be larger, its loops unrolled, is refused."""
 
-FOREIGN = (ArithmeticError, ValueError, IndexError, KeyError, TypeError, MemoryError)
-"""What importers raise where a check is missing."""
-
 Opsets = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """The nodes of a graph or function that its outputs need; the same whenever it runs.
+
+    Attributes:
+        nodes: in the file's order, each with the names that it reads.
+        read: names that nodes and outputs read.
+        initializers: the constants among them.
+
+    """
+
+    nodes: list[tuple[OnnxNode, tuple[str, ...]]]
+    read: set[str]
+    initializers: list[onnx.TensorProto]
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """What the nodes of one file share.
+    """What the nodes of one file, or of one call of a function, share.
 
     Attributes:
         opsets: domain -> version of its operator set.
-        folder: where the file lies.
+        weights: reads the file's tensors.
         functions: the file's own functions, by domain and name.
         depth: how many bodies the nodes lie in.
+        given: in a function, the attributes that it is called with.
+        absent: in a function, inputs that it is called without.
+        bodies: those of control flow, by the identity of their graph.
 
     """
 
     opsets: Opsets
-    folder: Path
+    weights: Weights
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
     depth: int = 0
+    given: Mapping[str, onnx.AttributeProto] | None = None
+    absent: frozenset[str] = frozenset()
+    bodies: dict[int, tuple[onnx.GraphProto, Body]] = field(default_factory=dict)
 
-    def inner(self, opsets: Opsets | None = None) -> Source:
+    def inner(self) -> Source:
         """The same, for a body.
 
         Raises:
@@ -78,27 +99,65 @@ class Source:
                 expected="functions that do not call themselves",
                 hint="export the model without nested functions",
             )
-        return replace(self, depth=self.depth + 1, opsets=opsets or self.opsets)
+        return replace(self, depth=self.depth + 1)
+
+    def body_of(self, graph: onnx.GraphProto) -> Body:
+        """The body that a graph is."""
+        if id(graph) not in self.bodies:
+            check_dense(graph, graph.node)
+            outputs = [output.name for output in graph.output]
+            body = body_of(self, graph.node, graph.initializer, outputs)
+            self.bodies[id(graph)] = graph, body
+        return self.bodies[id(graph)][1]
 
 
-def import_nodes(
-    builder: Builder,
+def body_of(
     source: Source,
     protos: Sequence[onnx.NodeProto],
     initializers: Iterable[onnx.TensorProto],
     outputs: Sequence[str],
-) -> None:
-    """Import what the outputs depend on; ``builder.tensors`` holds what the nodes may read."""
-    nodes = _needed_nodes(source, protos, outputs)
-    _check_ops(builder, source, nodes)
-    read = {name for node in nodes for name in reads(node)} | set(outputs)
-    builder.read |= read
-    for tensor in initializers:
-        if tensor.name in read:
-            builder.tensors[tensor.name] = decode_tensor(tensor, source.folder)
-    _check_outputs(source, nodes, read)
-    for node in nodes:
+) -> Body:
+    """What the outputs of a graph or function depend on.
+
+    Raises:
+        UnsupportedError: an output is read that the importers do not compute.
+
+    """
+    budget.current().spend(HANDLE * len(protos), f"going through {len(protos)} nodes")
+    opsets = source.opsets
+    context = (source.weights, source.given, source.absent)
+    needed = set(outputs)
+    nodes: list[tuple[OnnxNode, tuple[str, ...]]] = []
+    for i in reversed(range(len(protos))):
+        proto = protos[i]
+        if needed.isdisjoint(proto.output):
+            continue
+        node = OnnxNode.of(proto, i, opsets.get(proto.domain, 0), *context)
+        read = tuple(reads(node))
+        nodes.append((node, read))
+        needed.update(read)
+    nodes.reverse()
+    read_by = {name for _, names in nodes for name in names} | set(outputs)
+    _check_outputs(source, nodes, read_by)
+    constants = [tensor for tensor in initializers if tensor.name in read_by]
+    return Body(nodes, read_by, constants)
+
+
+HANDLE = budget.OP // 5
+"""Work for each node that is looked at; what is then done for it comes on top."""
+
+
+def import_nodes(builder: Builder, source: Source, body: Body) -> None:
+    """Import a body; ``builder.tensors`` holds what its nodes may read."""
+    spent = budget.current()
+    spent.spend(HANDLE, "importing the bodies of functions and control flow")
+    _check_ops(builder, source, body)
+    builder.read |= body.read
+    for tensor in body.initializers:
+        builder.tensors[tensor.name] = source.weights.array(tensor)
+    for node, _ in body.nodes:
         with error_context(op=node.describe()):
+            spent.spend(HANDLE, "importing the nodes, loops and functions written out")
             _import_node(builder, source, node)
             if len(builder.nodes) > MOST_NODES:
                 raise UnsupportedError(
@@ -144,20 +203,11 @@ def captured(graph: onnx.GraphProto, depth: int = 0) -> set[str]:
     return names - defined
 
 
-def _needed_nodes(
-    source: Source, protos: Sequence[onnx.NodeProto], outputs: Iterable[str]
-) -> list[OnnxNode]:
-    """The nodes that the outputs depend on, in the file's order."""
-    opsets = source.opsets
-    every = [
-        OnnxNode.of(p, i, opsets.get(p.domain, 0), source.folder) for i, p in enumerate(protos)
-    ]
-    needed, nodes = set(outputs), []
-    for node in reversed(every):
-        if needed.intersection(node.outputs):
-            nodes.append(node)
-            needed.update(reads(node))
-    return nodes[::-1]
+DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
+"""Ops that are imported whatever they read."""
+
+KNOWN = STATIC.keys() | STATIC_SEVERAL.keys()
+"""Ops that are computed where what they read is known."""
 
 
 def _is_function(source: Source, node: OnnxNode) -> bool:
@@ -171,19 +221,18 @@ def _is_quantised(node: OnnxNode) -> bool:
     return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
 
 
-def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> None:
+def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
-    activations = (Value, Quantised)
-    dynamic = {n for n, found in builder.tensors.items() if isinstance(found, activations)}
+    found = ((name, builder.tensors.get(name)) for name in body.read)
+    dynamic = {name for name, operand in found if isinstance(operand, Value | Quantised)}
     missing: list[OnnxNode] = []
-    for node in nodes:
-        is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(reads(node))
+    for node, read in body.nodes:
+        is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)
         if is_dynamic:
             dynamic.update(node.outputs)
         if _is_function(source, node) or _is_quantised(node):
             continue
-        has_op = node.op in IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
-        has_op = has_op or (node.op in STATIC.keys() | STATIC_SEVERAL.keys() and not is_dynamic)
+        has_op = node.op in DYNAMIC or (node.op in KNOWN and not is_dynamic)
         if node.domain or not has_op:
             missing.append(node)
     if not missing:
@@ -191,7 +240,7 @@ def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> N
     ops = sorted({node.qualified_op for node in missing})
     is_quantised = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
     raise UnsupportedError(
-        f"the model uses ops that tinyrt does not have: {', '.join(ops)}",
+        f"the model uses ops that tinyrt does not have: {listed(ops, 20)[1:-1]}",
         op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
         expected="ops of the table in docs/onnx.md",
         hint="quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
@@ -200,10 +249,12 @@ def _check_ops(builder: Builder, source: Source, nodes: Sequence[OnnxNode]) -> N
     )
 
 
-def _check_outputs(source: Source, nodes: Sequence[OnnxNode], read: set[str]) -> None:
+def _check_outputs(
+    source: Source, nodes: Sequence[tuple[OnnxNode, tuple[str, ...]]], read: set[str]
+) -> None:
     """Raise ``UnsupportedError`` where an output is read that the importers do not compute."""
     several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | {"DynamicQuantizeLinear"}
-    single = (n for n in nodes if n.op not in several and not _is_function(source, n))
+    single = (n for n, _ in nodes if n.op not in several and not _is_function(source, n))
     extra = {name: node for node in single for name in node.outputs[1:] if name}
     for name in sorted(read & extra.keys()):
         raise UnsupportedError(
@@ -219,23 +270,12 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
     outputs = [name for name in node.outputs if name]
     if not outputs or any(name in builder.defined for name in outputs):
         raise ModelFormatError(
-            f"the node defines {', '.join(node.outputs) or 'nothing'}",
+            f"the node defines {listed(node.outputs) if outputs else 'nothing'}",
             expected="a new tensor",
             hint="the file is damaged: export the model again",
         )
     builder.defined.update(outputs)
-    try:
-        results = _results(call, source)
-    except TinyrtError:
-        raise
-    except FOREIGN as error:
-        raise DefectError(
-            f"the importer failed: {type(error).__name__}: {error}",
-            expected="numbers that fit together, or a message that says which do not",
-            hint="export the model again; if other tools take it, this is a defect of tinyrt: "
-            "please report it",
-        ) from error
-    named = zip(node.outputs, results, strict=False)
+    named = zip(node.outputs, _results(call, source), strict=False)
     builder.tensors.update((name, result) for name, result in named if name)
 
 
@@ -260,9 +300,10 @@ def _quantised(call: Call, source: Source) -> Sequence[Operand]:
         return dynamic_quantize_linear(call)
     if node.op in QUANTISED:
         return [QUANTISED[node.op](call)]
-    body = EXPANSIONS[node.domain, node.op](node)
     scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
-    return _in_scope(call.builder, source.inner(), body, (), scope, node.outputs[:1])
+    inner, outputs = source.inner(), node.outputs[:1]
+    body = body_of(inner, EXPANSIONS[node.domain, node.op](node), (), outputs)
+    return _in_scope(call.builder, inner, body, ChainMap(scope), outputs)
 
 
 def _on_integers(call: Call) -> Sequence[Operand]:
@@ -273,9 +314,10 @@ def _on_integers(call: Call) -> Sequence[Operand]:
     if not integers:
         return _plain(call)
     grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
-    builder.tensors = {**outer, **{name: x.value for name, x in integers.items()}}
+    scope: dict[str, Operand] = {name: x.value for name, x in integers.items()}
+    builder.tensors = outer.new_child(scope)
     if call.node.op == "Pad":
-        builder.tensors |= _real_border(call, grid)
+        scope |= _real_border(call, grid)
     try:
         results = _plain(call)
     finally:
@@ -307,7 +349,7 @@ def _plain(call: Call) -> Sequence[Operand]:
     if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
         return [evaluate_static(call)]
     if node.op in STATIC_SEVERAL and call.all_known():
-        return STATIC_SEVERAL[node.op](call)
+        return evaluate_several(call)
     if node.op in SEVERAL:
         return SEVERAL[node.op](call)
     return [IMPORTERS[node.op](call)]
@@ -327,12 +369,10 @@ class _Bodies:
             raise ModelFormatError(
                 f"a body with {len(names)} inputs gets {len(operands)}", expected="as many"
             )
-        check_dense(graph, graph.node)
-        scope = {**self.builder.tensors, **dict(zip(names, operands, strict=True))}
-        outputs = [output.name for output in graph.output]
-        return _in_scope(
-            self.builder, self.source.inner(), graph.node, graph.initializer, scope, outputs
-        )
+        inner, outputs = self.source.inner(), [output.name for output in graph.output]
+        body = self.source.body_of(graph)
+        scope = self.builder.tensors.new_child(dict(zip(names, operands, strict=True)))
+        return _in_scope(self.builder, inner, body, scope, outputs)
 
 
 def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[Operand]:
@@ -341,45 +381,28 @@ def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[O
     call = Call(node, builder)
     formals = list(function.input)
     scope = {name: call.operand(i) for i, name in enumerate(formals) if call.has(i)}
+    absent = frozenset(name for i, name in enumerate(formals) if not call.has(i))
     given = {a.name: a for a in function.attribute_proto} | dict(node.attributes)
-    absent = {name for i, name in enumerate(formals) if not call.has(i)}
-    body = [_specialised(n, given, absent) for n in function.node]
     opsets = {**source.opsets, **{o.domain: int(o.version) for o in function.opset_import}}
-    own = opsets.get("", 0)
-    inner = source.inner({**opsets, "ai.onnx": own})
-    return _in_scope(builder, inner, body, (), scope, list(function.output)[: len(node.outputs)])
-
-
-def _specialised(
-    proto: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto], absent: set[str]
-) -> onnx.NodeProto:
-    """A function's node with the caller's attributes, and without inputs that the caller omits."""
-    result = onnx.NodeProto()
-    result.CopyFrom(proto)
-    del result.attribute[:], result.input[:]
-    result.input.extend("" if name in absent else name for name in proto.input)
-    for attribute in proto.attribute:
-        source = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
-        if source is not None:
-            copy = result.attribute.add()
-            copy.CopyFrom(source)
-            copy.name = attribute.name
-    return result
+    opsets["ai.onnx"] = opsets.get("", 0)
+    inner = replace(source.inner(), opsets=opsets, given=given, absent=absent, bodies={})
+    outputs = list(function.output)[: len(node.outputs)]
+    body = body_of(inner, function.node, (), outputs)
+    return _in_scope(builder, inner, body, ChainMap(scope), outputs)
 
 
 def _in_scope(
     builder: Builder,
     source: Source,
-    protos: Sequence[onnx.NodeProto],
-    initializers: Iterable[onnx.TensorProto],
-    scope: dict[str, Operand],
+    body: Body,
+    scope: ChainMap[str, Operand],
     outputs: Sequence[str],
 ) -> list[Operand]:
     """The outputs of a body that is imported with a scope of its own."""
     outer, defined = builder.tensors, builder.defined
     builder.tensors, builder.defined = scope, set()
     try:
-        import_nodes(builder, source, protos, initializers, outputs)
+        import_nodes(builder, source, body)
         found = [builder.tensors.get(name) for name in outputs]
     finally:
         builder.tensors, builder.defined = outer, defined
@@ -387,7 +410,7 @@ def _in_scope(
     if len(results) != len(outputs):
         absent = (name for name, operand in zip(outputs, found, strict=True) if operand is None)
         raise ModelFormatError(
-            f"a body computes no {', '.join(absent)}",
+            f"a body computes no {listed(list(absent))[1:-1]}",
             hint="the file is damaged: export the model again",
         )
     return results

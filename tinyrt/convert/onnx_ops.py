@@ -16,20 +16,19 @@ from tinyrt.convert.onnx_einsum import einsum
 from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_move import MOVE, split, taken
 from tinyrt.convert.onnx_pointwise import POINTWISE
-from tinyrt.convert.onnx_proto import element_type
 from tinyrt.convert.onnx_recurrent import KINDS, recurrent
 from tinyrt.convert.onnx_reduce import REDUCE, layer_normalization
-from tinyrt.convert.onnx_static import (
+from tinyrt.convert.onnx_shapes import (
     flattened,
     normal_axes,
     permutation,
     reduced_axes,
     reshaped,
-    sized,
     squeezed,
     unsqueezed,
 )
 from tinyrt.convert.onnx_upsample import conv_transpose, global_lp_pool, lp_pool
+from tinyrt.convert.onnx_weights import checked_shape, element_type
 from tinyrt.convert.onnx_window import (
     average_pool,
     conv,
@@ -262,7 +261,8 @@ def pad(call: Call) -> Value:
     paddings = [(0, 0)] * rank
     for i, axis in enumerate(normal_axes(axes, rank)):
         paddings[axis] = (widths[i], widths[i + len(axes)])
-    sized(tuple(d + sum(pair) for d, pair in zip(x.shape, paddings, strict=True)))
+    padded = [d + sum(pair) for d, pair in zip(x.shape, paddings, strict=True)]
+    checked_shape(padded, f"'{call.result}'")
     if mode == "constant":
         return call.emit("pad", x, paddings=tuple(paddings), value=value)
     return _repeating_pad(call, x, paddings, mode)

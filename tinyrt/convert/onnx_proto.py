@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt import budget
+from tinyrt.convert.onnx_weights import Array, Weights, listed
+from tinyrt.errors import ModelFormatError
 
-Array = NDArray[Any]
+LARGEST = 2**31 - 1
+"""Bytes that protobuf parses at most."""
 
-_TENSOR = onnx.TensorProto
-DTYPES: dict[int, str] = {
-    _TENSOR.FLOAT: "float32",
-    _TENSOR.DOUBLE: "float64",
-    _TENSOR.FLOAT16: "float16",
-    _TENSOR.INT8: "int8",
-    _TENSOR.INT16: "int16",
-    _TENSOR.INT32: "int32",
-    _TENSOR.INT64: "int64",
-    _TENSOR.UINT8: "uint8",
-    _TENSOR.UINT16: "uint16",
-    _TENSOR.UINT32: "uint32",
-    _TENSOR.UINT64: "uint64",
-    _TENSOR.BOOL: "bool",
-}
-"""ONNX element type -> NumPy's name for it."""
-
-_FIELDS: dict[int, str] = {
-    _TENSOR.FLOAT: "float_data",
-    _TENSOR.DOUBLE: "double_data",
-    _TENSOR.INT64: "int64_data",
-    _TENSOR.UINT32: "uint64_data",
-    _TENSOR.UINT64: "uint64_data",
-}
-"""Where elements lie that are not raw; types not named here share ``int32_data``."""
-
-
-def element_type(number: int) -> str:
-    """The name of an ONNX element type, for messages."""
-    known = number in _TENSOR.DataType.values()
-    return str(_TENSOR.DataType.Name(number)) if known else f"type {number}"
+MESSAGE = budget.OP // 10
+"""Work for each message that is parsed and looked through."""
 
 
 def parse_model(path: Path) -> onnx.ModelProto:
@@ -55,9 +26,14 @@ def parse_model(path: Path) -> onnx.ModelProto:
 
     Raises:
         ModelFormatError: the file is missing, not readable, or not a whole ONNX model.
+        BudgetError: it has more parts than a file of its size may have.
 
     """
     try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise _not_a_model(f"the file has {size} bytes, more than {LARGEST}")
+        budget.current().reserve(3 * size, "the parsed file")
         data = path.read_bytes()
     except OSError as error:
         raise ModelFormatError(
@@ -68,14 +44,14 @@ def parse_model(path: Path) -> onnx.ModelProto:
         model.ParseFromString(data)
     except (DecodeError, RuntimeError) as error:
         raise _not_a_model("the file cannot be parsed: it is cut short or damaged") from error
-    if not _all_text(model):
+    if not _all_text(model, budget.current()):
         raise _not_a_model("the file is damaged: a name in it is no text")
     if not model.opset_import or not model.graph.output:
         raise _not_a_model("the file holds no graph with outputs and operator set versions")
     return model
 
 
-def _all_text(message: Any) -> bool:
+def _all_text(message: Any, spent: budget.Budget) -> bool:
     """Whether all strings of a message are UTF-8; those that are not come as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
@@ -84,7 +60,8 @@ def _all_text(message: Any) -> bool:
                 return False
         elif field.type == field.TYPE_MESSAGE:
             inner = [value] if hasattr(value, "ListFields") else value
-            if not all(_all_text(part) for part in inner):
+            spent.spend(MESSAGE * len(inner), f"looking through {len(inner)} parts of the file")
+            if not all(_all_text(part, spent) for part in inner):
                 return False
     return True
 
@@ -93,91 +70,6 @@ def _not_a_model(problem: str) -> ModelFormatError:
     return ModelFormatError(
         problem, expected="an ONNX model", hint="check the path, or export or copy the model again"
     )
-
-
-def decode_tensor(tensor: onnx.TensorProto, folder: Path) -> Array:
-    """A tensor's elements, read-only where they are raw.
-
-    Args:
-        tensor: the initialiser or attribute.
-        folder: where the model lies; external data is looked up from there.
-
-    Raises:
-        ModelFormatError: the elements are missing, or do not match type and shape.
-        UnsupportedError: the element type has no NumPy equivalent here.
-
-    """
-    where = f"'{tensor.name}' {element_type(tensor.data_type)}{list(tensor.dims)}"
-    if tensor.data_type not in DTYPES:
-        raise UnsupportedError(
-            f"a constant has element type {element_type(tensor.data_type)}",
-            tensor=where,
-            expected=", ".join(DTYPES.values()),
-            hint="export the model in float32",
-        )
-    dtype = np.dtype(DTYPES[tensor.data_type])
-    shape = tuple(tensor.dims)
-    if any(d < 0 for d in shape):
-        raise ModelFormatError("a constant has a negative dimension", tensor=where)
-    count = math.prod(shape)
-    if tensor.data_location == _TENSOR.EXTERNAL:
-        data = np.frombuffer(_external_bytes(tensor, folder, where), np.uint8)
-    elif tensor.HasField("raw_data"):
-        data = np.frombuffer(tensor.raw_data, np.uint8)
-    else:
-        return _typed_elements(tensor, dtype, shape, where)
-    if data.size != count * dtype.itemsize:
-        raise _wrong_size(where, f"{data.size} bytes", f"{count * dtype.itemsize} bytes")
-    return data.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
-
-
-def _typed_elements(
-    tensor: onnx.TensorProto, dtype: np.dtype, shape: tuple[int, ...], where: str
-) -> Array:
-    values = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
-    if len(values) != math.prod(shape):
-        raise _wrong_size(where, f"{len(values)} elements", f"{math.prod(shape)} elements")
-    if tensor.data_type == _TENSOR.FLOAT16:
-        return np.asarray(values, np.int64).astype(np.uint16).view(np.float16).reshape(shape)
-    wide = np.float64 if dtype.kind == "f" else np.uint64 if dtype.kind == "u" else np.int64
-    return np.asarray(values, wide).astype(dtype).reshape(shape)
-
-
-def _wrong_size(where: str, found: str, expected: str) -> ModelFormatError:
-    return ModelFormatError(
-        f"a constant has {found}",
-        tensor=where,
-        expected=expected,
-        hint="the file is damaged: export or copy the model again",
-    )
-
-
-def _external_bytes(tensor: Any, folder: Path, where: str) -> bytes:
-    """What the tensor's entry in another file holds, which must lie in the model's folder."""
-    entry = {e.key: e.value for e in tensor.external_data}
-    location = entry.get("location", "")
-    path = folder / location
-    inside = path.resolve().is_relative_to(folder.resolve())
-    if not location or not inside or not path.is_file():
-        raise ModelFormatError(
-            f"the weights file '{location}' is "
-            + ("missing" if inside else "outside the model's folder"),
-            tensor=where,
-            expected=f"it beside the model, in {folder}",
-            hint="copy it there, or export the model with its weights inside",
-        )
-    try:
-        offset, length = int(entry.get("offset", 0)), int(entry.get("length", -1))
-        with path.open("rb") as file:
-            file.seek(offset)
-            data: bytes = file.read(length) if length >= 0 else file.read()
-    except (OSError, ValueError, OverflowError) as error:
-        raise ModelFormatError(
-            f"the weights file '{location}' cannot be read: {error}",
-            tensor=where,
-            hint="export or copy the model again, with its weights file",
-        ) from error
-    return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +85,7 @@ class OnnxNode:
         outputs: tensor names.
         opset: the version that the model imports of the domain; 0 where it imports none.
         attributes: by name, as in the file.
-        folder: the model's folder.
+        weights: reads the file's tensors.
 
     """
 
@@ -205,21 +97,54 @@ class OnnxNode:
     outputs: tuple[str, ...]
     opset: int
     attributes: Mapping[str, onnx.AttributeProto]
-    folder: Path
+    weights: Weights
 
     @classmethod
-    def of(cls, proto: onnx.NodeProto, index: int, opset: int, folder: Path) -> OnnxNode:
-        """The node as it stands in the file."""
+    def of(
+        cls,
+        proto: onnx.NodeProto,
+        index: int,
+        opset: int,
+        weights: Weights,
+        given: Mapping[str, onnx.AttributeProto] | None = None,
+        absent: Collection[str] = (),
+    ) -> OnnxNode:
+        """The node as it stands in the file.
+
+        Args:
+            proto: the node.
+            index: its position.
+            opset: the version of its domain.
+            weights: reads the file's tensors.
+            given: in a function, the attributes that it is called with.
+            absent: in a function, inputs that it is called without.
+
+        """
+        attributes = {}
+        for attribute in proto.attribute:
+            name = attribute.ref_attr_name
+            if attribute.name in attributes or (name and given is None):
+                raise ModelFormatError(
+                    f"attribute '{attribute.name}' "
+                    + ("is that of a function" if name else "is given twice"),
+                    op=f"#{index} {proto.op_type} '{proto.name}'",
+                    expected="one value for each attribute",
+                    hint="the file is damaged: export the model again",
+                )
+            source = attribute if not name or given is None else given.get(name)
+            if source is not None:
+                attributes[attribute.name] = source
+        inputs = tuple(proto.input)
         return cls(
             index=index,
             op=proto.op_type,
             domain="" if proto.domain == "ai.onnx" else proto.domain,
             name=proto.name or f"{proto.op_type}_{index}",
-            inputs=tuple(proto.input),
+            inputs=tuple("" if n in absent else n for n in inputs) if absent else inputs,
             outputs=tuple(proto.output),
             opset=opset,
-            attributes={a.name: a for a in proto.attribute},
-            folder=folder,
+            attributes=attributes,
+            weights=weights,
         )
 
     @property
@@ -256,7 +181,7 @@ class OnnxNode:
         found = self._attribute(name, onnx.AttributeProto.INTS)
         if found is not None and length is not None and len(found.ints) != length:
             raise ModelFormatError(
-                f"attribute '{name}' is {list(found.ints)}", expected=f"{length} integers"
+                f"attribute '{name}' is {listed(found.ints)}", expected=f"{length} integers"
             )
         return None if found is None else tuple(found.ints)
 
@@ -268,7 +193,7 @@ class OnnxNode:
     def get_tensor(self, name: str) -> Array | None:
         """A tensor attribute's elements; None where it is absent."""
         found = self._attribute(name, onnx.AttributeProto.TENSOR)
-        return None if found is None else decode_tensor(found.t, self.folder)
+        return None if found is None else self.weights.array(found.t)
 
     def get_strings(self, name: str) -> tuple[str, ...] | None:
         """A list of strings; None where it is absent."""

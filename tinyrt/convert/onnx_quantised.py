@@ -22,7 +22,8 @@ from tinyrt.convert.onnx_grid import (
     Quantised,
     checked_scale,
 )
-from tinyrt.convert.onnx_proto import DTYPES, Array, OnnxNode, element_type
+from tinyrt.convert.onnx_proto import OnnxNode
+from tinyrt.convert.onnx_weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.spec import limits_of

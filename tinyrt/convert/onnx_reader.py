@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from tinyrt.budget import limited
 from tinyrt.convert.onnx_call import Builder
 from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_inputs import input_values
-from tinyrt.convert.onnx_nodes import Source, check_dense, import_nodes
+from tinyrt.convert.onnx_nodes import Source, import_nodes
 from tinyrt.convert.onnx_proto import parse_model
-from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
+from tinyrt.convert.onnx_weights import Weights, listed
+from tinyrt.errors import ModelFormatError, UnsupportedError, boundary
 from tinyrt.ir import Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -48,25 +50,30 @@ def read_onnx(
             missing, all of them are named.
         ShapeError: an input dimension is open, or operands do not fit together.
         DataError: ``shapes`` names an input that the model does not have.
+        BudgetError: it takes more memory or work than a file of its size may cost.
 
     """
     path = Path(path)
+    size = path.stat().st_size if path.is_file() else 0
+    with boundary("ONNX file", file=str(path)), limited(file_bytes=size):
+        return import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
+
+
+def import_onnx(path: Path, shapes: Mapping[str, Shape], *, sequence_lstm: bool) -> Graph:
+    """As ``read_onnx``, for callers that have opened a budget and know the file."""
     # What overflows in a damaged file ends as NaN, which constants are checked for.
-    with error_context(file=str(path)), np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
         model = parse_model(path)
         builder = Builder(sequence_lstm=sequence_lstm)
-        inputs = input_values(model.graph, shapes or {})
+        inputs = input_values(model.graph, shapes)
         for value, is_integer in inputs:
             builder.add_value(value)
             builder.tensors[value.name] = Quantised(value, None) if is_integer else value
         functions = {(f.domain, f.name): f for f in model.functions}
-        source = Source(_opsets(model), path.parent, functions)
-        proto = model.graph
-        check_dense(proto, proto.node)
+        source = Source(_opsets(model), Weights(path.parent), functions)
         names = tuple(value.name for value, _ in inputs)
         builder.defined.update(names)
-        outputs = [output.name for output in proto.output]
-        import_nodes(builder, source, proto.node, proto.initializer, outputs)
+        import_nodes(builder, source, source.body_of(model.graph))
         return verify(_finish(builder, path.stem, names, model.graph), Stage.FLOAT)
 
 
@@ -93,7 +100,7 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
     renames: dict[str, str] = {}
     outputs = [output.name for output in proto.output]
     if len(set(outputs)) != len(outputs):
-        raise ModelFormatError(f"outputs {outputs}", expected="different names")
+        raise ModelFormatError(f"outputs {listed(outputs)}", expected="different names")
     for i, output in enumerate(outputs):
         value = _output_value(builder, output)
         if value.name in inputs or value.is_constant or value.name in renames:
@@ -129,7 +136,7 @@ def _copy(builder: Builder, value: Value, name: str) -> Value:
     """Another value equal to ``value``: an output needs a tensor of its own."""
     copy = builder.add_value(replace(value, name=builder.unique_name(name), data=None))
     attrs = ReshapeAttrs(value.shape)
-    builder.nodes.append(Node("reshape", name, (value.name,), (copy.name,), attrs))
+    builder.add_node(Node("reshape", name, (value.name,), (copy.name,), attrs))
     return copy
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.convert.onnx_pointwise import scalar
-from tinyrt.convert.onnx_static import normal_axes, reduced_axes
+from tinyrt.convert.onnx_shapes import normal_axes, reduced_axes, sized
 from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
@@ -156,6 +156,7 @@ def rms_normalization(call: Call) -> Value:
 
 def _channels(call: Call, i: int, rank: int, what: str, repeat: int = 1) -> Value:
     """A known vector over the channels (dimension 1)."""
+    sized((call.array(i, what).size, repeat), what)
     vector = np.repeat(call.array(i, what).reshape(-1), repeat)
     return call.constant(call.node.inputs[i], vector.reshape(-1, *[1] * (rank - 2)))
 
@@ -271,6 +272,7 @@ def trilu(call: Call) -> Value:
     diagonal = int(call.scalar(1, "the diagonal")) if call.has(1) else 0
     rows, columns = x.shape[-2:]
     diagonal = max(-rows, min(diagonal, columns))
+    sized((rows, columns), f"the mask of '{call.result}'")
     ones = np.ones((rows, columns), np.float32)
     upper = call.node.get_int("upper", 1) != 0
     mask = np.triu(ones, diagonal) if upper else np.tril(ones, diagonal)

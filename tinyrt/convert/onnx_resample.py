@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
+from tinyrt.convert.onnx_shapes import sized
 from tinyrt.ir import Value
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,9 @@ class Kernel:
         """(outputs, n): what each of n inputs counts for the outputs at these positions."""
         widen = min(scale, 1.0) if self.antialias else 1.0
         reach = int(np.ceil(self.radius / widen)) + 1
+        # A tap each of a place, its distance, weight and more; and the matrix in both precisions.
+        sized((len(positions), 2 * reach + 1), "the weights of a resize", copies=8)
+        sized((len(positions), n), "the matrix of a resize")
         offsets = np.arange(-reach, reach + 1)
         taps = np.floor(positions)[:, None].astype(np.int64) + offsets
         weights = self.weigh((taps - positions[:, None]) * widen)
@@ -99,6 +103,9 @@ def resample(
         matrix = kernel.matrix(n, p, scales[axis])
         if outside is not None:
             column = [-1 if i == axis else 1 for i in range(rank)]
+            sized(
+                (*masked.shape[:axis], len(p), *masked.shape[axis + 1 :]), "the border of a resize"
+            )
             masked = masked & ~is_outside.reshape(column)
         x = _along(call, x, axis, matrix, name)
     if outside is None or masked.all():

@@ -1,30 +1,67 @@
 """ONNX ops on operands that are known on import: the shape arithmetic that exporters leave.
 
-``STATIC`` maps an op type to a function from a call to the array it results in. Integer division
-truncates, as ONNX prescribes.
+``STATIC`` maps an op type to what computes its result, and to the shape by which the budget is
+asked before. Integer division truncates, as ONNX prescribes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinyrt import budget
+from tinyrt.budget import Computed
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_grid import grid_of, tensor_params, turned, with_grid
-from tinyrt.convert.onnx_proto import DTYPES, Array, element_type
+from tinyrt.convert.onnx_shapes import (
+    WIDEST,
+    broadcast,
+    expanded,
+    filled,
+    flattened,
+    gathered,
+    joined,
+    normal_axes,
+    of_first,
+    of_rank,
+    permutation,
+    places,
+    reduced_axes,
+    reshaped,
+    sized,
+    split_sizes,
+    squeezed,
+    steps,
+    tiled,
+    unsqueezed,
+)
+from tinyrt.convert.onnx_weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape
 
-Static = Callable[[Call], Array]
 
-MOST_ELEMENTS = 1 << 28
-"""A constant that would be larger is taken as a sign of a damaged file."""
+@dataclass(frozen=True, slots=True)
+class Static:
+    """An op on known operands.
+
+    Attributes:
+        compute: the result.
+        shape: that of the result, or of the largest array on the way to it.
+        copies: how many arrays of that shape there are at once.
+
+    """
+
+    compute: Callable[[Call], Array | Sequence[Array]]
+    shape: Callable[[Call], Shape] = of_first
+    copies: int = 2
+
 
 # What NumPy raises on operands that do not fit together; of TypeErrors, only its own kinds are.
-_MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError, MemoryError)
+_MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError)
 
 
 def evaluate_static(call: Call) -> Array:
@@ -32,12 +69,27 @@ def evaluate_static(call: Call) -> Array:
 
     Raises:
         ModelFormatError: the operands do not fit together.
+        BudgetError: the result, or what is computed on the way to it, is too large.
 
     """
+    # Not ``asarray``, which would drop the grid that a constant lies on.
+    return _asked(call, STATIC[call.node.op], np.asanyarray)
+
+
+def evaluate_several(call: Call) -> Sequence[Array]:
+    """The results of an op of ``STATIC_SEVERAL``; raises as ``evaluate_static``."""
+    return _asked(call, STATIC_SEVERAL[call.node.op], list)
+
+
+def _asked(call: Call, op: Static, as_found: Callable[[Any], Computed]) -> Computed:
+    """What the op computes, once the budget allows it."""
+    what = f"'{call.result}', the constant result of {call.node.op}"
     try:
         with np.errstate(all="ignore"):
-            # Not ``asarray``, which would drop the grid that a constant lies on.
-            return np.asanyarray(STATIC[call.node.op](call))
+            elements = op.copies * math.prod(sized(op.shape(call), what, copies=0))
+            return budget.current().computed(
+                what, WIDEST * elements, lambda: as_found(op.compute(call)), elements
+            )
     except (*_MISFITS, TypeError) as error:
         if isinstance(error, TypeError) and not type(error).__module__.startswith("numpy"):
             raise  # a fault of the importer's
@@ -46,106 +98,6 @@ def evaluate_static(call: Call) -> Array:
             hint="export the model again; if onnx.checker takes it, this is a defect of tinyrt: "
             "please report it",
         ) from error
-
-
-def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front.
-
-    Raises:
-        ModelFormatError: an axis does not exist or is named twice.
-
-    """
-    found = tuple(a + rank if a < 0 else a for a in axes)
-    if any(not 0 <= a < rank for a in found) or len(set(found)) != len(found):
-        raise ModelFormatError(
-            f"axes {list(axes)} of {rank} dimensions", expected="different axes that exist"
-        )
-    return found
-
-
-def reshaped(call: Call) -> Shape:
-    """Reshape's output shape: 0 copies a dimension (unless ``allowzero``), -1 fills up."""
-    shape, wanted = call.shape(0), call.ints(1, "the shape")
-    keep_zero = call.node.get_int("allowzero", 0) != 0
-    if not keep_zero and any(d == 0 and i >= len(shape) for i, d in enumerate(wanted)):
-        raise ModelFormatError(f"shape {list(wanted)} copies more dimensions than {list(shape)}")
-    target = [shape[i] if d == 0 and not keep_zero else d for i, d in enumerate(wanted)]
-    count, known = math.prod(shape), math.prod(d for d in target if d != -1)
-    if target.count(-1) == 1 and known > 0 and count % known == 0:
-        target[target.index(-1)] = count // known
-    if any(d < 0 for d in target) or math.prod(target) != count:
-        raise ModelFormatError(f"{list(shape)} can't take shape {list(wanted)}")
-    return tuple(target)
-
-
-def flattened(call: Call) -> Shape:
-    """Flatten's output shape: the dimensions before ``axis``, and the others."""
-    shape, axis = call.shape(0), call.node.get_int("axis", 1)
-    if not -len(shape) <= axis <= len(shape):
-        raise ModelFormatError(f"axis {axis} of {len(shape)} dimensions")
-    axis = axis + len(shape) if axis < 0 else axis
-    return math.prod(shape[:axis]), math.prod(shape[axis:])
-
-
-def squeezed(call: Call) -> Shape:
-    """Squeeze's output shape; without axes, all dimensions of size 1 go."""
-    shape, axes = call.shape(0), call.axes(input_since=13)
-    if axes is None:
-        return tuple(d for d in shape if d != 1)
-    gone = normal_axes(axes, len(shape))
-    if any(shape[a] != 1 for a in gone):
-        raise ModelFormatError(f"axes {list(axes)} of {list(shape)}", expected="dimensions of 1")
-    return tuple(d for i, d in enumerate(shape) if i not in gone)
-
-
-def unsqueezed(call: Call) -> Shape:
-    """Unsqueeze's output shape; axes count in the output."""
-    shape, axes = call.shape(0), call.axes(input_since=13)
-    if axes is None:
-        raise ModelFormatError("axes are missing")
-    new = normal_axes(axes, len(shape) + len(axes))
-    rest = iter(shape)
-    return tuple(1 if i in new else next(rest) for i in range(len(shape) + len(axes)))
-
-
-def permutation(call: Call) -> tuple[int, ...]:
-    """Transpose's permutation; without one, the order is reversed."""
-    rank = len(call.shape(0))
-    perm = call.node.get_ints("perm", rank) or tuple(reversed(range(rank)))
-    if sorted(perm) != list(range(rank)):
-        raise ModelFormatError(f"permutation {list(perm)} of {rank} dimensions")
-    return perm
-
-
-def reduced_axes(call: Call, input_since: int) -> tuple[int, ...]:
-    """A reduction's axes from the front; all of them where none are given."""
-    rank, axes = len(call.shape(0)), call.axes(input_since)
-    if axes:
-        return normal_axes(axes, rank)
-    is_noop = call.node.get_int("noop_with_empty_axes", 0) != 0
-    return () if is_noop else tuple(range(rank))
-
-
-def split_sizes(call: Call, length: int, count: int) -> tuple[int, ...]:
-    """The sizes of Split's parts of a dimension of that length.
-
-    Raises:
-        UnsupportedError: they do not make up the whole, or one is empty.
-
-    """
-    sizes = call.node.get_ints("split") if call.opset < 13 else None
-    if call.opset >= 13 and call.has(1):
-        sizes = call.ints(1, "the sizes of the parts")
-    if sizes is None:
-        each = math.ceil(length / count)
-        sizes = (*[each] * (count - 1), length - each * (count - 1))
-    if len(sizes) != count or sum(sizes) != length or min(sizes) < 1:
-        raise UnsupportedError(
-            f"parts of {list(sizes)} of a dimension of {length}",
-            expected=f"{count} parts with at least one element, which make up the whole",
-            hint="export the model again with parts that fit",
-        )
-    return sizes
 
 
 def _shape(call: Call) -> Array:
@@ -178,24 +130,10 @@ def _constant(call: Call) -> Array:
     return value
 
 
-def sized(shape: Shape) -> Shape:
-    """The shape.
-
-    Raises:
-        ModelFormatError: no tensor can have it, or none that makes sense has.
-
-    """
-    if math.prod(shape) > MOST_ELEMENTS or any(d < 0 for d in shape):
-        raise ModelFormatError(
-            f"a tensor of shape {list(shape)}", expected=f"at most {MOST_ELEMENTS} elements"
-        )
-    return shape
-
-
 def _constant_of_shape(call: Call) -> Array:
     value = call.node.get_tensor("value")
     fill = np.zeros(1, np.float32) if value is None else value
-    return np.broadcast_to(fill.reshape(-1)[0], sized(call.ints(0, "the shape")))
+    return np.broadcast_to(fill.reshape(-1)[0], filled(call))
 
 
 def _cast(call: Call) -> Array:
@@ -238,21 +176,16 @@ def _concat(call: Call) -> Array:
 
 
 def _range(call: Call) -> Array:
-    start, limit, delta = (call.array(i).reshape(-1)[0] for i in range(3))
-    count = math.ceil((float(limit) - float(start)) / float(delta))
-    steps = np.arange(sized((max(count, 0),))[0])
-    return np.asarray(start + steps * delta).astype(start.dtype)
+    start, delta = (call.array(i).reshape(-1)[0] for i in (0, 2))
+    return np.asarray(start + np.arange(steps(call)[0]) * delta).astype(start.dtype)
 
 
 def _expand(call: Call) -> Array:
-    shape = np.broadcast_shapes(call.shape(0), call.ints(1, "the shape"))
-    return np.asarray(np.broadcast_to(call.array(0), sized(shape)))
+    return np.asarray(np.broadcast_to(call.array(0), expanded(call)))
 
 
 def _tile(call: Call) -> Array:
-    repeats = call.ints(1, "repeats")
-    sized(tuple(d * r for d, r in zip(call.shape(0), repeats, strict=True)))
-    return np.tile(call.array(0), repeats)
+    return np.tile(call.array(0), call.ints(1, "repeats"))
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -286,11 +219,15 @@ def _modulo(call: Call) -> Array:
     return np.asarray((np.fmod if use_c_sign else np.mod)(call.array(0), call.array(1)))
 
 
-def _elementwise(function: Callable[..., Any], arity: int) -> Static:
+def _power(call: Call) -> Array:
+    return np.power(call.array(0), call.array(1)).astype(call.array(0).dtype)
+
+
+def _elementwise(function: Callable[..., Any], arity: int, copies: int = 2) -> Static:
     def evaluate(call: Call) -> Array:
         return np.asarray(function(*(call.array(i) for i in range(arity))))
 
-    return evaluate
+    return Static(evaluate, broadcast, copies)
 
 
 def _variadic(function: Callable[[Array, Array], Array]) -> Static:
@@ -300,7 +237,7 @@ def _variadic(function: Callable[[Array, Array], Array]) -> Static:
             result = function(result, call.array(i))
         return result
 
-    return evaluate
+    return Static(evaluate, broadcast)
 
 
 def _reduction(function: Callable[..., Any], input_since: int = 18) -> Static:
@@ -309,7 +246,7 @@ def _reduction(function: Callable[..., Any], input_since: int = 18) -> Static:
         keep = call.node.get_int("keepdims", 1) != 0
         return np.asarray(function(data, axis=axes, keepdims=keep)).astype(data.dtype)
 
-    return evaluate
+    return Static(evaluate)
 
 
 def _reshaping(shape: Callable[[Call], Shape]) -> Static:
@@ -318,7 +255,7 @@ def _reshaping(shape: Callable[[Call], Shape]) -> Static:
         grid = grid_of(data) if tensor_params(data) is not None else None
         return with_grid(data.reshape(shape(call)), grid)
 
-    return evaluate
+    return Static(evaluate, shape)
 
 
 def _same(call: Call) -> Array:
@@ -329,36 +266,36 @@ STATIC: dict[str, Static] = {
     "Abs": _elementwise(np.abs, 1),
     "Add": _elementwise(np.add, 2),
     "And": _elementwise(np.logical_and, 2),
-    "Cast": _cast,
-    "CastLike": lambda call: call.array(0).astype(call.array(1).dtype),
+    "Cast": Static(_cast),
+    "CastLike": Static(lambda call: call.array(0).astype(call.array(1).dtype)),
     "Ceil": _elementwise(np.ceil, 1),
-    "Concat": _concat,
-    "Constant": _constant,
-    "ConstantOfShape": _constant_of_shape,
-    "CumSum": _cumsum,
-    "Div": _elementwise(_divide, 2),
+    "Concat": Static(_concat, joined),
+    "Constant": Static(_constant, lambda call: ()),
+    "ConstantOfShape": Static(_constant_of_shape, filled, copies=1),
+    "CumSum": Static(_cumsum, copies=3),
+    "Div": _elementwise(_divide, 2, copies=6),
     "Equal": _elementwise(np.equal, 2),
     "Exp": _elementwise(np.exp, 1),
-    "Expand": _expand,
+    "Expand": Static(_expand, expanded, copies=1),
     "Flatten": _reshaping(flattened),
     "Floor": _elementwise(np.floor, 1),
-    "Gather": _gather,
+    "Gather": Static(_gather, gathered),
     "Greater": _elementwise(np.greater, 2),
     "GreaterOrEqual": _elementwise(np.greater_equal, 2),
-    "Identity": _same,
+    "Identity": Static(_same, copies=0),
     "Less": _elementwise(np.less, 2),
     "LessOrEqual": _elementwise(np.less_equal, 2),
     "Log": _elementwise(np.log, 1),
     "Max": _variadic(np.maximum),
     "Min": _variadic(np.minimum),
-    "Mod": _modulo,
+    "Mod": Static(_modulo, broadcast),
     "Mul": _elementwise(np.multiply, 2),
     "Neg": _elementwise(np.negative, 1),
-    "NonZero": lambda call: np.asarray(np.nonzero(call.array(0)), np.int64),
+    "NonZero": Static(lambda call: np.asarray(np.nonzero(call.array(0)), np.int64), places),
     "Not": _elementwise(np.logical_not, 1),
     "Or": _elementwise(np.logical_or, 2),
-    "Pow": lambda call: np.power(call.array(0), call.array(1)).astype(call.array(0).dtype),
-    "Range": _range,
+    "Pow": Static(_power, broadcast),
+    "Range": Static(_range, steps, copies=4),
     "Reciprocal": _elementwise(np.reciprocal, 1),
     "ReduceMax": _reduction(np.max),
     "ReduceMean": _reduction(np.mean),
@@ -367,17 +304,17 @@ STATIC: dict[str, Static] = {
     "ReduceSum": _reduction(np.sum, input_since=13),
     "Reshape": _reshaping(reshaped),
     "Round": _elementwise(np.round, 1),
-    "Shape": _shape,
-    "Size": _size,
-    "Slice": _slice,
+    "Shape": Static(_shape, of_rank),
+    "Size": Static(_size, of_rank),
+    "Slice": Static(_slice, copies=1),
     "Sqrt": _elementwise(np.sqrt, 1),
     "Squeeze": _reshaping(squeezed),
     "Sub": _elementwise(np.subtract, 2),
     "Sum": _variadic(np.add),
-    "Tile": _tile,
-    "Transpose": lambda call: turned(call.array(0), permutation(call)),
+    "Tile": Static(_tile, tiled),
+    "Transpose": Static(lambda call: turned(call.array(0), permutation(call)), copies=1),
     "Unsqueeze": _reshaping(unsqueezed),
-    "Trilu": _trilu,
+    "Trilu": Static(_trilu, copies=3),
     "Where": _elementwise(np.where, 3),
     "Xor": _elementwise(np.logical_xor, 2),
 }
@@ -390,7 +327,7 @@ def _split(call: Call) -> list[Array]:
     return np.split(data, np.cumsum(sizes)[:-1], axis)
 
 
-STATIC_SEVERAL: dict[str, Callable[[Call], Sequence[Array]]] = {"Split": _split}
+STATIC_SEVERAL: dict[str, Static] = {"Split": Static(_split, copies=1)}
 """The same, for ops of several outputs."""
 
 SHAPE_ONLY = frozenset({"Shape", "Size"})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_move import taken
-from tinyrt.convert.onnx_static import sized
+from tinyrt.convert.onnx_shapes import sized
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
@@ -83,7 +83,7 @@ def lines(call: Call, x: Value, kernel: tuple[int, ...]) -> list[Line]:
         if node.get_int("ceil_mode", 0):
             out = -(-room // strides[i]) + 1
             out -= (out - 1) * strides[i] >= size + before
-        sized((kernel[i], max(out, 1)))
+        sized((kernel[i], max(out, 1)), "the places that a window sees", copies=6)
         line = Line(size, kernel[i], strides[i], dilations[i], before, after, out)
         if out < 1 or line.counts(with_pads=False).min() < 1:
             raise UnsupportedError(

@@ -9,8 +9,9 @@ import numpy as np
 from tinyrt.convert.onnx_call import Call
 from tinyrt.convert.onnx_grid import tensor_params, weight_params
 from tinyrt.convert.onnx_pointwise import scalar
-from tinyrt.convert.onnx_proto import Array
+from tinyrt.convert.onnx_shapes import sized
 from tinyrt.convert.onnx_taps import lines, mean_by_taps
+from tinyrt.convert.onnx_weights import Array
 from tinyrt.convert.onnx_window import (
     channels_first,
     channels_last,
@@ -94,6 +95,7 @@ def _full(call: Call, x: Value, w: Array) -> Array:
     if groups == 1:
         return w
     ins, outs = w.shape[0] // groups, w.shape[1]
+    sized((w.shape[0], outs * groups, *w.shape[2:]), "the weights of all groups", copies=1)
     full = np.zeros((w.shape[0], outs * groups, *w.shape[2:]), w.dtype)
     for g in range(groups):
         rows = slice(g * ins, (g + 1) * ins)
@@ -108,6 +110,7 @@ def _spread(call: Call, w: Array, rank: int) -> Array:
     if dilation == (1, 1):
         return taps
     extent = [(k - 1) * d + 1 for k, d in zip(taps.shape[2:], dilation, strict=True)]
+    sized((*taps.shape[:2], *extent), "the dilated weights", copies=1)
     spread = np.zeros((*taps.shape[:2], *extent), taps.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = taps
     return spread

@@ -16,7 +16,7 @@ from tinyrt.convert.onnx_grid import weight_params
 from tinyrt.convert.onnx_taps import lines, max_by_taps, mean_by_taps
 from tinyrt.convert.passes.common import CHANNEL_AXIS
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Node, Value
+from tinyrt.ir import Value
 from tinyrt.ops.window import Pair, Window
 
 NONNEGATIVE = {"relu", "relu6", "logistic", "softmax"}
@@ -283,14 +283,14 @@ def pool(
 
 def _is_nonnegative(call: Call, x: Value) -> bool:
     """Whether the ops that compute ``x`` rule out negative elements."""
-    pending = [x.name]
-    producers: dict[str, Node] = {o: n for n in call.builder.nodes for o in n.outputs}
+    pending, seen = [x.name], {x.name}
     while pending:
-        producer = producers.get(pending.pop())
+        producer = call.builder.producers.get(pending.pop())
         if producer is None or producer.op not in NONNEGATIVE | TRANSPARENT:
             return False
         if producer.op in TRANSPARENT:
-            pending += producer.inputs
+            pending += set(producer.inputs) - seen
+            seen.update(producer.inputs)
     return True
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
+from tinyrt import budget
 from tinyrt.errors import VerifyError
 from tinyrt.ir.graph import Graph, Node, Value
 
@@ -233,6 +234,14 @@ def _touched(patch: Patch) -> set[str]:
     return names
 
 
+def _keep(patch: Patch) -> None:
+    """Hold the memory of the constants that a patch brings."""
+    held = budget.current()
+    for value in patch.values:
+        if value.data is not None:
+            held.keep(value.data, f"the constant '{value.name}'")
+
+
 def _next_patches(
     graph: Graph, rules: Sequence[Rule], settled: _Settled, log: RewriteLog
 ) -> tuple[Rule, list[Patch]] | None:
@@ -252,6 +261,7 @@ def _next_patches(
                 if isinstance(result, Refusal):
                     log.refused[(rule.name, result.node)] = result.reason
                 continue
+            _keep(result)
             touched = _touched(result)
             seen = watched.seen | touched
             is_whole = len(result.remove) == len(graph.nodes)

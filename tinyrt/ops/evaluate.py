@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tinyrt import budget
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Outputs, is_integer
+from tinyrt.ops.spec import Outputs, Quant, is_integer
 
 Kernel = Callable[..., Outputs]
 Arrays = Sequence[NDArray[Any] | None]
@@ -40,6 +41,35 @@ def reference_kernel(node: BoundNode) -> Kernel:
 def as_tuple(found: Outputs) -> tuple[NDArray[Any], ...]:
     """What a kernel returns, as one array per output."""
     return found if isinstance(found, tuple) else (found,)
+
+
+def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
+    """What a node computes whose inputs are all constant, once the budget allows it.
+
+    Raises:
+        UnsupportedError: the op has no reference for the node's dtypes.
+        BudgetError: computing it would take more memory or work than is left.
+
+    """
+    what = f"'{node.output.name}', the constant result of {node.op},"
+    spec, spent = OPS[node.op], budget.current()
+    moved = sum(v.size * v.dtype.itemsize for v in (*node.inputs, *node.outputs) if v is not None)
+    macs = spec.macs(node)
+    # A window's elements are gathered, one image at a time at least.
+    channels = node.output.shape[-1] if node.output.shape else 1
+    gathered = WIDEST * (macs // max(channels, 1))
+    copies = MOVING if spec.quant is Quant.SAME_AS_INPUT else COMPUTING
+    nbytes = copies * moved + gathered
+    kernel = reference_kernel(node)
+    arrays = (None if v is None else v.data for v in node.inputs)
+    return spent.computed(what, nbytes, lambda: as_tuple(kernel(*arrays)), nbytes + macs)
+
+
+MOVING, COMPUTING = 2, 6
+"""Copies of its operands and results that a reference kernel holds, at most."""
+
+WIDEST = 8
+"""Bytes of the widest element type."""
 
 
 def evaluate(

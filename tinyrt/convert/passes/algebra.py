@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from tinyrt.convert.passes.common import (
     Names,
+    asked,
     bypass,
     is_private,
     producer,
@@ -29,6 +31,7 @@ def zero_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     output = graph.value(node.outputs[0])
     if output.name in graph.outputs:
         return Refusal(node.name, "its output is the model's own, which an op must compute")
+    asked(f"the zeros of '{output.name}'", output.size)
     zeros = Value.constant(output.name, np.zeros(output.shape, np.float32))
     return Patch(remove=(node,), values=(zeros,))
 
@@ -44,6 +47,8 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"the output of '{first.name}' has other readers")
     if first.attrs.activation != "NONE":
         return Refusal(node.name, f"'{first.name}' has a fused {first.attrs.activation}")
+    shape = np.broadcast_shapes(inner[1].shape, outer[1].shape)
+    asked(f"the constants of '{node.name}'", 4 * math.prod(shape))
     c, d = inner[1].astype(np.float64), outer[1].astype(np.float64)
     both = (c * d if node.op == "mul" else c + d).astype(np.float32)
     if not np.isfinite(both).all():

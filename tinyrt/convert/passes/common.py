@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt import budget
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
 
 Array = NDArray[Any]
@@ -87,12 +88,13 @@ class Names:
     """New value names for one patch, all different."""
 
     def __init__(self, graph: Graph) -> None:
-        self._taken = set(graph.values)
+        self._known = graph.values
+        self._taken: set[str] = set()
 
     def new(self, wish: str) -> str:
         """``wish``, with a number where the name is taken."""
         name, i = wish, 0
-        while name in self._taken:
+        while name in self._known or name in self._taken:
             i += 1
             name = f"{wish}_{i}"
         self._taken.add(name)
@@ -200,6 +202,7 @@ def rescaled(
     along = [1] * w.ndim
     along[CHANNEL_AXIS[node.op]] = -1
     names = Names(graph)
+    asked(f"the weights of '{node.name}'", 3 * w.size, bias.size, factor.size)
     # In float64, so that folding rounds each weight once.
     weights = graph.value(node.inputs[1])
     q = _rescaled_params(weights, factor, CHANNEL_AXIS[node.op])
@@ -213,6 +216,18 @@ def rescaled(
         attrs=replace(node.attrs, activation=activation),
     )
     return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
+
+
+def asked(what: str, *elements: int) -> None:
+    """Ask the budget for arrays that a rule is about to compute, in up to 64 bits.
+
+    Raises:
+        BudgetError: they take more memory or work than is left.
+
+    """
+    count, spent = sum(elements), budget.current()
+    spent.reserve(8 * count, what)
+    spent.spend(count, f"computing {what}")
 
 
 def weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | None]:

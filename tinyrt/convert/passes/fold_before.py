@@ -10,6 +10,7 @@ from tinyrt.convert.passes.common import (
     CHANNEL_AXIS,
     Array,
     Names,
+    asked,
     channel_vector,
     derived,
     is_private,
@@ -41,6 +42,7 @@ def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     factors, shifts = (_along_weights(node, w, v) for v in (factor, shift))
     if factors is None or shifts is None:
         return Refusal(node.name, f"it does not read the channels of '{maker.name}' one by one")
+    asked(f"the weights of '{node.name}'", 6 * w.size)
     names, old = Names(graph), graph.value(node.inputs[1])
     new_w = derived(names, old.name, w * factors, _rescaled(old, factor))
     added = (w * shifts).astype(np.float64)

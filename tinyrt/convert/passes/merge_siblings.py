@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyrt.convert.passes.common import Names, constant_data, is_private, weights_and_bias
+from tinyrt.convert.passes.common import Names, asked, constant_data, is_private, weights_and_bias
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.slice import SliceAttrs
 
@@ -77,6 +77,7 @@ def _saves(graph: Graph, siblings: list[Node]) -> bool:
 def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
     first, names = siblings[0], Names(graph)
     parts = [weights_and_bias(graph, n) for n in siblings]
+    asked("weights that are joined", *(part[0].size for part in parts if part[0] is not None))
     name = names.new(f"{first.outputs[0]}.merged")
     w = np.concatenate([part[0] for part in parts if part[0] is not None])
     b = np.concatenate([part[1] for part in parts if part[1] is not None])

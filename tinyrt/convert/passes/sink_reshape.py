@@ -8,6 +8,7 @@ from tinyrt.convert.passes.common import (
     BINARY,
     UNARY,
     Names,
+    asked,
     channel_vector,
     is_private,
     producer,
@@ -50,6 +51,7 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
             return Refusal(node.name, f"'{reshape.name}' changes what its constant applies to")
         if len(constant.shape) > 1:
             name = names.new(f"{constant.name}.vector")
+            asked(f"the constant '{name}'", vector.size)
             constants.append(reordered(constant, name, vector.copy()))
             inputs[i] = constants[-1].name
     moved = replace(node, inputs=tuple(inputs))

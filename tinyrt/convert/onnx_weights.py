@@ -1,0 +1,253 @@
+"""Tensors of ONNX files as arrays: their elements lie in the file, or in others beside it."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from tinyrt import budget
+from tinyrt.errors import ModelFormatError, UnsupportedError
+
+Array = NDArray[Any]
+
+_TENSOR = onnx.TensorProto
+DTYPES: dict[int, str] = {
+    _TENSOR.FLOAT: "float32",
+    _TENSOR.DOUBLE: "float64",
+    _TENSOR.FLOAT16: "float16",
+    _TENSOR.INT8: "int8",
+    _TENSOR.INT16: "int16",
+    _TENSOR.INT32: "int32",
+    _TENSOR.INT64: "int64",
+    _TENSOR.UINT8: "uint8",
+    _TENSOR.UINT16: "uint16",
+    _TENSOR.UINT32: "uint32",
+    _TENSOR.UINT64: "uint64",
+    _TENSOR.BOOL: "bool",
+}
+"""ONNX element type -> NumPy's name for it."""
+
+_FIELDS: dict[int, str] = {
+    _TENSOR.FLOAT: "float_data",
+    _TENSOR.DOUBLE: "double_data",
+    _TENSOR.INT64: "int64_data",
+    _TENSOR.UINT32: "uint64_data",
+    _TENSOR.UINT64: "uint64_data",
+}
+"""Where elements lie that are not raw; types not named here share ``int32_data``."""
+
+MOST_DIMENSIONS = 64
+"""NumPy's limit."""
+
+LONGEST_DIMENSION = 2**31 - 1
+"""What the .tflite format holds."""
+
+TYPED = 50
+"""Work, and bytes, for each element that is handled as an object, not in an array."""
+
+
+def element_type(number: int) -> str:
+    """The name of an ONNX element type, for messages."""
+    known = number in _TENSOR.DataType.values()
+    return str(_TENSOR.DataType.Name(number)) if known else f"type {number}"
+
+
+def listed(items: Sequence[object], most: int = 8) -> str:
+    """``[3, 224, 224]``; of a long list the beginning, and how much more there is."""
+    shown = ", ".join(map(str, items[:most]))
+    return f"[{shown}]" if len(items) <= most else f"[{shown}, and {len(items) - most} more]"
+
+
+def checked_shape(dims: Sequence[int], what: str, tensor: str | None = None) -> tuple[int, ...]:
+    """The dimensions as a shape that arrays and .tflite files can have.
+
+    Args:
+        dims: as a file gives them.
+        what: what has the shape, as messages name it.
+        tensor: the same, as errors name tensors.
+
+    Raises:
+        ModelFormatError: there are too many of them, or one is negative or too large.
+
+    """
+    if len(dims) > MOST_DIMENSIONS:
+        problem, expected = f"{len(dims)} dimensions", f"at most {MOST_DIMENSIONS}"
+    elif any(not 0 <= d <= LONGEST_DIMENSION for d in dims):
+        problem, expected = f"shape {listed(dims)}", f"dimensions of 0 to {LONGEST_DIMENSION}"
+    elif math.prod(max(d, 1) for d in dims) > 2**48:
+        problem, expected = f"shape {listed(dims)}", f"at most {2**48} elements"
+    else:
+        return tuple(dims)
+    raise ModelFormatError(
+        f"{what} has {problem}",
+        tensor=tensor,
+        expected=expected,
+        hint="the file is damaged: export or copy the model again",
+    )
+
+
+class Weights:
+    """Reads the tensors of one file; each is read once.
+
+    Args:
+        folder: where the model lies, which is where its weights may lie.
+
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, memoryview] = {}
+        # With the messages, so that no other gets their identity.
+        self._read: dict[int, tuple[onnx.TensorProto, Array]] = {}
+
+    def array(self, tensor: onnx.TensorProto) -> Array:
+        """A tensor's elements, read-only where they are raw.
+
+        Args:
+            tensor: the initialiser or attribute.
+
+        Raises:
+            ModelFormatError: the elements are missing, or do not match type and shape.
+            UnsupportedError: the element type has no NumPy equivalent here.
+            BudgetError: they take too much memory.
+
+        """
+        known = self._read.get(id(tensor))
+        if known is None:
+            known = self._read[id(tensor)] = (tensor, self._decoded(tensor))
+        return known[1]
+
+    def _decoded(self, tensor: onnx.TensorProto) -> Array:
+        where = f"'{tensor.name}' {element_type(tensor.data_type)}{listed(tensor.dims)}"
+        if tensor.data_type not in DTYPES or tensor.HasField("segment"):
+            is_part = tensor.data_type in DTYPES
+            raise UnsupportedError(
+                "a constant comes in segments"
+                if is_part
+                else f"a constant has element type {element_type(tensor.data_type)}",
+                tensor=where,
+                expected="whole constants" if is_part else ", ".join(DTYPES.values()),
+                hint="export the model in float32",
+            )
+        dtype = np.dtype(DTYPES[tensor.data_type])
+        shape = checked_shape(tensor.dims, "a constant", where)
+        nbytes = math.prod(shape) * dtype.itemsize
+        if tensor.data_location == _TENSOR.EXTERNAL:
+            data = self._external(tensor, where, nbytes)
+        elif tensor.HasField("raw_data"):
+            data = np.frombuffer(tensor.raw_data, np.uint8)
+        else:
+            return _typed_elements(tensor, dtype, shape, where)
+        if data.size != nbytes:
+            raise _wrong_size(where, f"{data.size} bytes", f"{nbytes} bytes")
+        found = data.view(dtype.newbyteorder("<"))
+        return np.require(found.astype(dtype, copy=False), requirements="A").reshape(shape)
+
+    def _external(self, tensor: onnx.TensorProto, where: str, nbytes: int) -> NDArray[np.uint8]:
+        """The bytes of a tensor in another file: a view into it."""
+        entry = {e.key: e.value for e in tensor.external_data}
+        location = entry.get("location", "")
+        file = self._mapped(location, where)
+        numbers = [entry.get("offset") or "0", entry.get("length") or ""]
+        if not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers if n):
+            raise _unreadable(location, where, f"offset and length are {numbers}")
+        offset = int(numbers[0])
+        length = int(numbers[1]) if numbers[1] else max(len(file) - offset, 0)
+        if length != nbytes:
+            raise _wrong_size(where, f"{length} bytes", f"{nbytes} bytes")
+        if offset + length > len(file):
+            found = max(len(file) - offset, 0)
+            raise _wrong_size(where, f"{found} bytes in '{location[:200]}'", f"{nbytes} bytes")
+        return np.frombuffer(file[offset : offset + length], np.uint8)
+
+    def _mapped(self, location: str, where: str) -> memoryview:
+        """A file in the model's folder; others, however they are named, are refused."""
+        if location in self._files:
+            return self._files[location]
+        folder = os.path.realpath(self._folder)
+        try:
+            if not location or "\0" in location:
+                raise FileNotFoundError
+            path = os.path.realpath(Path(folder) / location)
+            if os.path.commonpath([folder, path]) != folder:
+                raise ModelFormatError(
+                    f"the weights file '{location}' is outside the model's folder",
+                    tensor=where,
+                    expected=f"it beside the model, in {self._folder}",
+                    hint="copy it there, or export the model with its weights inside",
+                )
+            found = _map_regular(path)
+        except FileNotFoundError as error:
+            raise ModelFormatError(
+                f"the weights file '{location[:200]}' is missing",
+                tensor=where,
+                expected=f"it beside the model, in {self._folder}",
+                hint="copy it there, or export the model with its weights inside",
+            ) from error
+        except OSError as error:
+            raise _unreadable(location, where, error.strerror or str(error)) from error
+        self._files[location] = found
+        return found
+
+
+def _map_regular(path: str) -> memoryview:
+    """The bytes of a regular file, mapped read-only; they add to what the model may cost.
+
+    Raises:
+        OSError: it is no regular file, or not readable.
+
+    """
+    # Opening a pipe would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(None, "it is no regular file")
+        # What is really there: a file of holes takes no room.
+        budget.current().extend(min(status.st_size, status.st_blocks * 512))
+        if not status.st_size:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+    finally:
+        os.close(handle)
+
+
+def _typed_elements(
+    tensor: onnx.TensorProto, dtype: np.dtype, shape: tuple[int, ...], where: str
+) -> Array:
+    values, count = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data")), math.prod(shape)
+    if len(values) != count:
+        raise _wrong_size(where, f"{len(values)} elements", f"{count} elements")
+    spent = budget.current()
+    spent.spend(TYPED * count, f"reading {where}")
+    spent.reserve((8 + dtype.itemsize) * count, f"the constant {where}")
+    if tensor.data_type == _TENSOR.FLOAT16:
+        return np.asarray(values, np.int64).astype(np.uint16).view(np.float16).reshape(shape)
+    wide = np.float64 if dtype.kind == "f" else np.uint64 if dtype.kind == "u" else np.int64
+    return np.asarray(values, wide).astype(dtype).reshape(shape)
+
+
+def _wrong_size(where: str, found: str, expected: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"a constant has {found}",
+        tensor=where,
+        expected=expected,
+        hint="the file is damaged: export or copy the model again",
+    )
+
+
+def _unreadable(location: str, where: str, reason: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"the weights file '{location[:200]}' cannot be read: {reason}",
+        tensor=where,
+        hint="export or copy the model again, with its weights file",
+    )
