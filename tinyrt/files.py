@@ -91,9 +91,11 @@ def unfinished_folder(parent: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        # What cannot be removed now is removed by the next writer.
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+        try:
+            # What cannot be removed now is removed by the next writer.
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(handle)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/net_weights.h",
         "out/Makefile",
         "out/CMakeLists.txt",
+        "out/tinyrt-files.json",
         "out/tinyrt/tinyrt_dense_row_s8.c",
         "out/tinyrt/tinyrt_dense_row.h",
         "out/tinyrt/tinyrt_block.h",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
-from tinyrt.errors import OutputError, error_context
+from tinyrt.errors import error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import (
     Port,
@@ -24,6 +21,7 @@ from tinyrt.export.memories import Memories
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
+from tinyrt.folders import write_folder
 from tinyrt.ir import Graph
 from tinyrt.memory import (
     ArenaPlan,
@@ -101,8 +99,8 @@ def export_c(
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
-    All files are written to a temporary folder and moved into place when they are complete. In a
-    folder that exists, files of the same names are replaced and others stay.
+    The folder gets all files or none (``folders`` says how). In a folder that exists, what an
+    earlier export wrote is replaced or removed, and everything else stays.
 
     Args:
         model_path: a .tflite file.
@@ -219,37 +217,3 @@ def _plan(
     if rows.allowed or max_arena:
         return plan_streamed(graph, isa, options=options, enough=max_arena)
     return plan_memory(graph, isa, options=options)
-
-
-def write_folder(directory: Path, files: Mapping[str, str]) -> None:
-    """Write the files, all or none.
-
-    Raises:
-        OutputError: the folder cannot be written.
-
-    """
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".tinyrt-", dir=directory.parent) as temporary:
-            staged = Path(temporary) / "project"
-            for name, text in files.items():
-                path = staged / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            if directory.exists():
-                _move_files(staged, directory, files)
-            else:
-                staged.rename(directory)
-    except OSError as error:
-        raise OutputError(
-            f"cannot write the C project: {error.strerror or error}",
-            file=str(directory),
-            expected="a folder that you may write to",
-            hint="choose another folder with -o",
-        ) from error
-
-
-def _move_files(staged: Path, directory: Path, files: Mapping[str, str]) -> None:
-    for name in files:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(staged / name, directory / name)

@@ -10,11 +10,12 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
-from tinyrt.export.bundle import ExportedProject, Rows, render_project, write_folder
+from tinyrt.export.bundle import ExportedProject, Rows, render_project
 from tinyrt.export.c_model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, render
 from tinyrt.export.target import find_core, find_optimize
+from tinyrt.folders import write_folder
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 

@@ -1,0 +1,305 @@
+"""A folder of written files, replaced as a whole: a kill leaves the old files or the new ones.
+
+The new files are written beside the folder, what is not tinyrt's is linked to them, and both change
+places in one step. Where the system cannot do that, or where the folder must stay the same one (it
+is a mount point, or somebody works in it), files are moved into it one after the other. Meanwhile
+its headers hold nothing but an ``#error``: until all files belong together, nothing is compiled.
+
+A manifest in the folder says which files tinyrt wrote: they are removed when they are not written
+again, unless they were changed. Everything else is left alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tinyrt.files import UNFINISHED, sync_folder, unfinished_folder, writing
+
+MANIFEST = "tinyrt-files.json"
+
+INTERRUPTED = b"#error this export was interrupted: run tinyrt export again\n"
+"""What headers hold while files are moved into a folder."""
+
+MOST_OTHERS = 2000
+"""Files that are not tinyrt's, as many as are linked."""
+
+PATIENCE_S = 20.0
+"""How long to wait for another export into the same folder."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+_MOST_MANIFEST = 4 << 20
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+Files = Mapping[str, bytes]
+Written = Mapping[str, str]
+"""Name -> SHA-256 of the file's content."""
+
+
+def write_folder(directory: Path, files: Mapping[str, str]) -> None:
+    """Write the files, and remove those of the last time; all or none.
+
+    Args:
+        directory: the folder; a symbolic link to one stays a link.
+        files: name -> text; names may have one folder in front.
+
+    Raises:
+        OutputError: the folder cannot be written.
+
+    """
+    contents = {name: text.encode() for name, text in files.items()}
+    with writing(directory, what="cannot write the C project"):
+        goal = Path(os.path.realpath(directory))
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        if not _write_new(goal, contents):
+            with _alone(goal):
+                _replace(goal, contents)
+
+
+def _write_new(goal: Path, files: Files) -> bool:
+    """Write a folder that is not there yet; false where there is one."""
+    if goal.exists():
+        return False
+    with unfinished_folder(goal.parent) as room:
+        staged = room / "project"
+        staged.mkdir()
+        _write_all(staged, files, _manifest(files))
+        try:
+            staged.rename(goal)
+        except OSError as error:
+            # Somebody else has written it meanwhile.
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+    sync_folder(goal.parent)
+    return True
+
+
+def _replace(goal: Path, files: Files) -> None:
+    _look_for_obstacles(goal, files)
+    before = _read_manifest(goal)
+    stale = [name for name in before if name not in files and _is_unchanged(goal, name, before)]
+    if not _exchange(goal, files, {*files, *stale, MANIFEST}):
+        _move_into(goal, files, stale, before)
+
+
+def _look_for_obstacles(goal: Path, files: Files) -> None:
+    """Refuse, before anything is changed, what cannot be replaced."""
+    for name in files:
+        path = goal / name
+        if path.is_dir() and not path.is_symlink():
+            raise IsADirectoryError(errno.EISDIR, f"'{name}' is a folder")
+        if path.parent.exists() and not path.parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"'{path.parent.name}' is not a folder")
+
+
+@contextmanager
+def _alone(goal: Path) -> Iterator[None]:
+    """Keep other exports out of the folder."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        handle = os.open(goal, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if _try_lock(handle) and os.path.samestat(os.fstat(handle), goal.stat()):
+                yield
+                return
+        finally:
+            os.close(handle)
+        if time.monotonic() > end:
+            raise TimeoutError(errno.ETIMEDOUT, "another export is writing to it")
+        time.sleep(0.02)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
+# The manifest
+
+
+def _manifest(files: Files, before: Written | None = None) -> bytes:
+    """What is written, and while it is being written, what was there before."""
+    written = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
+    data: dict[str, Any] = {"written_by": "tinyrt", "files": written}
+    if before is not None:
+        data["before"] = dict(before)
+    return f"{json.dumps(data, indent=1)}\n".encode()
+
+
+def _read_manifest(folder: Path) -> dict[str, str]:
+    """Name -> digests, with spaces, of the files that tinyrt wrote there."""
+    path = folder / MANIFEST
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_MANIFEST:
+            return {}
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    found: dict[str, str] = {}
+    for part in ("files", "before"):
+        table = data.get(part) if isinstance(data, dict) else None
+        for name, digest in table.items() if isinstance(table, dict) else ():
+            if _NAME.fullmatch(name) and isinstance(digest, str):
+                found[name] = f"{found.get(name, '')} {digest}".strip()
+    return found
+
+
+def _is_unchanged(folder: Path, name: str, before: Written) -> bool:
+    """Whether a file is as tinyrt wrote it; nothing that a link leads to is."""
+    path = folder / name
+    if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        return False
+    content = path.read_bytes()
+    return content == INTERRUPTED or hashlib.sha256(content).hexdigest() in before[name].split()
+
+
+# In one step
+
+
+def _exchange(goal: Path, files: Files, own: set[str]) -> bool:
+    """Put a whole new folder in place; false, with nothing changed, where that cannot be."""
+    if _must_stay(goal):
+        return False
+    try:
+        with unfinished_folder(goal.parent) as room:
+            staged = room / "project"
+            _link_others(goal, staged, own)
+            _write_all(staged, files, _manifest(files))
+            _swap(staged, goal)
+            _after_swap(staged, goal, own)
+    except _CannotSwapError:
+        return False
+    return True
+
+
+class _CannotSwapError(OSError):
+    """The two folders cannot change places; nothing has changed."""
+
+
+def _must_stay(goal: Path) -> bool:
+    """Whether the folder must remain the one that it is."""
+    here = Path(os.path.realpath(Path.cwd()))
+    found, above = goal.stat(), goal.parent.stat()
+    moved = found.st_uid != os.geteuid() or found.st_dev != above.st_dev
+    return moved or goal == here or goal in here.parents or not os.access(goal.parent, os.W_OK)
+
+
+def _link_others(source: Path, target: Path, own: set[str], within: str = "") -> int:
+    """Give the new folder what is not tinyrt's, as further links to the same files."""
+    try:
+        target.mkdir()
+        found, made = source.stat(), target.stat()
+        if not os.access(source, os.W_OK | os.X_OK):
+            raise _CannotSwapError(errno.EACCES, "a folder that nothing can be removed from")
+        if (found.st_uid, found.st_gid) != (made.st_uid, made.st_gid):
+            os.chown(target, found.st_uid, found.st_gid)
+        target.chmod(found.st_mode & 0o7777)
+        count = 0
+        for entry in list(os.scandir(source)):
+            name = within + entry.name
+            if name in own or UNFINISHED.fullmatch(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                count += _link_others(Path(entry.path), target / entry.name, own, f"{name}/")
+            else:
+                os.link(entry.path, target / entry.name, follow_symlinks=False)
+            count += 1
+            if count > MOST_OTHERS:
+                raise _CannotSwapError(errno.EMLINK, "too many files of others")
+    except OSError as error:
+        raise _CannotSwapError(error.errno, error.strerror) from error
+    return count
+
+
+@cache
+def _renameat2() -> Any:
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+
+
+def _swap(one: Path, other: Path) -> None:
+    """Have two folders change places in one step."""
+    function = _renameat2()
+    if function is None:
+        raise _CannotSwapError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    names = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
+    if function(*names, ctypes.c_uint(_RENAME_EXCHANGE)):
+        number = ctypes.get_errno()
+        raise _CannotSwapError(number, os.strerror(number))
+
+
+def _after_swap(old: Path, new: Path, own: set[str]) -> None:
+    """Bring over what others have put into the old folder while the new one was written."""
+    sync_folder(new.parent)
+    for path in old.rglob("*"):
+        name = path.relative_to(old)
+        if str(name) in own or (path.is_dir() and not path.is_symlink()):
+            continue
+        goal = new / name
+        with suppress(FileNotFoundError):  # removed meanwhile
+            if not os.path.lexists(goal) or not os.path.samestat(path.lstat(), goal.lstat()):
+                goal.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(goal)
+
+
+# One after the other
+
+
+def _move_into(goal: Path, files: Files, stale: list[str], before: Written) -> None:
+    headers = [n for n in (*files, *stale) if n.endswith(".h") and "/" not in n]
+    with unfinished_folder(goal) as room:
+        _write_all(room, files, _manifest(files))
+
+        def bring(name: str, content: bytes | None = None) -> None:
+            """Move a file into place, or one of other content."""
+            source = room / name
+            if content is not None:
+                source = room / "other"
+                source.write_bytes(content)
+            (goal / name).parent.mkdir(exist_ok=True)
+            source.replace(goal / name)
+
+        # From here on the folder is said to hold files of both times, and none is compiled.
+        bring(MANIFEST, _manifest(files, before))
+        for name in headers:
+            bring(name, INTERRUPTED)
+        sync_folder(goal)
+        for name in files:
+            if name not in headers:
+                bring(name)
+        for name in stale:
+            (goal / name).unlink(missing_ok=True)
+        sync_folder(goal)
+        for name in files:
+            if name in headers:
+                bring(name)
+        bring(MANIFEST, _manifest(files))
+        sync_folder(goal)
+
+
+def _write_all(folder: Path, files: Files, manifest: bytes) -> None:
+    for name, content in (*files.items(), (MANIFEST, manifest)):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    for inner in {(folder / name).parent for name in files}:
+        sync_folder(inner)
