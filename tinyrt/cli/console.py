@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +24,9 @@ from tinyrt.errors import TinyrtError, catch_all
 
 OUT = Console(highlight=False)
 ERR = Console(stderr=True, highlight=False)
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a program to end."""
 
 Report = Callable[[dict[str, Any], RenderableType], None]
 Advance = Callable[[int, int], None]
@@ -47,7 +52,7 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
             OUT.print(shown)
 
     try:
-        with catch_all(typer.Exit, typer.Abort, BrokenPipeError), _quiet():
+        with catch_all(typer.Exit, typer.Abort, BrokenPipeError), _quiet(), _tidying():
             memory = None if max_memory is None else parse_bytes(max_memory)
             with limited(memory=memory):
                 yield report
@@ -58,6 +63,24 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
             sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
         ERR.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def _tidying() -> Iterator[None]:
+    """Have SIGTERM end the command as Ctrl-C does: what it has begun to write is removed."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    asked = [s for s in ENDING if ours and signal.getsignal(s) is signal.SIG_DFL]
+    for number in asked:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in asked:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

@@ -63,13 +63,14 @@ def run_image(
 
     """
     report = boot(image, inputs, run_dir, timeout_s=timeout_s, progress=progress)
-    counted = "invoke_ticks" in report
-    return Run(
-        (run_dir / OUTPUTS).read_bytes(),
-        instructions(report) if counted else None,
-        report["stack_bytes"][0] if "stack_bytes" in report else None,
-        report["arena_bytes"][0],
-    )
+    with _whole(image):
+        counted = "invoke_ticks" in report
+        return Run(
+            (run_dir / OUTPUTS).read_bytes(),
+            instructions(report) if counted else None,
+            report["stack_bytes"][0] if "stack_bytes" in report else None,
+            report["arena_bytes"][0],
+        )
 
 
 def boot(
@@ -98,12 +99,18 @@ def boot(
             f"the image failed on {where} (status {done.status}):\n{done.last_words}",
             file=str(image.path),
         )
-    try:
+    with _whole(image, done.last_words):
         return parse_report(report.read_text())
-    except (OSError, ValueError) as error:
+
+
+@contextmanager
+def _whole(image: Image, words: str = "") -> Iterator[None]:
+    """Refuse a report that is not there or not whole."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ZeroDivisionError) as error:
         raise ToolError(
-            f"the image ended on {where} without a report that can be read: {error}\n"
-            f"{done.last_words}",
+            f"the image ended without a report that can be read: {error}\n{words}".strip(),
             file=str(image.path),
         ) from error
 
