@@ -114,6 +114,7 @@ REPORT = "if other tools take the file, this is a defect of tinyrt: please repor
 def boundary(
     reader: str,
     *,
+    step: str = "reading",
     file: str | None = None,
     parsers: tuple[str, ...] = (),
     corrupt: tuple[type[Exception], ...] = (),
@@ -123,6 +124,7 @@ def boundary(
 
     Args:
         reader: what is read, as messages name it: ``.tflite file``.
+        step: what is done with it; later steps than reading have a boundary as well.
         file: its path.
         parsers: top-level packages that parse the bytes: what is raised in them says that the file
             is damaged.
@@ -155,8 +157,9 @@ def boundary(
                 hint="copy or export it again",
             ) from error
         raise DefectError(
-            f"reading the {reader} failed: {type(error).__name__}: {error}",
+            f"{step} the {reader} failed: {type(error).__name__}: {error}",
             file=file,
+            op=vars(error).get(_OP),
             expected="a file that fits together, or a message that says what in it does not",
             hint=f"export it again; {REPORT}",
         ) from error
@@ -238,6 +241,7 @@ def error_context(*, file: str | None = None, op: str | None = None) -> Iterator
     """Add where it happened to any ``TinyrtError`` that passes through without saying so.
 
     A missing tool is no fault of the file that was being worked on, which is not named for it.
+    Other exceptions keep the op, for the boundary that they come to.
     """
     try:
         yield
@@ -246,6 +250,14 @@ def error_context(*, file: str | None = None, op: str | None = None) -> Iterator
             error.file = error.file or file
         error.op = error.op or op
         raise
+    except Exception as error:
+        if op is not None:
+            vars(error).setdefault(_OP, op)
+        raise
+
+
+_OP = "tinyrt_op"
+"""Where an exception keeps the op that it came from."""
 
 
 class ConversionWarning(UserWarning):

@@ -131,7 +131,7 @@ def test_unknown_ops_are_all_named(monkeypatch):
     [
         (b"", "not a .tflite"),
         (b"\x00" * 64, "not a .tflite"),
-        (b"\x10\x00\x00\x00TFL3" + b"\xff" * 64, "corrupt"),
+        (b"\x10\x00\x00\x00TFL3" + b"\xff" * 64, "damaged"),
     ],
 )
 def test_what_is_no_model_is_refused(data, says):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import current
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, QParams, Value
@@ -138,8 +139,33 @@ def padding_of(options: Any) -> str:
     return schema.PADDING_NAME[code]
 
 
+def operand(inputs: Operands, i: int) -> Value:
+    """Input ``i``, which must be there."""
+    value = inputs[i] if i < len(inputs) else None
+    if value is None:
+        raise ModelFormatError(f"input {i} is missing")
+    return value
+
+
+def only(outputs: Sequence[Value]) -> Value:
+    """The output of an op that has one."""
+    if len(outputs) != 1:
+        raise ModelFormatError(f"{len(outputs)} outputs", expected="1")
+    return outputs[0]
+
+
+NUMBER = 64
+"""Bytes of a number in a tuple; its work, too."""
+
+
 def constant_ints(inputs: Operands, index: int, what: str) -> tuple[int, ...]:
-    """A constant integer input, flattened."""
+    """A constant integer input, flattened.
+
+    Raises:
+        UnsupportedError: it is none.
+        BudgetError: it holds more numbers than the file may cost.
+
+    """
     value = inputs[index] if index < len(inputs) else None
     if value is None or value.data is None or value.dtype not in (DType.INT32, DType.INT64):
         raise UnsupportedError(
@@ -148,12 +174,27 @@ def constant_ints(inputs: Operands, index: int, what: str) -> tuple[int, ...]:
             expected=f"constant int32 {what}",
             hint="export the model with fixed shapes",
         )
+    budget = current()
+    budget.spend(NUMBER * value.size, f"reading {what}")
+    budget.hold(NUMBER * value.size, f"{what}, {value.describe()},")
     return tuple(int(n) for n in value.data.reshape(-1))
 
 
 def i32(values: Sequence[Any]) -> NDArray[np.int32]:
-    """An array for the file."""
-    return np.asarray(values, np.int32)
+    """An array for the file.
+
+    Raises:
+        UnsupportedError: a number does not fit 32 bits, as all are in the format.
+
+    """
+    try:
+        return np.asarray(values, np.int32)
+    except OverflowError as error:
+        raise UnsupportedError(
+            f"a .tflite file cannot hold sizes and places such as {list(values)[:8]}",
+            expected="numbers of 32 bits",
+            hint="make the tensor smaller",
+        ) from error
 
 
 def encode_plain(node: BoundNode) -> Encoded:

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import OP, current
 from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Graph, Shape, Value
+
+PORT = 1000
+"""Work and bytes of one argument of an op or a signature."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +81,12 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
 
     """
     entries = tuple(_entry(graph.Tensors(i), value) for i, value in enumerate(values))
-    signatures = {}
+    signatures, budget = {}, current()
     for i in range(model.SignatureDefsLength()):
         signature = model.SignatureDefs(i)
+        ports = signature.InputsLength() + signature.OutputsLength()
+        budget.spend(OP + PORT * ports, "reading signatures")
+        budget.hold(PORT * (1 + ports), "signatures")
         key = (signature.SignatureKey() or b"").decode()
         inputs = [signature.Inputs(j) for j in range(signature.InputsLength())]
         outputs = [signature.Outputs(j) for j in range(signature.OutputsLength())]
@@ -105,13 +112,13 @@ def _entry(tensor: Any, value: Value) -> TensorEntry:
     q = tensor.Quantization()
     quantised = q is not None and q.ScaleLength() > 0
     count = q.ScaleLength() if quantised else 0
-    has_zero_points = quantised and q.ZeroPointLength() > 0
+    zero_point = value.q.zero_point if value.q is not None else 0
     return TensorEntry(
         name=(tensor.Name() or b"").decode(),
         value=value,
         shape_signature=_signature(tensor, value),
         scales=np.array(q.ScaleAsNumpy() if quantised else (), np.float32),
-        zero_points=np.array(q.ZeroPointAsNumpy() if has_zero_points else [0] * count, np.int32),
+        zero_points=np.full(count, zero_point, np.int32),
         quantized_dimension=int(q.QuantizedDimension()) if quantised else 0,
     )
 

@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.convert.tflite_codec import Operands, activation_of, constant_ints, padding_of
-from tinyrt.convert.tflite_index import embedding_lookup, operand, reverse, strided_slice
+from tinyrt.convert.tflite_codec import (
+    Operands,
+    activation_of,
+    constant_ints,
+    only,
+    operand,
+    padding_of,
+)
+from tinyrt.convert.tflite_index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite_parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
@@ -49,14 +56,9 @@ def _check_count(found: int, wanted: int, what: str) -> None:
         raise ModelFormatError(f"{found} {what}", expected=str(wanted))
 
 
-def _only(outputs: Sequence[Value]) -> Value:
-    _check_count(len(outputs), 1, "outputs")
-    return outputs[0]
-
-
 def _pack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Inputs with a dimension of one more, joined along it."""
-    y = _only(outputs)
+    y = only(outputs)
     axis = _axis(options.Axis(), len(y.shape))
     rows = []
     for i in range(len(inputs)):
@@ -116,7 +118,7 @@ def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
 def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Constant indices into the first dimensions, taken as one."""
     del options
-    x, held = operand(inputs, 0), operand(inputs, 1)
+    x, held, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
     flat = constant_ints(inputs, 1, "indices")
     depth = held.shape[-1] if held.shape else 0
     if not 1 <= depth <= len(x.shape):
@@ -128,10 +130,10 @@ def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[V
     if (rows < 0).any() or (rows >= indexed).any():
         raise ModelFormatError("an index lies outside", expected=f"below {list(indexed)}")
     places = np.asarray(np.ravel_multi_index(tuple(rows.T), indexed))
-    joined = parts.new(f"{outputs[0].name}/rows", x, (math.prod(indexed), *x.shape[depth:]))
+    joined = parts.new(f"{y.name}/rows", x, (math.prod(indexed), *x.shape[depth:]))
     parts.reshape(x, joined)
     attrs = GatherAttrs(0, tuple(int(i) for i in places), held.shape[:-1])
-    parts.add("gather", [joined], outputs[0], attrs)
+    parts.add("gather", [joined], y, attrs)
 
 
 def _require_float(x: Value, builtin: str) -> None:
@@ -154,7 +156,7 @@ def _activate(parts: Parts, options: Any, inner: Value, y: Value) -> None:
 
 def _l2_pool(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """``sqrt(average(x**2))``."""
-    x, (y,) = operand(inputs, 0), outputs
+    x, y = operand(inputs, 0), only(outputs)
     _require_float(x, "L2_POOL_2D")
     target = _before_activation(parts, options, y)
     squares = parts.add("square", [x], parts.new(f"{y.name}/squares", x))
@@ -172,18 +174,19 @@ def _select(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Valu
     """A condition of one dimension chooses rows; otherwise all shapes are equal."""
     del options
     condition, x, other = (operand(inputs, i) for i in range(3))
+    y = only(outputs)
     if len(condition.shape) == 1 and len(x.shape) > 1:
         shape = (*condition.shape, *(1,) * (len(x.shape) - 1))
-        wide = parts.new(f"{outputs[0].name}/condition", condition, shape)
+        wide = parts.new(f"{y.name}/condition", condition, shape)
         condition = parts.reshape(condition, wide)
-    parts.add("select_v2", [condition, x, other], outputs[0])
+    parts.add("select_v2", [condition, x, other], y)
 
 
 def _reduce_logic(op: str) -> Expand:
     """Truth values as 0 and 1, their least or greatest, and back."""
 
     def expand(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-        x, (y,) = operand(inputs, 0), outputs
+        x, y = operand(inputs, 0), only(outputs)
         axes = constant_ints(inputs, 1, "axes")
         numbers = Value(f"{y.name}/numbers", DType.FLOAT32, x.shape)
         floats = parts.new(numbers.name, numbers)
@@ -198,7 +201,7 @@ def _reduce_logic(op: str) -> Expand:
 def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Sums of two at a time."""
     del options
-    total, (y,) = operand(inputs, 0), outputs
+    total, y = operand(inputs, 0), only(outputs)
     _require_float(total, "ADD_N")
     for i in range(1, len(inputs)):
         target = y if i == len(inputs) - 1 else parts.new(f"{y.name}/sum_{i}", y)
@@ -210,7 +213,7 @@ def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
 def _shape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """The shape is known: it becomes a constant."""
     del options
-    parts.define(outputs[0], operand(inputs, 0).shape)
+    parts.define(only(outputs), operand(inputs, 0).shape)
 
 
 def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, int]]]:
@@ -228,7 +231,7 @@ def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, i
 def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Pad, cut into blocks, move the places within a block to the front."""
     del options
-    (x, block, pads), y = _blocks(inputs), _only(outputs)
+    (x, block, pads), y = _blocks(inputs), only(outputs)
     rank = len(x.shape)
     paddings = ((0, 0), *pads, *(((0, 0),) * (rank - 1 - len(block))))
     shape = tuple(n + a + b for n, (a, b) in zip(x.shape, paddings, strict=True))
@@ -250,7 +253,7 @@ def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Seque
 def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """The reverse, and a slice."""
     del options
-    (x, block, crops), y = _blocks(inputs), _only(outputs)
+    (x, block, crops), y = _blocks(inputs), only(outputs)
     count = len(block)
     batch = x.shape[0] // math.prod(block)
     cut = (*block, batch, *x.shape[1:])

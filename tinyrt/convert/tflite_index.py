@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyrt.convert.tflite_codec import Operands, constant_ints
+from tinyrt.convert.tflite_codec import Operands, constant_ints, only, operand
 from tinyrt.convert.tflite_parts import Parts
 from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Shape, Value
 from tinyrt.ops.slice import SliceAttrs
+
+MASKED = 32
+"""Entries of an index that masks have bits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,10 @@ def _entries(
     """One entry for each dimension, and before which of them there are new ones."""
     begins, ends, strides = lists
     count = len(begins)
-    if len({len(numbers) for numbers in lists}) > 1 or 0 in strides:
+    if len({len(numbers) for numbers in lists}) > 1 or count > MASKED or 0 in strides:
         raise ModelFormatError(
-            f"begin {list(begins)}, end {list(ends)}, strides {list(strides)}",
-            expected="lists of one length, strides other than 0",
+            f"begin {list(begins[:8])}, end {list(ends[:8])}, strides {list(strides[:8])}",
+            expected=f"lists of one length, at most {MASKED}; strides other than 0",
         )
     is_new = [bool(options.NewAxisMask() >> i & 1) for i in range(count)]
     skips = [bool(options.EllipsisMask() >> i & 1) for i in range(count)]
@@ -94,7 +97,7 @@ def index_of(options: Any, inputs: Operands, shape: Shape) -> tuple[SliceAttrs, 
 
 def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """A slice, and a reshape where there are new dimensions."""
-    x, y = operand(inputs, 0), outputs[0]
+    x, y = operand(inputs, 0), only(outputs)
     attrs, added = index_of(options, inputs, x.shape)
     if not added:
         parts.add("slice", [x], y, attrs)
@@ -106,7 +109,7 @@ def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequenc
 def reverse(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Some dimensions from back to front."""
     del options
-    x, y = operand(inputs, 0), outputs[0]
+    x, y = operand(inputs, 0), only(outputs)
     rank = len(x.shape)
     axes = {axis + rank if axis < 0 else axis for axis in constant_ints(inputs, 1, "axes")}
     if not axes <= set(range(rank)):
@@ -121,12 +124,4 @@ def embedding_lookup(
 ) -> None:
     """Rows of a table; the indices come first."""
     del options
-    parts.add("embedding", [operand(inputs, 1), operand(inputs, 0)], outputs[0])
-
-
-def operand(inputs: Operands, i: int) -> Value:
-    """Input ``i``, which must be there."""
-    value = inputs[i] if i < len(inputs) else None
-    if value is None:
-        raise ModelFormatError(f"input {i} is missing")
-    return value
+    parts.add("embedding", [operand(inputs, 1), operand(inputs, 0)], only(outputs))

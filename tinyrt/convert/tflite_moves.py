@@ -14,6 +14,7 @@ from tinyrt.convert.tflite_codec import (
     i32,
     is_s16,
     of_rank,
+    operand,
     since_s8,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -33,9 +34,7 @@ MIRROR_MODES = ("REFLECT", "SYMMETRIC")
 
 def _first(inputs: Operands, rank_of: tuple[int, ...] = ()) -> Value:
     """The operand, checked against the lengths of lists that go with its dimensions."""
-    x = inputs[0] if inputs else None
-    if x is None:
-        raise ModelFormatError("the op has no input")
+    x = operand(inputs, 0)
     if any(n != len(x.shape) for n in rank_of):
         raise ModelFormatError(
             f"lists of {', '.join(map(str, rank_of))} numbers",
@@ -97,13 +96,10 @@ def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
         raise UnsupportedError(
             f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
         )
-    held = inputs[1]
-    table = inputs[0]
-    rank = len(table.shape) if table is not None else 0
-    if held is not None and not held.is_constant and options.Axis() in (0, -rank):
+    table, held = operand(inputs, 0), operand(inputs, 1)
+    if not held.is_constant and options.Axis() in (0, -len(table.shape)):
         return Decoded(NoAttrs(), 2, op="embedding")
     indices = constant_ints(inputs, 1, "indices")
-    assert held is not None, "its elements were read"
     return Decoded(GatherAttrs(options.Axis(), indices, held.shape), 1)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tinyrt.errors import UnsupportedError
-from tinyrt.ir import DType, Node, Shape, Value
+from tinyrt.budget import OP, current
+from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
+from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_types
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -17,6 +18,9 @@ from tinyrt.ops.spec import NoAttrs
 
 COUNTED = (DType.INT32, DType.INT64)
 """Element types that shapes and indices are computed in."""
+
+COPIES = 8
+"""How many times its result an op holds while it computes a constant, generously."""
 
 
 class Parts:
@@ -33,6 +37,9 @@ class Parts:
         self.values = {value.name: value for value in tensors}
         self.nodes: list[Node] = []
         self.states: list[tuple[str, str]] = []
+        self._changed: set[str] = set()
+        self._written: set[str] = set()
+        self._tried: dict[str, int] = {}
 
     def new(self, wish: str, like: Value, shape: Shape | None = None) -> Value:
         """Another value with that one's dtype and quantisation, of some shape."""
@@ -40,6 +47,10 @@ class Parts:
         shape = like.shape if shape is None else shape
         self.values[name] = Value(name, like.dtype, shape, like.q)
         return self.values[name]
+
+    def protect(self, names: Iterable[str]) -> None:
+        """Take note of values that come from outside: no op may compute them."""
+        self._written.update(names)
 
     def constant(self, wish: str, data: Any) -> Value:
         """A constant of the reader's."""
@@ -59,22 +70,48 @@ class Parts:
         return self.add("reshape", [x], output, ReshapeAttrs(output.shape))
 
     def append(self, node: Node) -> None:
-        """Append a node; what it computes of constants, for shapes, becomes a constant."""
-        inputs = [self.values[name] if name else None for name in node.inputs]
+        """Append a node; what it computes of constants, for shapes, becomes a constant.
+
+        Raises:
+            VerifyError: such a node's inputs, attributes and output do not fit together.
+            BudgetError: such a constant is larger than the file may cost.
+
+        """
+        current().spend(OP, "reading ops")
+        inputs = tuple(self.values[name] if name else None for name in node.inputs)
         (output, *others) = (self.values[name] for name in node.outputs)
         known = all(value is None or value.data is not None for value in inputs)
         ref = OPS[node.op].ref_f32
         if not known or others or ref is None or output.dtype not in COUNTED or output.q:
+            self._written.update(node.outputs)
             self.nodes.append(node)
             return
-        types = [None if value is None else value.type for value in inputs]
-        OPS[node.op].infer(node.attrs, types)
-        (data,) = as_tuple(ref(node.attrs, *(None if v is None else v.data for v in inputs)))
+        check_types(BoundNode(len(self.nodes), node, inputs, (output,)), OPS)
+        current().spend(output.size, "computing constants")
+        with current().holding(COPIES * output.nbytes, f"computing {output.describe()}"):
+            (data,) = as_tuple(ref(node.attrs, *(None if v is None else v.data for v in inputs)))
         self.define(output, data)
 
     def define(self, value: Value, data: Any) -> None:
-        """Make a value a constant."""
-        array = np.asarray(data, value.dtype.numpy).reshape(value.shape)
+        """Make a value a constant.
+
+        Raises:
+            VerifyError: it is one, or an op computes it.
+            ModelFormatError: it has another number of elements, or its dtype does not hold them.
+            BudgetError: it is larger than the file may cost.
+
+        """
+        if self.values[value.name].data is not None or value.name in self._written:
+            raise VerifyError(f"'{value.name}' is defined twice")
+        found = np.asarray(data)
+        current().hold(value.nbytes, f"the constant {value.describe()}")
+        if value.dtype not in COUNTED or found.size != value.size:
+            raise ModelFormatError(
+                "a tensor does not hold what the op computes for it",
+                tensor=value.describe(),
+                expected=f"int32 or int64, {found.size} elements",
+            )
+        array = found.astype(value.dtype.numpy).reshape(value.shape)
         self.values[value.name] = replace(value, data=array)
 
     def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
@@ -84,19 +121,23 @@ class Parts:
             UnsupportedError: it becomes something already.
 
         """
-        if any(state.name == before for before, _ in self.states):
+        if state.name in self._changed:
             raise UnsupportedError("two ops change this state", tensor=state.describe())
+        self._changed.add(state.name)
         after = self.new(f"{state.name}/next", state)
         if begins_anew:
             zero = state.q.zero_point if state.q else 0
-            self.define(state, np.full(state.shape, zero))
+            current().hold(state.nbytes, f"the state {state.describe()}")
+            zeros = np.full(state.shape, zero, state.dtype.numpy)
+            self.values[state.name] = replace(state, data=zeros)
             return after.name
         self.states.append((state.name, after.name))
         return after.name
 
     def _unused(self, wish: str) -> str:
-        name, i = wish, 0
+        name, i = wish, self._tried.get(wish, 0)
         while name in self.values:
             i += 1
             name = f"{wish}_{i}"
+        self._tried[wish] = i
         return name

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import mmap
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tflite
 
+from tinyrt.budget import OP, current, limited
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.places import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite_codec import Codec
-from tinyrt.convert.tflite_directory import Directory, read_directory
+from tinyrt.convert.tflite_directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite_expand import EXPANSIONS
 from tinyrt.convert.tflite_ops import DECODERS
 from tinyrt.convert.tflite_parts import Parts
@@ -25,18 +24,9 @@ from tinyrt.convert.tflite_states import read_fresh, read_states
 from tinyrt.convert.tflite_tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite_variables import HANDLES, Variables, check_initial
 from tinyrt.convert.unsigned import to_signed
-from tinyrt.errors import (
-    DefectError,
-    ModelFormatError,
-    UnsupportedError,
-    error_context,
-    raised_in,
-)
-from tinyrt.ir import Graph, Node, Value
+from tinyrt.errors import ModelFormatError, UnsupportedError, boundary, error_context
+from tinyrt.ir import Graph, Node, Value, check_order
 from tinyrt.ops import verify
-
-# What the flatbuffers bindings raise on bytes that are not what they claim to be.
-_CORRUPT = (struct.error, IndexError, ValueError, TypeError, OverflowError, UnicodeDecodeError)
 
 
 def map_file(path: str | Path) -> Buffer:
@@ -94,26 +84,16 @@ def parse_with_directory(
             expected=f"the identifier {schema.IDENTIFIER.decode()} at byte 4",
             hint="make one with tinyrt convert (float) or tinyrt quantize (int8)",
         )
-    try:
+    with (
+        limited(file_bytes=len(data)),
+        boundary(".tflite file", parsers=("flatbuffers", "tflite"), corrupt=(UnicodeDecodeError,)),
+    ):
         with _hopping(data):
             reader = _Reader(data, name, subgraph)
-            graph = reader.read()
+            graph = check_order(reader.read())
             directory = read_directory(reader.model, reader.graph, reader.values)
-    except _CORRUPT as error:
-        is_text = isinstance(error, UnicodeDecodeError)
-        if not is_text and not raised_in(error, "flatbuffers", "tflite"):
-            raise DefectError(
-                f"the reader failed: {type(error).__name__}: {error}",
-                expected="a whole file, or a message that says what in it is wrong",
-                hint="copy or export the model again; if other tools take it, this is a defect of "
-                "tinyrt: please report it",
-            ) from error
-        raise ModelFormatError(
-            f"the .tflite file is cut short or corrupt ({error})",
-            hint="copy or export the model again",
-        ) from error
-    graph = gather_islands(dequantize_weights(to_signed(graph)))
-    return verify(places_in_integers(graph)), directory
+        graph = gather_islands(dequantize_weights(to_signed(graph)))
+        return verify(places_in_integers(graph)), directory
 
 
 @contextmanager
@@ -131,6 +111,9 @@ def _hopping(data: Buffer) -> Iterator[None]:
 
 CONTROL_FLOW = {"CALL", "IF", "WHILE"}
 """Ops that run other subgraphs."""
+
+SHOWN = 10
+"""Missing ops that a message names."""
 
 
 class _Reader:
@@ -157,14 +140,20 @@ class _Reader:
 
     def read(self) -> Graph:
         names = self._builtins()
+        inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
+        if not inputs or not self.graph.OutputsLength():
+            raise ModelFormatError(
+                f"the model has {len(inputs)} inputs and {self.graph.OutputsLength()} outputs",
+                expected="at least one of each",
+            )
+        self.parts.protect(inputs)
         for i in range(self._count(self.graph.OperatorsLength())):
             operator = self.graph.Operators(i)
             builtin = names[operator.OpcodeIndex()]
             with error_context(op=f"#{i} {builtin}"):
                 self._operator(operator, builtin)
         self.variables.finish()
-        inputs = self._names(self.graph.InputsAsNumpy())
-        outputs = self._names(self.graph.OutputsAsNumpy())
+        outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
         own = self.parts.states
         states = (*read_states(self.model, inputs, outputs), *own)
         inputs += tuple(before for before, _ in own)
@@ -185,13 +174,14 @@ class _Reader:
         """Operator code -> its builtin name, for the codes in use, all of which can be read."""
         operators = range(self._count(self.graph.OperatorsLength()))
         used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
-        names = {i: self._builtin(i) for i in used}
+        names = {i: schema.builtin_name(self.model, i) for i in used}
         known = (*DECODERS, *EXPANSIONS, *HANDLES)
         missing = sorted({name for name in names.values() if name not in known})
         if missing:
             flows = CONTROL_FLOW.intersection(missing)
             raise UnsupportedError(
-                f"the model uses ops that tinyrt does not have: {', '.join(missing)}",
+                f"the model uses ops that tinyrt does not have: {', '.join(missing[:SHOWN])}"
+                + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
                 expected="ops of the table that 'tinyrt ops' prints",
                 hint="export the model without control flow"
                 if flows
@@ -199,17 +189,9 @@ class _Reader:
             )
         return names
 
-    def _builtin(self, index: int) -> str:
-        if not 0 <= index < self.model.OperatorCodesLength():
-            raise ModelFormatError(f"op code {index} of {self.model.OperatorCodesLength()}")
-        code = self.model.OperatorCodes(index)
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-        name = schema.OP_NAME.get(number, f"builtin {number}")
-        if name == "CUSTOM":
-            return f"CUSTOM ({(code.CustomCode() or b'?').decode(errors='replace')})"
-        return name
-
     def _operator(self, operator: Any, builtin: str) -> None:
+        ports = operator.InputsLength() + operator.OutputsLength()
+        current().spend(OP + PORT * ports, "reading ops")
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
         inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
@@ -251,6 +233,8 @@ class _Reader:
             self.variables.assign(first, inputs[1] if len(inputs) > 1 else None)
         elif builtin == "CALL_ONCE":
             index = _options(operator, "CallOnceOptions").InitSubgraphIndex()
+            if outputs:
+                raise ModelFormatError("the op has outputs", expected="none")
             other = _Reader(self.data, self.name, index)
             check_initial(self.model, index, other.values)
         else:
@@ -267,7 +251,7 @@ class _Reader:
         return self.parts.next_of(state, begins_anew=state.name in self.fresh)
 
     def _names(self, indices: Any) -> tuple[str, ...]:
-        return tuple(self._filled(int(i)).name for i in np.atleast_1d(indices))
+        return tuple(self._filled(int(i)).name for i in indices)
 
     def _filled(self, index: int) -> Value:
         """A tensor that an op or a port names."""
@@ -289,6 +273,8 @@ def _options(operator: Any, table: str | None) -> Any:
     if kind != schema.options_code(table):
         raise ModelFormatError(f"options of kind {kind}", expected=table)
     found = operator.BuiltinOptions()
+    if found is None:
+        raise ModelFormatError("the op's options are missing", expected=table)
     options = schema.options_reader(table)
     options.Init(found.Bytes, found.Pos)
     return options

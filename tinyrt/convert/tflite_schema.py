@@ -7,6 +7,7 @@ from typing import Any
 import flatbuffers
 import tflite
 
+from tinyrt.errors import ModelFormatError
 from tinyrt.ir import DType
 
 IDENTIFIER = b"TFL3"
@@ -35,6 +36,36 @@ ACTIVATION_NAME: dict[int, str] = {
 }
 PADDING: dict[str, int] = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}
 PADDING_NAME: dict[int, str] = {code: name for name, code in PADDING.items()}
+
+_BUILTIN_SLOT = 10
+"""Place of an operator code's ``builtin_code`` in its table of fields."""
+
+
+def builtin_name(model: Any, index: int) -> str:
+    """Name of the op that an operator code stands for.
+
+    The code is the larger one of its two fields, as in LiteRT. The bindings' ``BuiltinCode`` gives
+    the old one wherever that could hold the code, whether it was set or not.
+
+    Raises:
+        ModelFormatError: there is no such operator code.
+
+    """
+    if not 0 <= index < model.OperatorCodesLength():
+        raise ModelFormatError(f"op code {index} of {model.OperatorCodesLength()}")
+    code = model.OperatorCodes(index)
+    table = code._tab
+    at = table.Offset(_BUILTIN_SLOT)
+    new = table.Get(flatbuffers.number_types.Int32Flags, at + table.Pos) if at else 0
+    number = max(new, code.DeprecatedBuiltinCode())
+    name = OP_NAME.get(number, f"builtin {number}")
+    if name != "CUSTOM":
+        return name
+    return f"CUSTOM ({bytes(code.CustomCode() or b'?')[:LONGEST].decode(errors='replace')})"
+
+
+LONGEST = 64
+"""Bytes of a custom op's name that messages show."""
 
 
 def options_code(table: str) -> int:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from tinyrt.budget import current
 from tinyrt.errors import ModelFormatError
 
 STATES = "tinyrt.states"
@@ -18,6 +19,9 @@ STATES = "tinyrt.states"
 
 FRESH = "tinyrt.fresh"
 """Name of the entry: a JSON list of the variables that hold zeros when a run begins."""
+
+PARSED = 100
+"""Bytes of memory for each byte of JSON, generously."""
 
 States = tuple[tuple[str, str], ...]
 
@@ -56,8 +60,14 @@ def _entry(model: Any, name: str) -> bytes | None:
     for i in range(model.MetadataLength()):
         entry = model.Metadata(i)
         if entry.Name() == name.encode():
-            data = model.Buffers(entry.Buffer()).DataAsNumpy()
-            return bytes(data) if data is not None else b""
+            index = entry.Buffer()
+            if index >= model.BuffersLength():
+                raise ModelFormatError(
+                    f"metadata '{name}' is buffer {index} of {model.BuffersLength()}"
+                )
+            buffer = model.Buffers(index)
+            current().reserve(PARSED * buffer.DataLength(), f"metadata '{name}'")
+            return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
     return None
 
 
@@ -66,8 +76,9 @@ def _parse(data: bytes, inputs: Collection[str], outputs: Collection[str]) -> St
         pairs = tuple((str(before), str(after)) for before, after in json.loads(data))
     except (ValueError, TypeError) as error:
         raise ModelFormatError(f"metadata '{STATES}' is not a list of pairs: {error}") from error
+    known, answers = set(inputs), set(outputs)
     for before, after in pairs:
-        if before not in inputs or after not in outputs:
+        if before not in known or after not in answers:
             raise ModelFormatError(
                 f"metadata '{STATES}' pairs '{before}' with '{after}'",
                 expected="an input and an output of the model",

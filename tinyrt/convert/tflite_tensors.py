@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import tflite
 from numpy.typing import NDArray
 
+from tinyrt.budget import OP, current
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, QParams, Shape, Value, unpack_int4
@@ -23,6 +25,18 @@ ZERO_POINTS = {
     DType.INT16: range(-(2**15), 2**15),
 }
 """Zero points that a dtype can hold."""
+ANY_ZERO_POINT = range(-(2**31), 2**31)
+"""Zero points of other dtypes."""
+
+MOST_DIMENSIONS = 16
+"""Dimensions of a tensor; no op of the format takes more than 8."""
+MOST_ELEMENTS = 2**31 - 1
+"""Elements of a tensor, which kernels count in 32 bits."""
+
+TENSOR, TENSOR_BYTES = OP // 10, 1000
+"""Work and memory of reading one tensor, without its name."""
+SCALE = 100
+"""Bytes of a scale and its zero point, in all forms in which they are held; its work, too."""
 
 
 class TensorReader:
@@ -38,6 +52,7 @@ class TensorReader:
         self.model = model
         self.graph = graph
         self.changing: set[str] = set()
+        self._budget = current()
 
     def read(self) -> list[Value]:
         """All tensors, by number; each with a name of its own."""
@@ -45,8 +60,11 @@ class TensorReader:
         values = []
         for i in range(self.graph.TensorsLength()):
             tensor = self.graph.Tensors(i)
-            name = (tensor.Name() or b"").decode() or f"tensor_{i}"
-            if name in names:
+            text = tensor.Name() or b""
+            self._budget.spend(TENSOR + len(text), "reading tensors")
+            self._budget.hold(TENSOR_BYTES + len(text), "reading tensors")
+            name = text.decode() or f"tensor_{i}"
+            while name in names:
                 name = f"{name}:{i}"
             names.add(name)
             if tensor.IsVariable():
@@ -55,10 +73,26 @@ class TensorReader:
         return values
 
     def _value(self, tensor: Any, name: str) -> Value:
+        if tensor.ShapeLength() > MOST_DIMENSIONS:
+            raise UnsupportedError(
+                f"a tensor has {tensor.ShapeLength()} dimensions",
+                tensor=f"'{name}'",
+                expected=f"at most {MOST_DIMENSIONS}",
+            )
         shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
         what = f"'{name}' [{','.join(map(str, shape))}]"
         if any(n < 0 for n in shape):
             raise empty(what)
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise UnsupportedError(
+                f"a tensor has {math.prod(shape):,} elements",
+                tensor=what,
+                expected=f"at most {MOST_ELEMENTS:,}",
+            )
+        if tensor.Sparsity() is not None:
+            raise UnsupportedError(
+                "a tensor is stored sparse", tensor=what, expected="all elements in its buffer"
+            )
         dtype = schema.DTYPE.get(tensor.Type())
         if tensor.Type() == tflite.TensorType.RESOURCE:
             return Value(name, DType.INT32, (1,))  # the name of a variable
@@ -80,13 +114,32 @@ class TensorReader:
             raise ModelFormatError(
                 f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
             )
-        if dtype is DType.INT4:
-            return Value(name, dtype, shape, value.q, unpack_int4(data, value.size).reshape(shape))
-        return Value(name, dtype, shape, value.q, data.view(dtype.numpy).reshape(shape))
+        return replace(value, data=self._elements(value, data).reshape(shape))
+
+    def _elements(self, value: Value, data: NDArray[np.uint8]) -> NDArray[Any]:
+        """Elements of a constant: a view of its bytes, where these are what the dtype asks for."""
+        unequal = value.dtype is DType.BOOL and bool((data > 1).any())
+        aligned = data.ctypes.data % value.dtype.itemsize == 0
+        if value.dtype is not DType.INT4 and not unequal and aligned:
+            return data.view(value.dtype.numpy)
+        self._budget.hold(value.size * value.dtype.itemsize, f"the constant {value.describe()}")
+        if value.dtype is DType.INT4:
+            return unpack_int4(data, value.size)
+        return data != 0 if unequal else data.copy().view(value.dtype.numpy)
 
     def _quantization(self, q: Any, dtype: DType, shape: Shape, what: str) -> QParams | None:
         if q is None or q.ScaleLength() == 0:
             return None
+        count = q.ScaleLength()
+        if (count > 1 and count not in shape) or q.ZeroPointLength() not in (0, 1, count):
+            raise ModelFormatError(
+                f"quantization has {count} scales and {q.ZeroPointLength()} zero points",
+                tensor=what,
+                expected="one scale, or one for each slice along quantized_dimension; as many zero "
+                "points",
+            )
+        self._budget.spend(SCALE * count, "reading scales")
+        self._budget.hold(SCALE * count, "scales")
         scales = tuple(float(s) for s in q.ScaleAsNumpy())
         zero_points = {int(z) for z in q.ZeroPointAsNumpy()} if q.ZeroPointLength() else {0}
         if len(zero_points) != 1:
@@ -129,11 +182,12 @@ def check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> Non
             tensor=what,
             expected="one scale, or one for each slice along quantized_dimension",
         )
-    if dtype in ZERO_POINTS and q.zero_point not in ZERO_POINTS[dtype]:
+    zero_points = ZERO_POINTS.get(dtype, ANY_ZERO_POINT)
+    if q.zero_point not in zero_points:
         raise ModelFormatError(
             f"quantization has zero_point {q.zero_point}",
             tensor=what,
-            expected=f"{ZERO_POINTS[dtype].start} to {ZERO_POINTS[dtype].stop - 1}",
+            expected=f"{zero_points.start} to {zero_points.stop - 1}",
         )
 
 

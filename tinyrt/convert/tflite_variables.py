@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tflite
 
+from tinyrt.budget import OP, current
 from tinyrt.convert.tflite_parts import Parts
+from tinyrt.convert.tflite_schema import builtin_name
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
@@ -85,13 +86,14 @@ def check_initial(model: Any, index: int, values: list[Value]) -> None:
     graph = model.Subgraphs(index)
     for i in range(graph.OperatorsLength()):
         operator = graph.Operators(i)
-        code = model.OperatorCodes(operator.OpcodeIndex())
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-        if number == tflite.BuiltinOperator.VAR_HANDLE:
+        current().spend(OP, "reading ops")
+        builtin = builtin_name(model, operator.OpcodeIndex())
+        if builtin == "VAR_HANDLE":
             continue
         value = None
-        if number == tflite.BuiltinOperator.ASSIGN_VARIABLE and operator.InputsLength() == 2:
-            value = values[operator.Inputs(1)] if operator.Inputs(1) < len(values) else None
+        if builtin == "ASSIGN_VARIABLE" and operator.InputsLength() == 2:
+            index = operator.Inputs(1)
+            value = values[index] if 0 <= index < len(values) else None
         zero = value.q.zero_point if value is not None and value.q is not None else 0
         if value is None or value.data is None or np.any(value.data != zero):
             raise UnsupportedError(

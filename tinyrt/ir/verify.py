@@ -25,6 +25,9 @@ class Stage(Enum):
 UNQUANTISED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
 """Numbers, truth values and places: what a float graph computes with."""
 
+STORED = (DType.INT4, DType.FLOAT16)
+"""What only constants are held in."""
+
 QUANTISED = (DType.INT8, DType.INT16)
 """What quantised activations are held in."""
 
@@ -75,25 +78,15 @@ def verify(
         VerifyError: an invariant is broken.
 
     """
-    defined = {n for n, v in graph.values.items() if v.is_constant}
-    for name in graph.inputs:
-        if name not in graph.values:
-            raise VerifyError(f"input '{name}' has no value")
-        defined.add(name)
+    check_order(graph)
     for i, node in enumerate(graph.nodes):
-        where = f"#{i} {node.op} '{node.name}'"
-        _check_names(graph, i, where, defined)
         bound = graph.bind(i)
         if known is None or not _is_same(known.get(id(node)), bound):
-            with error_context(op=where):
-                _check_types(bound, rules)
+            with error_context(op=bound.describe()):
+                check_types(bound, rules)
                 _check_stage(bound, rules[node.op], stage)
         if known is not None:
             known[id(node)] = bound
-        defined.update(node.outputs)
-    for name in graph.outputs:
-        if name not in defined:
-            raise VerifyError(f"output '{name}' is never computed")
     _check_states(graph)
     if stage is Stage.PLANNED:
         _check_placed(graph, placed)
@@ -101,11 +94,15 @@ def verify(
 
 
 def _check_states(graph: Graph) -> None:
+    inputs, outputs = set(graph.inputs), set(graph.outputs)
     for before, after in graph.states:
-        if before not in graph.inputs or after not in graph.outputs:
+        if before not in inputs or after not in outputs:
             raise VerifyError(
-                f"state '{before}' -> '{after}'", expected="an input and an output of the model"
+                f"state '{before}' -> '{after}'",
+                expected="an input and an output of the model, each of one state",
             )
+        inputs.remove(before)
+        outputs.remove(after)
         old, new = graph.value(before), graph.value(after)
         if old.type != new.type or old.q != new.q:
             raise VerifyError(
@@ -127,13 +124,57 @@ def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> Non
         if name and name not in defined:
             raise VerifyError(f"'{name}' is used before it is defined", op=where)
     for name in node.outputs:
-        if name in defined:
+        if name in defined or node.outputs.count(name) > 1:
             raise VerifyError(f"'{name}' is defined twice", op=where)
         if name not in graph.values:
             raise VerifyError(f"output '{name}' has no value", op=where)
 
 
-def _check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
+def check_order(graph: Graph) -> Graph:
+    """Check names alone, before any rule can be asked, and return the graph unchanged.
+
+    Raises:
+        VerifyError: a value is used before it is defined, or defined twice.
+
+    """
+    defined = _defined(graph)
+    for i, node in enumerate(graph.nodes):
+        _check_names(graph, i, f"#{i} {node.op} '{node.name}'", defined)
+        defined.update(node.outputs)
+    for name in graph.outputs:
+        if name not in defined:
+            raise VerifyError(f"output '{name}' is never computed")
+    return graph
+
+
+def _defined(graph: Graph) -> set[str]:
+    """Names of what is there before the first op."""
+    defined = {n for n, v in graph.values.items() if v.is_constant}
+    inputs: set[str] = set()
+    for name in graph.inputs:
+        if name not in graph.values:
+            raise VerifyError(f"input '{name}' has no value")
+        what = graph.value(name).describe()
+        if name in inputs:
+            raise VerifyError(
+                "two inputs of the model are one tensor", tensor=what, expected="a tensor for each"
+            )
+        if name in defined:
+            raise VerifyError(
+                "an input of the model is a constant", tensor=what, expected="a tensor without data"
+            )
+        inputs.add(name)
+    return defined | inputs
+
+
+def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
+    """Derive a node's outputs from its inputs.
+
+    Raises:
+        VerifyError: there is no such op, or its inputs' number or its outputs are others.
+        ShapeError: dtypes, shapes and attributes do not fit together.
+
+    """
     if node.op not in rules:
         raise VerifyError(f"there is no op '{node.op}'")
     spec = rules[node.op]
@@ -162,6 +203,8 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
     elif stage is Stage.INT8 and spec.float_only and any(v.q for v in activations):
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     for value in activations:
+        if value.dtype in STORED:
+            raise _wrong(value, "activations in another dtype: this one is for constants alone")
         if value.dtype in QUANTISED and value.q is None:
             raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
     if any(v.q for v in activations):
