@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,6 +138,18 @@ def padding_of(options: Any) -> str:
     if code not in schema.PADDING_NAME:
         raise ModelFormatError(f"padding {code}", expected="SAME (0) or VALID (1)")
     return schema.PADDING_NAME[code]
+
+
+def finite(number: float, what: str) -> float:
+    """An option that is a number.
+
+    Raises:
+        ModelFormatError: it is none, or without end.
+
+    """
+    if not math.isfinite(number):
+        raise ModelFormatError(f"{what} is {number}", expected="a finite number")
+    return number
 
 
 def operand(inputs: Operands, i: int) -> Value:

@@ -21,6 +21,7 @@ from tinyrt.convert.tflite_codec import (
     activation_of,
     constant_ints,
     encode_plain,
+    finite,
     i32,
     is_s8,
     is_s16,
@@ -193,7 +194,7 @@ def _encode_softmax(node: BoundNode) -> Encoded:
 
 def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    return Decoded(SoftmaxAttrs(beta=options.Beta()), len(inputs))
+    return Decoded(SoftmaxAttrs(beta=finite(options.Beta(), "beta")), len(inputs))
 
 
 def _encode_leaky_relu(node: BoundNode) -> Encoded:
@@ -202,7 +203,7 @@ def _encode_leaky_relu(node: BoundNode) -> Encoded:
 
 def _decode_leaky_relu(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    return Decoded(LeakyReluAttrs(alpha=options.Alpha()), len(inputs))
+    return Decoded(LeakyReluAttrs(alpha=finite(options.Alpha(), "alpha")), len(inputs))
 
 
 def _encode_gelu(node: BoundNode) -> Encoded:

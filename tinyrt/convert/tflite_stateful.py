@@ -17,6 +17,7 @@ from tinyrt.convert.tflite_codec import (
     Encoded,
     Operands,
     activation_of,
+    finite,
     since_s8,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -82,7 +83,8 @@ def _decode_lstm(options: Any, inputs: Operands, output: Value) -> Decoded:
         raise UnsupportedError(f"an LSTM with activation {name}", expected="TANH")
     if options.DiagonalRecurrentTensors():
         raise UnsupportedError("an LSTM with diagonal recurrent weights", expected="full ones")
-    attrs = LstmAttrs(cell_clip=options.CellClip(), time_major=bool(options.TimeMajor()))
+    clip = finite(options.CellClip(), "the cell's clip")
+    attrs = LstmAttrs(cell_clip=clip, time_major=bool(options.TimeMajor()))
     return Decoded(attrs, len(PLACES), picked=PLACES, states=(HIDDEN, CELL))
 
 

@@ -19,6 +19,7 @@ from tinyrt.errors import (
     OutputError,
     ToolError,
     UnsupportedError,
+    boundary,
     error_context,
 )
 from tinyrt.interpreter.backends import (
@@ -87,13 +88,23 @@ class Interpreter:
             raise DataError("pass either model_path or model_content")
         if experimental_delegates:
             raise UnsupportedError("tinyrt runs no delegates", hint="choose a backend instead")
-        with error_context(file=None if model_path is None else str(model_path)):
+        file = None if model_path is None else str(model_path)
+        with error_context(file=file):
             name = "model" if model_path is None else Path(model_path).stem
             data = (model_content or b"") if model_path is None else map_file(model_path)
             read = partial(parse_with_directory, data, name)
             parsed = read(0)
         preserve = experimental_preserve_all_tensors
-        self._start(*parsed, backend, on_op, num_threads, max_memory, preserve=preserve, read=read)
+        self._start(
+            *parsed,
+            backend,
+            on_op,
+            num_threads,
+            max_memory,
+            preserve=preserve,
+            read=read,
+            file=file,
+        )
 
     @classmethod
     def from_graph(
@@ -137,6 +148,7 @@ class Interpreter:
         *,
         preserve: bool = False,
         read: Callable[[int], tuple[Graph, Directory]] | None = None,
+        file: str | None = None,
     ) -> None:
         names = (*EVERY_BACKEND, AUTO)
         if backend not in names:
@@ -155,6 +167,7 @@ class Interpreter:
         self._num_threads = threads
         self._budget = as_budget(max_memory)
         self._preserve = preserve
+        self._file = file
         self._given_plan: ArenaPlan | None = None
         self._read = read
         self._others: dict[int, Interpreter] = {}
@@ -197,8 +210,14 @@ class Interpreter:
             ToolError: the backend needs a tool that is not there, or that failed.
             OutputError: the backend's cache cannot be written.
             BudgetError: activations would take more than ``max_memory``.
+            VerifyError: parameters of an op are none that its kernels can compute with.
 
         """
+        with boundary("model", step="preparing", file=self._file):
+            self._allocate_any()
+
+    def _allocate_any(self) -> None:
+        """Allocate with the first backend that can run the model."""
         watched = self._preserve or self._on_op is not None
         *others, last = candidates(self._asked_for, self.graph, watched)
         for backend in others:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.program import Program, Step, StepList, Tensors
 from tinyrt.interpreter.reference import reference_step
 from tinyrt.ir import BoundNode, Graph
@@ -200,5 +200,6 @@ def _pack(node: BoundNode, workspace: Workspace) -> Call:
     module, function = where.split(".")
     package = f"{__package__}.numba_kernels"
     pack = getattr(import_module(f"{package}.{module}"), function)
-    call: Call = pack(node, spec.form(node).prepare(node), workspace)
+    with error_context(op=node.describe()):
+        call: Call = pack(node, spec.form(node).prepare(node), workspace)
     return call

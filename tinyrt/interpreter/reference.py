@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyrt.errors import error_context
 from tinyrt.interpreter.program import Program, Step, StepList, Tensors
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops.evaluate import as_tuple, reference_kernel
@@ -26,7 +27,8 @@ def reference_step(node: BoundNode, tensors: Tensors) -> Step:
         UnsupportedError: the op has no reference for the node's dtypes.
 
     """
-    kernel = reference_kernel(node)
+    with error_context(op=node.describe()):
+        kernel = reference_kernel(node)
     inputs = [tensors[v.name] if v is not None else None for v in node.inputs]
     outputs = [tensors[v.name] for v in node.outputs]
 

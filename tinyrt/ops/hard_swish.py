@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
-from tinyrt.fixedpoint import INT32_MAX, quantize_multiplier, rounding_divide_by_pot
+from tinyrt.fixedpoint import INT32_MAX, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
+from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
 
@@ -52,7 +53,8 @@ def prepare_s8(node: BoundNode) -> LutS8:
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     hires_scale = np.float32(1 / 128) * x_scale
-    y_mult, y_shift = _int16_multiplier(float(hires_scale / y_scale))
+    with np.errstate(over="ignore"):
+        y_mult, y_shift = _int16_multiplier(float(hires_scale / y_scale))
     if y_shift > 0:
         raise VerifyError(
             f"the output's scale is {y_scale}",
@@ -81,7 +83,7 @@ def _share(raised: Int64s, mult: int, shift: int) -> Int64s:
 
 def _int16_multiplier(real: float) -> tuple[int, int]:
     """Mantissa of 15 bits and exponent."""
-    mult, shift = quantize_multiplier(real)
+    mult, shift = multiplier(real)
     rounding = 1 << 15
     if mult >= INT32_MAX - rounding:
         return INT16_MAX, shift

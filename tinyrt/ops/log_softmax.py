@@ -24,6 +24,7 @@ from tinyrt.ir import BoundNode, TensorType, Value
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_unary
+from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import (
     Array,
     CWriter,
@@ -107,7 +108,7 @@ def prepare_s8(node: BoundNode) -> LogSoftmaxS8:
     require_fixed(y, FIXED_OUTPUT)
     real = float(qparams(x)[0]) * 2.0 ** (31 - INPUT_INTEGER_BITS)
     mult, shift = quantize_multiplier(min(real, 2.0**31 - 1))
-    back = quantize_multiplier(2.0 ** (31 - shift) / mult)
+    back = multiplier(2.0 ** (31 - shift) / mult if mult else np.inf)
     return LogSoftmaxS8(mult, shift, *back, -input_radius(INPUT_INTEGER_BITS, shift))
 
 

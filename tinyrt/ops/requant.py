@@ -27,13 +27,14 @@ def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
 
     Args:
         real: the ratio, positive.
-        most: what it must stay below: beyond ``2**30`` every accumulator overflows.
+        most: what it must stay below: beyond ``2**30`` every accumulator overflows, and shifts
+            leave the 31 bits that kernels take.
 
     Raises:
-        VerifyError: the ratio is too large.
+        VerifyError: the ratio is too large, or no number.
 
     """
-    if not real < most:
+    if not 0 <= real < most:
         raise VerifyError(
             f"scales of inputs and output differ by a factor of {real:.6g}",
             expected=f"below {most:.6g}",

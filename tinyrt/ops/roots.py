@@ -75,7 +75,8 @@ def prepare_rsqrt(node: BoundNode) -> LutS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
-    mult, shift = multiplier(1.0 / float(np.sqrt(x_scale) * y_scale))
+    root = float(np.sqrt(x_scale) * y_scale)
+    mult, shift = multiplier(1.0 / root if root else np.inf)
     outputs = [INT8_MAX] * 256
     for i, centred in enumerate(input_values() - x_zp):
         if centred > 0:

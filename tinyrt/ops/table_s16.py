@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
+from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
 from tinyrt.ops.spec import Array, CWriter, qparams, require_alike, require_fixed
 
@@ -120,4 +120,5 @@ def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:
     real, right = scale * 4096 * 3, 0
     while real <= 32767 / 2 and right <= 30:
         real, right = real * 2, right + 1
-    return SigmoidS16(int(real), right)
+    # A step that large reaches the table's end, as any larger one.
+    return SigmoidS16(int(min(real, INT32_MAX)), right)
