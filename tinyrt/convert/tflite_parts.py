@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyrt.budget import OP, current
 from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
-from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_types
+from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_arity, check_types
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -78,6 +78,7 @@ class Parts:
 
         """
         current().spend(OP, "reading ops")
+        check_arity(node, OPS[node.op])
         inputs = tuple(self.values[name] if name else None for name in node.inputs)
         (output, *others) = (self.values[name] for name in node.outputs)
         known = all(value is None or value.data is not None for value in inputs)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import OP, current
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, TensorType, Value
+from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -24,6 +26,9 @@ from tinyrt.ops.reshape import ReshapeAttrs
 
 HALF = 128
 """What lies between an unsigned byte and the signed one that stands for the same."""
+
+WIDENED = 10
+"""Bytes that one weight takes on its way, and its work."""
 
 WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
 
@@ -33,6 +38,8 @@ def to_signed(graph: Graph) -> Graph:
 
     Raises:
         UnsupportedError: weights with a zero point are computed at run time.
+        ShapeError: such weights do not fit their op.
+        BudgetError: constants take more memory than the file may cost.
 
     """
     unsigned = [v for v in graph.values.values() if v.dtype is DType.UINT8 and v.q is not None]
@@ -47,6 +54,7 @@ class _Signed:
         self._values = dict(graph.values)
         self._nodes: list[Node] = []
         self._ports: dict[str, str] = {}
+        self._tried: dict[str, int] = {}
         for value in unsigned:
             self._values[value.name] = _signed(value)
 
@@ -102,6 +110,9 @@ class _Signed:
                 tensor=weights.describe(),
                 expected="constants",
             )
+        OPS[node.op].infer(node.attrs, [_signed_type(v) for v in node.inputs])
+        current().spend(OP + WIDENED * weights.size, "converting uint8 weights")
+        current().reserve(WIDENED * weights.size, f"converting {weights.describe()}")
         centred = weights.data.astype(np.int16) - weights.q.zero_point
         q = QParams(weights.q.scales, 0, weights.q.axis)
         parts = _parts(centred)
@@ -155,6 +166,7 @@ class _Signed:
 
     def _constant(self, like: Value, data: NDArray[Any], q: QParams) -> str:
         name = self._unused(f"{like.name}/int8")
+        current().hold(data.size, f"the weights '{name}'")
         self._values[name] = Value.constant(name, data.astype(np.int8), q)
         return name
 
@@ -164,10 +176,11 @@ class _Signed:
         return self._values[name]
 
     def _unused(self, wish: str) -> str:
-        name, i = wish, 0
+        name, i = wish, self._tried.get(wish, 0)
         while name in self._values:
             i += 1
             name = f"{wish}_{i}"
+        self._tried[wish] = i
         return name
 
 
@@ -184,9 +197,17 @@ def _parts(weights: NDArray[np.int16]) -> list[NDArray[np.int16]]:
 def _signed(value: Value) -> Value:
     """The value on int8, for the same real values."""
     assert value.q is not None, "only quantised values are converted"
+    if value.data is not None:
+        current().hold(value.data.size, f"the constant {value.describe()}")
     data = None if value.data is None else (value.data ^ np.uint8(HALF)).view(np.int8)
     q = replace(value.q, zero_point=value.q.zero_point - HALF)
     return replace(value, dtype=DType.INT8, q=q, data=data)
+
+
+def _signed_type(value: Value | None) -> TensorType | None:
+    if value is None or value.dtype is not DType.UINT8:
+        return None if value is None else value.type
+    return TensorType(DType.INT8, value.shape)
 
 
 def _with_inputs(node: Node, changed: dict[int, str]) -> Node:

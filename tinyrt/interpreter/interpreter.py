@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.budget import Budget, as_budget
+from tinyrt.budget import Budget, as_budget, limited
 from tinyrt.convert.tflite_directory import Directory
 from tinyrt.convert.tflite_reader import map_file, parse_with_directory
 from tinyrt.errors import (
@@ -62,8 +62,9 @@ class Interpreter:
             a C compiler and a C kernel for every op, else ``numba``. ``allocate_tensors`` chooses;
             the attribute ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
-        max_memory: bytes that activations may take, or the budget that they are taken from; by
-            default the one that is open. ``allocate_tensors`` refuses a model that asks for more.
+        max_memory: bytes that activations and widened weights may take, or the budget that they
+            are taken from; by default the one that is open. ``allocate_tensors`` refuses a model
+            that asks for more.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -89,22 +90,20 @@ class Interpreter:
         if experimental_delegates:
             raise UnsupportedError("tinyrt runs no delegates", hint="choose a backend instead")
         file = None if model_path is None else str(model_path)
-        with error_context(file=file):
+        with error_context(file=file), limited():
             name = "model" if model_path is None else Path(model_path).stem
             data = (model_content or b"") if model_path is None else map_file(model_path)
             read = partial(parse_with_directory, data, name)
-            parsed = read(0)
-        preserve = experimental_preserve_all_tensors
-        self._start(
-            *parsed,
-            backend,
-            on_op,
-            num_threads,
-            max_memory,
-            preserve=preserve,
-            read=read,
-            file=file,
-        )
+            self._start(
+                *read(0),
+                backend,
+                on_op,
+                num_threads,
+                max_memory,
+                preserve=experimental_preserve_all_tensors,
+                read=read,
+                file=file,
+            )
 
     @classmethod
     def from_graph(
@@ -157,7 +156,8 @@ class Interpreter:
         threads = 1 if num_threads is None else num_threads
         if not isinstance(threads, int) or threads < 1:
             raise DataError(f"num_threads is {num_threads!r}", expected="an integer of at least 1")
-        graph, self._widened_bytes = widen_weights(graph)
+        self._budget = as_budget(max_memory)
+        graph, self._widened_bytes = widen_weights(graph, self._budget)
         self.graph = self._model = graph
         self.backend = backend
         self._asked_for = backend
@@ -165,7 +165,6 @@ class Interpreter:
         self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
         self._num_threads = threads
-        self._budget = as_budget(max_memory)
         self._preserve = preserve
         self._file = file
         self._given_plan: ArenaPlan | None = None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.budget import Budget, as_budget
+from tinyrt.budget import Budget, as_budget, limited
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
@@ -62,13 +62,14 @@ def load(
         UnsupportedError: an op or the backend is not there.
 
     """
-    return Model(
-        read_tflite(path),
-        backend=backend,
-        num_threads=num_threads,
-        file=str(path),
-        max_memory=max_memory,
-    )
+    with limited():
+        return Model(
+            read_tflite(path),
+            backend=backend,
+            num_threads=num_threads,
+            file=str(path),
+            max_memory=max_memory,
+        )
 
 
 class Model:
@@ -87,8 +88,8 @@ class Model:
         num_threads: threads that share a batch; all cores by default.
         file: where the model comes from, for messages.
         on_op: as for the interpreter.
-        max_memory: bytes that activations and answers may take, or the budget that they are taken
-            from; by default the one that is open.
+        max_memory: bytes that activations, widened weights and answers may take, or the budget
+            that they are taken from; by default the one that is open.
 
     """
 
@@ -367,15 +368,18 @@ class Model:
     def _ready(self, batch: int) -> _Ready:
         """The interpreter for that many samples, made when first asked for."""
         if batch not in self._prepared:
-            try:
-                self._prepared[batch] = self._prepare(batch)
-            except BudgetError:
-                if not self._prepared:
-                    raise
-                self._prepared.clear()  # those for other numbers may have taken the memory
-        if batch not in self._prepared:
-            self._prepared[batch] = self._prepare(batch)
+            with error_context(file=self.file):
+                self._prepared[batch] = self._prepare_anew(batch)
         return self._prepared[batch]
+
+    def _prepare_anew(self, batch: int) -> _Ready:
+        try:
+            return self._prepare(batch)
+        except BudgetError:
+            if not self._prepared:
+                raise
+            self._prepared.clear()  # those for other numbers may have taken the memory
+        return self._prepare(batch)
 
     def _prepare(self, batch: int) -> _Ready:
         interpreter = Interpreter.from_graph(

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tinyrt.budget import Budget
+from tinyrt.errors import error_context
 from tinyrt.ir import Graph, Node, Value
 from tinyrt.ops.evaluate import reference_kernel
 
+WIDENING = 8
+"""Bytes of what is in between while one weight is widened."""
 
-def widen_weights(graph: Graph) -> tuple[Graph, int]:
+
+def widen_weights(graph: Graph, budget: Budget) -> tuple[Graph, int]:
     """The graph with its dequantised constants computed.
+
+    Args:
+        graph: a verified graph.
+        budget: what the copies are taken from.
 
     Returns:
         The graph, and the bytes that these copies take.
+
+    Raises:
+        BudgetError: they take more.
 
     """
     nodes: list[Node] = []
@@ -21,8 +33,13 @@ def widen_weights(graph: Graph) -> tuple[Graph, int]:
         data = node.input(0).data if node.op == "dequantize" else None
         if data is None or node.output.name in graph.outputs:
             nodes.append(node.node)
-        else:
-            widened.append(replace(node.output, data=reference_kernel(node)(data)))
+            continue
+        what = f"the widened weights {node.output.describe()}"
+        budget.reserve(node.output.nbytes + WIDENING * node.output.size, what)
+        with error_context(op=node.describe()):
+            wide = reference_kernel(node)(data)
+        budget.keep(wide, what)
+        widened.append(replace(node.output, data=wide))
     if not widened:
         return graph, 0
     return graph.with_nodes(nodes, widened), sum(v.nbytes for v in widened)

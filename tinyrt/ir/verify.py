@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from tinyrt.errors import TinyrtError, VerifyError, error_context
-from tinyrt.ir.graph import BoundNode, Graph, Value
+from tinyrt.ir.graph import BoundNode, Graph, Node, Value
 from tinyrt.ir.types import DType, TensorType
 
 
@@ -167,6 +167,19 @@ def _defined(graph: Graph) -> set[str]:
     return defined | inputs
 
 
+def check_arity(node: Node, spec: OpRules) -> None:
+    """Raise ``VerifyError`` unless the op has as many inputs as it takes."""
+    least, most = spec.arity
+    if not least <= len(node.inputs) <= most:
+        raise VerifyError(
+            f"{len(node.inputs)} inputs",
+            expected=f"{least}" if least == most else f"{least}-{most}",
+        )
+    for i, name in enumerate(node.inputs[:least]):
+        if not name:
+            raise VerifyError(f"input {i} is missing")
+
+
 def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
     """Derive a node's outputs from its inputs.
 
@@ -178,12 +191,7 @@ def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
     if node.op not in rules:
         raise VerifyError(f"there is no op '{node.op}'")
     spec = rules[node.op]
-    least, most = spec.arity
-    if not least <= len(node.inputs) <= most:
-        raise VerifyError(
-            f"{len(node.inputs)} inputs",
-            expected=f"{least}" if least == most else f"{least}-{most}",
-        )
+    check_arity(node.node, spec)
     found = tuple(v.type for v in node.outputs)
     derived = spec.infer(node.attrs, [v.type if v else None for v in node.inputs])
     if found != derived:
