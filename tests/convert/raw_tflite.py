@@ -15,12 +15,17 @@ from tinyrt.convert import tflite_schema as schema
 FIRST_VERSION = {"BROADCAST_TO": 2}
 """Of ops that LiteRT has no version 1 of."""
 
+Buffers = list[bytes | tuple[int, int]]
+"""Contents, or where they begin in the file and how many bytes they are."""
+
 
 @dataclass(frozen=True)
 class Tensor:
     """A tensor; a constant where it has data. ``shares`` names one whose buffer it has, too.
 
-    ``buffer`` is a number of a buffer, whether it is there or not; ``axis`` is that of scales.
+    ``buffer`` is a number of a buffer, whether it is there or not; ``axis`` is that of scales, of
+    which several zero points are given as a list; ``outside`` is where the data lie in the file
+    outside of all tables, and how many bytes they are.
     """
 
     name: str
@@ -28,15 +33,21 @@ class Tensor:
     dtype: str = "FLOAT32"
     data: Any = None
     scale: float | Sequence[float] | None = None
-    zero_point: int = 0
+    zero_point: int | Sequence[int] = 0
     shares: str | None = None
     buffer: int | None = None
     axis: int = 0
+    variable: bool = False
+    sparse: bool = False
+    outside: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Op:
-    """An op: its inputs and outputs by name (an empty one is absent), or by any number."""
+    """An op: its inputs and outputs by name (an empty one is absent), or by any number.
+
+    ``kind`` is a number of an options table without the table.
+    """
 
     builtin: str
     inputs: Sequence[str | int]
@@ -44,6 +55,7 @@ class Op:
     table: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    kind: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +64,8 @@ class Subgraph:
 
     tensors: Sequence[Tensor]
     ops: Sequence[Op]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
+    inputs: Sequence[str | int]
+    outputs: Sequence[str | int]
 
 
 def build(
@@ -61,6 +73,7 @@ def build(
     signatures: Mapping[str, int] | None = None,
     metadata: Mapping[str, bytes] | None = None,
     versions: bool = True,
+    old_byte: bool = True,
 ) -> bytes:
     """The bytes of a file.
 
@@ -69,15 +82,16 @@ def build(
         signatures: key -> number of the subgraph whose ports are the arguments.
         metadata: name -> bytes.
         versions: whether op codes carry a version, and the code itself rather than its old byte.
+        old_byte: whether they carry that.
 
     """
     b = flatbuffers.Builder(1024)
     codes = sorted({op.builtin for graph in subgraphs for op in graph.ops})
-    buffers: list[bytes] = [b""]
+    buffers: Buffers = [b""]
     graphs = [_subgraph(b, graph, codes, buffers) for graph in subgraphs]
     fields = {
         "Version": schema.VERSION,
-        "OperatorCodes": _offsets(b, [_code(b, name, versions) for name in codes]),
+        "OperatorCodes": _offsets(b, [_code(b, name, versions, old_byte) for name in codes]),
         "Subgraphs": _offsets(b, graphs),
     }
     entries = []
@@ -114,25 +128,28 @@ def scaled(factor: float) -> Subgraph:
     return Subgraph(tensors, [Op("MUL", ["x", "k"], ["y"], "MulOptions")], ["x"], ["y"])
 
 
-def _subgraph(b: Any, graph: Subgraph, codes: Sequence[str], buffers: list[bytes]) -> int:
+def _subgraph(b: Any, graph: Subgraph, codes: Sequence[str], buffers: Buffers) -> int:
     places: dict[str | int, int] = {"": -1} | {t.name: i for i, t in enumerate(graph.tensors)}
     held: dict[str, int] = {}
     tensors = [_tensor(b, t, buffers, held) for t in graph.tensors]
     ops = [_op(b, op, codes, places) for op in graph.ops]
     fields = {
         "Tensors": _offsets(b, tensors),
-        "Inputs": _ints(b, [places[n] for n in graph.inputs]),
-        "Outputs": _ints(b, [places[n] for n in graph.outputs]),
+        "Inputs": _ints(b, [_number(places, n) for n in graph.inputs]),
+        "Outputs": _ints(b, [_number(places, n) for n in graph.outputs]),
         "Operators": _offsets(b, ops),
     }
     return _table(b, "SubGraph", fields)
 
 
-def _tensor(b: Any, tensor: Tensor, buffers: list[bytes], held: dict[str, int]) -> int:
+def _tensor(b: Any, tensor: Tensor, buffers: Buffers, held: dict[str, int]) -> int:
     buffer = held.get(tensor.shares or "", 0)
     if tensor.data is not None:
         buffers.append(np.ascontiguousarray(tensor.data).tobytes())
         buffer = held[tensor.name] = len(buffers) - 1
+    if tensor.outside is not None:
+        buffers.append(tensor.outside)
+        buffer = len(buffers) - 1
     if tensor.buffer is not None:
         buffer = tensor.buffer
     fields = {
@@ -143,21 +160,30 @@ def _tensor(b: Any, tensor: Tensor, buffers: list[bytes], held: dict[str, int]) 
     }
     if tensor.scale is not None:
         scales = np.atleast_1d(np.array(tensor.scale, np.float32))
+        given = tensor.zero_point
+        several = [given] * len(scales) if isinstance(given, int) else given
+        zero_points = np.array(several, np.int64)
         parts = {
             "Scale": b.CreateNumpyVector(scales),
-            "ZeroPoint": b.CreateNumpyVector(np.full(len(scales), tensor.zero_point, np.int64)),
+            "ZeroPoint": b.CreateNumpyVector(zero_points),
             "QuantizedDimension": tensor.axis,
         }
         fields["Quantization"] = _table(b, "QuantizationParameters", parts)
+    if tensor.variable:
+        fields["IsVariable"] = True
+    if tensor.sparse:
+        fields["Sparsity"] = _table(b, "SparsityParameters", {})
     return _table(b, "Tensor", fields)
 
 
 def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -> int:
     fields = {
         "OpcodeIndex": codes.index(op.builtin),
-        "Inputs": _ints(b, [places[n] if isinstance(n, str) else n for n in op.inputs]),
-        "Outputs": _ints(b, [places[n] if isinstance(n, str) else n for n in op.outputs]),
+        "Inputs": _ints(b, [_number(places, n) for n in op.inputs]),
+        "Outputs": _ints(b, [_number(places, n) for n in op.outputs]),
     }
+    if op.kind is not None:
+        fields["BuiltinOptionsType"] = op.kind
     if op.table:
         texts = {name: b.CreateString(text) for name, text in op.texts.items()}
         fields["BuiltinOptions"] = _table(b, op.table, {**op.fields, **texts})
@@ -165,9 +191,13 @@ def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -
     return _table(b, "Operator", fields)
 
 
-def _code(b: Any, builtin: str, versions: bool) -> int:
+def _number(places: Mapping[str | int, int], name: str | int) -> int:
+    return places[name] if isinstance(name, str) else name
+
+
+def _code(b: Any, builtin: str, versions: bool, old_byte: bool) -> int:
     code = schema.OP_CODE[builtin]
-    fields = {"DeprecatedBuiltinCode": min(code, 127)}
+    fields = {"DeprecatedBuiltinCode": min(code, 127)} if old_byte else {}
     if versions:
         fields |= {"BuiltinCode": code, "Version": FIRST_VERSION.get(builtin, 1)}
     return _table(b, "OperatorCode", fields)
@@ -189,7 +219,9 @@ def _signature(b: Any, key: str, index: int, graph: Subgraph) -> int:
     return _table(b, "SignatureDef", {**ports, "SignatureKey": text, "SubgraphIndex": index})
 
 
-def _buffer(b: Any, data: bytes) -> int:
+def _buffer(b: Any, data: bytes | tuple[int, int]) -> int:
+    if isinstance(data, tuple):
+        return _table(b, "Buffer", {"Offset": data[0], "Size": data[1]})
     return _table(b, "Buffer", {"Data": b.CreateByteVector(data)} if data else {})
 
 

@@ -93,12 +93,13 @@ class TensorReader:
             raise UnsupportedError(
                 "a tensor is stored sparse", tensor=what, expected="all elements in its buffer"
             )
-        dtype = schema.DTYPE.get(tensor.Type())
-        if tensor.Type() == tflite.TensorType.RESOURCE:
+        code = tensor.Type()
+        dtype = schema.DTYPE.get(code)
+        if code == tflite.TensorType.RESOURCE:
             return Value(name, DType.INT32, (1,))  # the name of a variable
         if dtype is None:
             raise UnsupportedError(
-                f"a tensor has dtype {schema.TYPE_NAME.get(tensor.Type(), tensor.Type())}",
+                f"a tensor has dtype {schema.TYPE_NAME.get(code, code)}",
                 tensor=what,
                 expected=", ".join(d.value for d in schema.DTYPE.values()),
             )

@@ -10,11 +10,13 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
+from flatbuffers.builder import BuilderSizeError
 from numpy.typing import NDArray
 
+from tinyrt.budget import readable
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.lower import lower
-from tinyrt.convert.tflite_codec import Encoded
+from tinyrt.convert.tflite_codec import Encoded, i32
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.convert.tflite_states import FRESH, STATES
 from tinyrt.errors import ConversionWarning, UnsupportedError
@@ -36,7 +38,8 @@ def save_tflite(graph: Graph, path: str | Path) -> Path:
     """Write the graph to a file, whole or not at all.
 
     Raises:
-        UnsupportedError: an op has no form in the .tflite format.
+        UnsupportedError: an op has no form in the .tflite format, or the format cannot hold the
+            model's sizes.
         OutputError: the file cannot be written.
 
     """
@@ -60,7 +63,8 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
         metadata: name -> bytes, for the file's metadata table.
 
     Raises:
-        UnsupportedError: an op has no form in the .tflite format.
+        UnsupportedError: an op has no form in the .tflite format, or the format cannot hold the
+            model's sizes.
 
     """
     return bytes(_written(graph, metadata or {}))
@@ -68,7 +72,11 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
 
 def _written(graph: Graph, metadata: Mapping[str, bytes]) -> memoryview:
     """The file's bytes where they were put together: a copy would take the model's size again."""
-    return _Writer(verify(lower(verify(graph)))).write(metadata)
+    writer = _Writer(verify(lower(verify(graph))))
+    try:
+        return writer.write(metadata)
+    except BuilderSizeError as error:
+        raise too_large(MOST_BYTES + 1) from error
 
 
 class _Writer:
@@ -78,6 +86,8 @@ class _Writer:
         self.graph = graph
         # One that grows doubles, and copies what it has: of large models, more than they are.
         nbytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
+        if nbytes + ROOM > MOST_BYTES:
+            raise too_large(nbytes)
         self.builder = flatbuffers.Builder(min(nbytes + ROOM * len(graph.values), MOST_BYTES))
         self.tensors: list[Value] = []
         self.index: dict[str, int] = {}
@@ -271,12 +281,28 @@ def _begins_anew(graph: Graph, before: Value, after: Value) -> bool:
 def _table(builder: Any, table: str, fields: Mapping[str, Any]) -> int:
     schema.start_table(builder, table)
     for field, value in fields.items():
-        schema.add_field(builder, table, field, value)
+        try:
+            schema.add_field(builder, table, field, value)
+        except TypeError as error:  # what the bindings say of a number beyond the field's type
+            raise UnsupportedError(
+                f"a .tflite file cannot hold {field} = {value!r} in {table}",
+                expected="a number of that field's type",
+                hint="choose another window, stride or axis",
+            ) from error
     return schema.end_table(builder, table)
 
 
+def too_large(nbytes: int) -> UnsupportedError:
+    """The refusal of a model that no flatbuffer can hold."""
+    return UnsupportedError(
+        f"the model's constants take {readable(nbytes)}",
+        expected="a .tflite file of less than 2 GiB",
+        hint="quantise it, or store its weights in fewer bits",
+    )
+
+
 def _ints(builder: Any, values: Iterable[int]) -> int:
-    return int(builder.CreateNumpyVector(np.asarray(list(values), np.int32)))
+    return int(builder.CreateNumpyVector(i32(list(values))))
 
 
 def _offsets(builder: Any, offsets: list[int]) -> int:

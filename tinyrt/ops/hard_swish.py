@@ -55,13 +55,13 @@ def prepare_s8(node: BoundNode) -> LutS8:
     hires_scale = np.float32(1 / 128) * x_scale
     with np.errstate(over="ignore"):
         y_mult, y_shift = _int16_multiplier(float(hires_scale / y_scale))
+        mult, shift = _int16_multiplier(float(hires_scale / np.float32(3 / 32768)))
     if y_shift > 0:
         raise VerifyError(
             f"the output's scale is {y_scale}",
             tensor=y.describe(),
             expected=f"at least {float(hires_scale)}, the input's scale divided by 128",
         )
-    mult, shift = _int16_multiplier(float(hires_scale / np.float32(3 / 32768)))
     raised = (input_values() - x_zp) << HIRES_BITS
     share = _share(_wrap(raised), mult, shift)
     product = _high_mul(share, _rounding_high_mul(_wrap(raised), y_mult))

@@ -17,6 +17,9 @@ Pair = tuple[int, int]
 MOST_EXTENT = 1 << 16
 """Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
 
+MOST_AREA = 1 << 24
+"""Elements that a window reaches over in both directions: likewise."""
+
 ROWS, BARE_ROWS = "ROWS", "BARE_ROWS"
 """Padding of columns alone, and none, of an op that is given a few rows of its input."""
 
@@ -61,9 +64,11 @@ class Window:
         if padding not in ("SAME", "VALID", ROWS, BARE_ROWS):
             raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
         for name, pair in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
-            if len(pair) != 2 or min(pair) < 1:
-                raise ShapeError(f"{name} is {pair}", expected="two integers of at least 1")
-        before, after, out = [], [], []
+            if len(pair) != 2 or min(pair) < 1 or max(pair) > MOST_EXTENT:
+                raise ShapeError(
+                    f"{name} is {pair}", expected=f"two integers from 1 to {MOST_EXTENT:,}"
+                )
+        before, after, out, area = [], [], [], 1
         same = (padding == "SAME", padding in ("SAME", ROWS))
         for size, k, s, d, pads in zip(in_hw, kernel, stride, dilation, same, strict=True):
             extent = (k - 1) * d + 1
@@ -79,9 +84,15 @@ class Window:
                     expected="an input at least as large as the window, or padding SAME",
                 )
             total = max((n - 1) * s + extent - size, 0) if pads else 0
+            area *= extent
             before.append(total // 2)
             after.append(total - total // 2)
             out.append(n)
+        if area > MOST_AREA:
+            raise ShapeError(
+                f"a window of {kernel[0]} by {kernel[1]} taps reaches over {area:,} elements",
+                expected=f"at most {MOST_AREA:,}",
+            )
         pairs = _pair(before), _pair(after), _pair(out)
         return cls(kernel, stride, dilation, *pairs, on_rows=padding in (ROWS, BARE_ROWS))
 
