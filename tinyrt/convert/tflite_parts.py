@@ -12,15 +12,12 @@ from tinyrt.budget import OP, current
 from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
 from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_arity, check_types
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import as_tuple
+from tinyrt.ops.evaluate import folded
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import NoAttrs
 
 COUNTED = (DType.INT32, DType.INT64)
 """Element types that shapes and indices are computed in."""
-
-COPIES = 8
-"""How many times its result an op holds while it computes a constant, generously."""
 
 
 class Parts:
@@ -82,15 +79,14 @@ class Parts:
         inputs = tuple(self.values[name] if name else None for name in node.inputs)
         (output, *others) = (self.values[name] for name in node.outputs)
         known = all(value is None or value.data is not None for value in inputs)
-        ref = OPS[node.op].ref_f32
-        if not known or others or ref is None or output.dtype not in COUNTED or output.q:
+        computable = OPS[node.op].ref_f32 is not None
+        if not known or others or not computable or output.dtype not in COUNTED or output.q:
             self._written.update(node.outputs)
             self.nodes.append(node)
             return
-        check_types(BoundNode(len(self.nodes), node, inputs, (output,)), OPS)
-        current().spend(output.size, "computing constants")
-        with current().holding(COPIES * output.nbytes, f"computing {output.describe()}"):
-            (data,) = as_tuple(ref(node.attrs, *(None if v is None else v.data for v in inputs)))
+        bound = BoundNode(len(self.nodes), node, inputs, (output,))
+        check_types(bound, OPS)
+        (data,) = folded(bound)
         self.define(output, data)
 
     def define(self, value: Value, data: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tinyrt.budget import Budget
 from tinyrt.errors import error_context
@@ -35,10 +36,10 @@ def widen_weights(graph: Graph, budget: Budget) -> tuple[Graph, int]:
             nodes.append(node.node)
             continue
         what = f"the widened weights {node.output.describe()}"
-        budget.reserve(node.output.nbytes + WIDENING * node.output.size, what)
+        nbytes = node.output.nbytes + WIDENING * node.output.size
         with error_context(op=node.describe()):
-            wide = reference_kernel(node)(data)
-        budget.keep(wide, what)
+            compute = partial(reference_kernel(node), data)
+            wide = budget.computed(what, nbytes, compute, node.output.size)
         widened.append(replace(node.output, data=wide))
     if not widened:
         return graph, 0
