@@ -65,7 +65,7 @@ def peak_macs_per_second() -> float | None:
         include = make_folder(project / "tinyrt")
         write_text(project / "peak.c", _SOURCE)
         for header in (lanes, kernels_c.header("tinyrt_types.h", isa)):
-            write_text(include / header.name, header.read_text())
+            write_text(include / header.name, header.read_text(encoding="utf-8"))
         run = load_library(build_library(compiler, project)).tinyrt_peak
     x, y = ctypes.create_string_buffer(bytes(range(128)), 128), ctypes.create_string_buffer(16 * 16)
     return PRODUCTS * SUMS * STEPS / min(_timed(run, x, y) for _ in range(ROUNDS))

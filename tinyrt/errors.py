@@ -6,6 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+from tinyrt.text import message, shortened
+
+MOST_LINES, MOST_PROBLEM = 12, 800
+"""Lines of a message, and characters of what it says first."""
+
+MOST_JSON = 4_000
+"""Characters of each field of an error as JSON."""
+
 
 class TinyrtError(Exception):
     """A refusal that the user can act on.
@@ -39,22 +47,24 @@ class TinyrtError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        lines = [self.problem]
-        for label, text in (
-            ("file", self.file),
-            ("op", self.op),
-            ("tensor", self.tensor),
-            ("expected", self.expected),
-            ("try", self.hint),
+        """At most 12 lines and about 2,000 characters that any terminal shows as they are."""
+        facts = []
+        for label, text, most in (
+            ("file", self.file, 200),
+            ("op", self.op, 220),
+            ("tensor", self.tensor, 220),
+            ("expected", self.expected, 400),
+            ("try", self.hint, 300),
         ):
             if text:
-                lines.append(f"  {label + ':':<10}{text}")
-        return "\n".join(lines)
+                facts.append(f"  {label + ':':<10}{message(text, most)}")
+        problem = message(self.problem, MOST_PROBLEM, lines=MOST_LINES - len(facts))
+        return "\n".join([problem, *facts])
 
     def as_dict(self) -> dict[str, str]:
-        """The same content by name, for ``--json``."""
+        """The same content by name, for ``--json``; only what is very long is cut."""
         fields = ("problem", "file", "op", "tensor", "expected", "hint")
-        return {k: v for k in fields if (v := getattr(self, k))}
+        return {k: shortened(v, MOST_JSON) for k in fields if (v := getattr(self, k))}
 
 
 class ModelFormatError(TinyrtError):

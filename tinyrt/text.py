@@ -16,6 +16,9 @@ continues a comment, quotes, escapes or expands, in any language that tinyrt wri
 MOST_NAME = 512
 """Characters of a name that generated text shows."""
 
+FEW = 3
+"""Items that a list has left at least, when it is cut."""
+
 UNSAFE = re.compile(rf"[^{SAFE}]")
 
 
@@ -37,6 +40,56 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+_PLAIN = {"█": "#", "·": ".", "…": ".", "µ": "u", "×": "x", "–": "-"}
+_BOX = (
+    {chr(c): "+" for c in range(0x2500, 0x2580)}
+    | dict.fromkeys("─━", "-")
+    | dict.fromkeys("│┃", "|")
+)
+_FALLBACK = str.maketrans(_PLAIN | _BOX)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """``text`` in characters that the encoding has, one for each; ASCII where it lacks any."""
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_FALLBACK).encode("ascii", "replace").decode()
+    return text
+
+
+def message(text: str, limit: int, lines: int = 1) -> str:
+    """``text`` as part of a message: printable, and cut where it is longer than that.
+
+    Of a list, as many items are left as fit, and the number of the others is said; the middle of
+    other text goes. Of too many lines, the first one stays and the last ones: a program's last
+    words tell most. Several lines may have twice the limit together.
+    """
+    first, *rest = printable(text).strip().split("\n")
+    if lines == 1 or not rest:
+        return _cut(" ".join([first, *(line.strip() for line in rest)]), limit)
+    rest = rest[1 - lines :]
+    most = 2 * limit // (1 + len(rest))
+    return "\n".join(_cut(line, most) for line in (first, *rest))
+
+
+def _cut(text: str, limit: int) -> str:
+    """``text`` within the limit: of a list its first items, else both ends."""
+    if len(text) <= limit:
+        return text
+    between = next((b for b in ("; ", ", ") if text.count(b) >= FEW), None)
+    if between is None:
+        return shortened(text, limit)
+    items = text.split(between)
+    left = limit - len(f" and {len(items)} more")
+    kept = 0
+    while kept < len(items) and (left := left - len(items[kept]) - len(between)) >= 0:
+        kept += 1
+    if kept < FEW:
+        return shortened(text, limit)
+    return f"{between.join(items[:kept])} and {len(items) - kept} more"
 
 
 def shortened(text: str, limit: int) -> str:

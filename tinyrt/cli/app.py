@@ -227,6 +227,9 @@ def inspect(
         str | None,
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
+    ] = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -263,7 +266,7 @@ def inspect(
             "advice": [asdict(advice) for advice in found.advice],
             "placement": [segment.as_dict() for segment in found.placement],
         }
-        report(data, tables.inspection(found))
+        report(data, tables.inspection(found, whole))
 
 
 @app.command()
@@ -298,8 +301,3 @@ app.command()(export)
 app.command()(emulate)
 app.command()(bench)
 app.command()(train)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

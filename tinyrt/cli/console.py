@@ -11,25 +11,62 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderHook, RenderResult
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.text import Text
 
 from tinyrt.budget import limited
 from tinyrt.cli.options import parse_bytes
-from tinyrt.errors import TinyrtError, catch_all
+from tinyrt.errors import MOST_LINES, MOST_PROBLEM, TinyrtError, catch_all
+from tinyrt.text import encodable, message, printable
 
-OUT = Console(highlight=False)
-ERR = Console(stderr=True, highlight=False)
+MOST_NOTES = 10
+"""Warnings that a command prints."""
+
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a program to end."""
 
 Report = Callable[[dict[str, Any], RenderableType], None]
 Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Something to print, of which only what a reader can see reaches the terminal."""
+
+    what: Any
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        encoding = getattr(console.file, "encoding", None) or "utf-8"
+        for segment in console.render(self.what, options):
+            shown = segment.text
+            if not segment.control:
+                shown = encodable(printable(shown), encoding)
+            yield Segment(shown, segment.style, segment.control)
+
+
+class _Screen(RenderHook):
+    """Everything that is printed goes through here, whatever it was made of."""
+
+    def process_renderables(self, renderables: list[Any]) -> list[Any]:
+        return [_Shown(what) for what in renderables]
+
+
+def _console(**options: Any) -> Console:
+    """A console that takes text as it is: names from files are no markup, and no emoji."""
+    console = Console(highlight=False, markup=False, emoji=False, **options)
+    console.push_render_hook(_Screen())
+    return console
+
+
+OUT = _console()
+ERR = _console(stderr=True)
 
 
 @contextmanager
@@ -47,7 +84,7 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
 
     def report(data: dict[str, Any], shown: RenderableType) -> None:
         if as_json:
-            sys.stdout.write(json.dumps(data, indent=1) + "\n")
+            _write_json(data)
         else:
             OUT.print(shown)
 
@@ -58,11 +95,17 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
                 yield report
     except TinyrtError as error:
         if error.__cause__ is not None and os.environ.get("TINYRT_TRACEBACK"):
-            ERR.print("".join(traceback.format_exception(error.__cause__)), markup=False)
+            ERR.print("".join(traceback.format_exception(error.__cause__)))
         if as_json:
-            sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=1) + "\n")
+            _write_json({"error": error.as_dict()})
         ERR.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
         raise typer.Exit(1) from error
+
+
+def _write_json(data: dict[str, Any]) -> None:
+    """One object in ASCII, with names in full: they are escaped, and scripts look them up."""
+    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+    sys.stdout.flush()  # a reader that has gone is noticed here
 
 
 @contextmanager
@@ -100,8 +143,11 @@ def noting() -> Iterator[list[str]]:
         warnings.simplefilter("ignore", RuntimeWarning)
         yield notes
     notes += dict.fromkeys(str(w.message) for w in caught)
-    for note in notes:
-        ERR.print(Text.assemble(("warning: ", "bold yellow"), note), soft_wrap=True)
+    for note in notes[:MOST_NOTES]:
+        said = message(note, MOST_PROBLEM, lines=MOST_LINES)
+        ERR.print(Text.assemble(("warning: ", "bold yellow"), said), soft_wrap=True)
+    if len(notes) > MOST_NOTES:
+        ERR.print(f"and {len(notes) - MOST_NOTES} more warnings; --json has them all")
 
 
 @contextmanager

@@ -178,4 +178,4 @@ def _agreement(device: Arrays, host: Arrays) -> float:
 
 
 def _say(step: int, what: str) -> None:
-    ERR.print(f"[{step}/{STEPS}] {what}", markup=False)
+    ERR.print(f"[{step}/{STEPS}] {what}")

@@ -99,7 +99,9 @@ def export(
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
         shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
-        sparse = {f"  {layer.index} {layer.name}": str(layer) for layer in project.sparse}
+        sparse = {
+            f"  {layer.index} {tables.named(layer.name)}": str(layer) for layer in project.sparse
+        }
         shown |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         report(data, tables.facts(_with_bound({**data, **shown}, bool(rows)) | sparse))
 

@@ -14,9 +14,21 @@ from tinyrt.cli.arena_map import arena_map
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.interpreter.profile import OpTime
 from tinyrt.ir import RewriteLog
+from tinyrt.text import clean
 
 BAR_WIDTH = 16
 SHOWN_NAME = 18
+MOST_NAME = 72
+"""Characters of a name in a list."""
+MOST_LINES = 8
+"""Tensors, segments and the like that a list shows."""
+MOST_OPS = 40
+"""Ops that a table shows whole; of more, those at both ends and the most costly ones."""
+
+
+def named(name: str) -> str:
+    """A name from a file, as tables show it."""
+    return clean(name, MOST_NAME)
 
 
 def facts(rows: Mapping[str, object]) -> Table:
@@ -45,12 +57,12 @@ def passes(log: RewriteLog) -> Group:
     for column in ("pass", "op"):
         done.add_column(column)
     for rule, node in log.applied:
-        done.add_row(rule, Text(node))
+        done.add_row(rule, named(node))
     left = Table(title="refused", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op", "reason"):
         left.add_column(column)
     for (rule, node), reason in log.final_refusals().items():
-        left.add_row(rule, Text(node), Text(reason))
+        left.add_row(rule, named(node), reason)
     return Group(done, left)
 
 
@@ -62,11 +74,16 @@ def number(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
+    if isinstance(value, Mapping):  # of tensors by their names
+        few = list(value.items())[:MOST_LINES]
+        more = f" and {len(value) - len(few)} more" if len(value) > len(few) else ""
+        return f"{ {named(name): entry for name, entry in few} }{more}"
     return str(value)
 
 
 def short(name: str) -> str:
     """A name with its front cut off where it is long."""
+    name = clean(name)
     return name if len(name) <= SHOWN_NAME else f"…{name[1 - SHOWN_NAME :]}"
 
 
@@ -75,21 +92,21 @@ def percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
 
-def inspection(found: Inspection) -> RenderableType:
-    """Ops with their cost, and the arena's use at each."""
+def inspection(found: Inspection, whole: bool = False) -> RenderableType:
+    """Ops with their cost, and the arena's use at each: a few of each kind, or all of them."""
+    most = None if whole else MOST_LINES
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("#", "op", "output", "MACs", "arena", "arena use"):
         right = column in ("#", "MACs", "arena")
         table.add_column(column, justify="right" if right else "left", no_wrap=column == "output")
-    for i, op in enumerate(found.ops):
-        output = found.graph.bind(i).output
+    shown = range(len(found.ops)) if whole else _telling(found)
+    for before, i in zip([-1, *shown], shown, strict=False):
+        if i > before + 1:
+            table.add_row("", f"({i - before - 1} more)")
+        op, output = found.ops[i], found.graph.bind(i).output
         bar = Text("█" * _share(op.arena_bytes, found.arena_bytes), style="green")
-        shown = (str(i), op.op, str(output.type), number(op.macs), number(op.arena_bytes), bar)
-        table.add_row(*shown)
-    ports = {
-        **{f"input  {v.name}": f"{v.type}{_quant(v.q)}" for v in found.graph.input_values},
-        **{f"output {v.name}": f"{v.type}{_quant(v.q)}" for v in found.graph.output_values},
-    }
+        row = (str(i), op.op, str(output.type), number(op.macs), number(op.arena_bytes), bar)
+        table.add_row(*row)
     totals = {
         "MACs": found.macs,
         "weight bytes": found.weight_bytes,
@@ -97,39 +114,80 @@ def inspection(found: Inspection) -> RenderableType:
         "arena bytes": found.arena_bytes,
         **arena_bound(found.plan.arena_bytes, found.plan.lower_bound, bool(found.plan.segments)),
     }
-    drawn = arena_map(found.plan, len(found.ops))
-    parts = [facts(ports), table, facts(totals), drawn, _peak(found)]
-    return Group(*parts, *_segments(found), *_placement(found))
+    parts: list[RenderableType] = [_ports(found, most), table]
+    if len(shown) < len(found.ops):
+        parts.append(Text("  Ops at both ends and the most costly ones; --all shows all of them."))
+    parts += [facts(totals), arena_map(found.plan, len(found.ops)), _peak(found, most)]
+    return Group(*parts, *_segments(found, most), *_placement(found, most))
 
 
-def _placement(found: Inspection) -> list[RenderableType]:
+def _telling(found: Inspection) -> list[int]:
+    """Ops that a short table shows: at both ends, at the peak, and the most costly ones."""
+    numbers = range(len(found.ops))
+    if len(numbers) <= MOST_OPS:
+        return list(numbers)
+    few = MOST_OPS // 4
+    by_macs = sorted(numbers, key=lambda i: -found.ops[i].macs)[: 2 * few]
+    by_arena = sorted(numbers, key=lambda i: -found.ops[i].arena_bytes)[:few]
+    ends = (*numbers[: few // 2], *numbers[-(few // 2) :])
+    return sorted({*ends, *by_macs, *by_arena})
+
+
+def _ports(found: Inspection, most: int | None) -> RenderableType:
+    """Inputs and outputs with their types."""
+    table = facts({})
+    for kind, values in (
+        ("input ", found.graph.input_values),
+        ("output", found.graph.output_values),
+    ):
+        for v in values[:most]:
+            table.add_row(f"{kind} {named(v.name)}", f"{v.type}{_quant(v.q)}")
+        _add_rest(table, len(values), most)
+    return table
+
+
+def _add_rest(table: Table, count: int, most: int | None) -> None:
+    """A row that says how many are not shown."""
+    if most is not None and count > most:
+        table.add_row(f"and {count - most} more", "")
+
+
+def _placement(found: Inspection, most: int | None) -> list[RenderableType]:
     """Which ops run on a GPU, and which on the CPU between them."""
-    lines = [Text(f"    {segment.describe()}") for segment in found.placement]
+    lines = [Text(f"    {segment.describe()}") for segment in found.placement[:most]]
+    if len(lines) < len(found.placement):
+        lines.append(Text(f"    and {len(found.placement) - len(lines)} more"))
     return [Text("  Where ops run with --backend cuda --allow-fallback:"), *lines] if lines else []
 
 
-def _segments(found: Inspection) -> list[RenderableType]:
+def _segments(found: Inspection, most: int | None) -> list[RenderableType]:
     """Which ops run row by row, and how many rows of each tensor are held."""
     shown: list[RenderableType] = []
-    for segment in found.plan.segments:
-        rows = {
-            ring.value: f"{ring.rows} of {found.graph.value(ring.value).shape[1]} rows"
-            for ring in segment.images
-        }
+    for segment in found.plan.segments[:most]:
+        table = facts({})
+        for ring in segment.images[:most]:
+            rows = f"{ring.rows} of {found.graph.value(ring.value).shape[1]} rows"
+            table.add_row(named(ring.value), rows)
+        _add_rest(table, len(segment.images), most)
         title = f"  Ops {segment.first} to {segment.stop - 1} run row by row and hold:"
-        shown.append(Group(Text(title), facts(rows)))
+        shown.append(Group(Text(title), table))
+    if len(shown) < len(found.plan.segments):
+        shown.append(Text(f"  and {len(found.plan.segments) - len(shown)} more segments"))
     return shown
 
 
-def _peak(found: Inspection) -> RenderableType:
+def _peak(found: Inspection, most: int | None) -> RenderableType:
     """Which op makes the peak, and with which tensors."""
     moment = found.plan.fullest()
     step = moment.node
     where = f"op #{step} {found.ops[step].op}" if step < len(found.ops) else "the start"
-    rows = {name: f"{nbytes:,}" for name, nbytes in moment.kept}
+    table = facts({})
+    for name, nbytes in moment.kept[:most]:
+        table.add_row(named(name), f"{nbytes:,}")
+    _add_rest(table, len(moment.kept), most)
     shown: list[RenderableType] = [
         Text(f"  The arena is fullest at {where}, which keeps:"),
-        facts(rows),
+        table,
     ]
     if found.advice:
         ways = {advice.what: advice.arena_bytes for advice in found.advice}

@@ -206,4 +206,4 @@ def _shown(title: str, folder: Path, rows: list[Row]) -> RenderableType:
 
 
 def _say(what: str) -> None:
-    ERR.print(what, markup=False)
+    ERR.print(what)

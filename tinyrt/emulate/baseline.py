@@ -84,7 +84,7 @@ def load_baseline(path: Path = PEER) -> Baseline:
 
     """
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
         if not {"engine", "cores", "ops", "op_instructions"} <= data.keys():
             raise ValueError("fields are missing")
     except (OSError, ValueError, AttributeError) as error:

@@ -100,7 +100,7 @@ def boot(
             file=str(image.path),
         )
     with _whole(image, done.last_words):
-        return parse_report(report.read_text())
+        return parse_report(report.read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def _frames(build_dir: Path) -> dict[str, int | None]:
     """Function name -> frame; the largest where static functions share a name."""
     frames: dict[str, int | None] = {}
     for path in sorted(build_dir.rglob("*.ci")):
-        for line in path.read_text().splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             found = _NODE.match(line)
             if found:
                 name = found[1].rpartition(":")[2]

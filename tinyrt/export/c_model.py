@@ -271,4 +271,6 @@ def library_files(
     files = {
         name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
     }
-    return files | {f"{KERNEL_FOLDER}/{path.name}": path.read_text() for path in needed}
+    return files | {
+        f"{KERNEL_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in needed
+    }

@@ -237,7 +237,7 @@ def _host(compiler: str) -> str:
     """What a library depends on besides its sources: compiler, C library and processor."""
     version = _probe(compiler, "--version").out
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
     features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
     machine = (platform.machine(), platform.processor(), *platform.libc_ver())
     return f"{version} {' '.join(machine)} {features}"

@@ -63,7 +63,7 @@ def own_header(path: Path) -> str:
 
 def includes(path: Path) -> list[str]:
     """The headers of the library that a file includes, in its order."""
-    return _INCLUDE.findall(path.read_text())
+    return _INCLUDE.findall(path.read_text(encoding="utf-8"))
 
 
 def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:

@@ -14,6 +14,7 @@ from tinyrt.ops.absent import NOT_IN_INTEGERS
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
+from tinyrt.text import printable
 
 ACTIVATIONS = {
     Scheme.INT8: DType.INT8,
@@ -31,6 +32,9 @@ IN_DTYPE = {
     DType.FLOAT32: Scheme.FLOAT,
 }
 """Dtype -> scheme of an op without weights that works on it."""
+
+MOST_PATTERN = 200
+"""Characters of a name that a pattern has."""
 
 FORMS = {DType.INT8: Form.INT8, DType.INT16: Form.INT16X8}
 
@@ -164,13 +168,22 @@ def _matches(node: Node, pattern: str) -> bool:
 
 
 def pattern_for(graph: Graph, name: str) -> str:
-    """A short pattern that matches the op with this output and no other."""
-    for i in range(1, len(name)):
+    """A short pattern that matches the op with this output and no other, as far as one is found.
+
+    It is printed to be put between single quotes: what does not belong there is any character.
+    """
+    for i in range(1, min(len(name), MOST_PATTERN)):
         pattern = f"{escape(name[:i])}*"
         whole = name[i] in ";/:_." or name[i - 1] in ";/"
         if whole and [n.outputs[0] for n in graph.nodes if _matches(n, pattern)] == [name]:
-            return pattern
-    return escape(name)
+            return _quotable(pattern)
+    if len(name) > MOST_PATTERN:
+        return _quotable(f"{escape(name[:MOST_PATTERN])}*")
+    return _quotable(escape(name))
+
+
+def _quotable(pattern: str) -> str:
+    return printable(pattern).translate({ord(c): "?" for c in "\n'\\"})
 
 
 def _regions(graph: Graph, free: list[BoundNode]) -> list[list[BoundNode]]:

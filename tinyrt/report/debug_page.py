@@ -11,6 +11,7 @@ from tinyrt.files import write_atomic
 from tinyrt.quantize.bisect import BisectReport
 from tinyrt.quantize.debug import DebugReport
 from tinyrt.report.page import template
+from tinyrt.text import clean
 
 WIDTH, HEIGHT = 960, 320
 MARGIN = 12
@@ -91,7 +92,7 @@ def error_lines(found: DebugReport) -> list[Line]:
             Point(
                 MARGIN + i * step,
                 _y(getattr(layer, field), top),
-                f"{layer.name} ({layer.op}): {getattr(layer, field):.1f} dB",
+                f"{clean(layer.name)} ({layer.op}): {getattr(layer, field):.1f} dB",
             )
             for i, layer in enumerate(layers)
         )

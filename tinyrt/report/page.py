@@ -12,9 +12,12 @@ from tinyrt.api import Inspection
 from tinyrt.files import write_atomic
 from tinyrt.ir import Value
 from tinyrt.memory import Buffer
+from tinyrt.text import clean, message
 
 MAP_WIDTH = 960
 MAP_HEIGHT = 360
+MOST_TEXT = 1_200
+"""Characters of anything that is filled in."""
 TICKS = 4
 """Parts into which lines divide the map's height."""
 
@@ -59,14 +62,19 @@ def render_page(found: Inspection) -> str:
 
 
 def template(name: str) -> Template:
-    """One of the package's page templates."""
+    """One of the package's page templates.
+
+    Names go through the filter ``name``; whatever else is filled in is printable and escaped.
+    """
     environment = Environment(
         loader=PackageLoader("tinyrt.report"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: message(value, MOST_TEXT) if type(value) is str else value,
     )
+    environment.filters["name"] = clean
     return environment.get_template(name)
 
 
@@ -86,7 +94,7 @@ def arena_boxes(found: Inspection) -> list[Box]:
             height=buffer.nbytes * scale,
             hue=index * 47 % 360,
             label=f"{buffer.nbytes:,}",
-            title=f"{', '.join(buffer.names)}: {buffer.nbytes:,} bytes at {offset:,}, "
+            title=f"{', '.join(map(clean, buffer.names))}: {buffer.nbytes:,} bytes at {offset:,}, "
             f"ops {first} to {last}",
         )
 

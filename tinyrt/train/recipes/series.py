@@ -41,7 +41,7 @@ def read_ts(path: Path) -> tuple[list[Array], list[str]]:
         ModelFormatError: the file is not of that form.
 
     """
-    header, found, data = path.read_text().partition("@data")
+    header, found, data = path.read_text(encoding="utf-8").partition("@data")
     del header
     if not found:
         raise ModelFormatError("no @data in the file", file=str(path), expected="a .ts file")

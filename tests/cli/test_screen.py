@@ -1,0 +1,233 @@
+"""What reaches a terminal or a page: harmless, short, in any encoding; and quiet ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.test_commands import call, call_json
+from tests.export.models import dense
+from tests.export.test_names import ATTACKS, HARMLESS, LONG, renamed
+from tests.graphs import Builder, small_cnn
+from tinyrt.api import inspect_model
+from tinyrt.cli.app import app
+from tinyrt.cli.console import MOST_NOTES, noting
+from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.errors import UnsupportedError
+from tinyrt.quantize.debug import DebugReport, LayerReport
+from tinyrt.report import render_page
+from tinyrt.report.debug_page import write_debug_page
+
+CONTROLS = re.compile(r"[^\n -~█·…µ×–─]")
+"""Whatever is neither ASCII that can be seen nor drawn by tables."""
+
+ENCODABLE = [name for name in (*ATTACKS, *LONG) if not re.search("[\ud800-\udfff\0]", name)]
+
+
+def hostile(tmp_path, names, graph=None):
+    path = tmp_path / "net.tflite"
+    save_tflite(renamed(graph or small_cnn(), names), path)
+    return path
+
+
+def assert_harmless(text: str) -> None:
+    assert not CONTROLS.search(text), CONTROLS.search(text)
+    assert not [name for name in ATTACKS if name in text and not HARMLESS.fullmatch(name)]
+
+
+@pytest.mark.parametrize("first", range(0, len(ENCODABLE), 8))
+def test_tables_show_nothing_of_a_name_but_harmless_characters(tmp_path, first):
+    path = hostile(tmp_path, ENCODABLE[first:] + ENCODABLE[:first])
+    for command in (["inspect"], ["inspect", "--all"], ["inspect", "--by-rows"]):
+        assert_harmless(call(*command, path).output)
+    assert call_json("inspect", path)["ops"][0]["name"]
+
+
+def test_conversion_and_its_explanation(tmp_path):
+    path = hostile(tmp_path, ENCODABLE)
+    assert_harmless(call("convert", path, "-o", tmp_path / "o.tflite", "--explain").output)
+
+
+def test_names_in_json_are_whole_and_ascii(tmp_path):
+    path = hostile(tmp_path, ["\u202e[/b]\x1b[2J\u00e9"])
+    text = call("inspect", path, "--json").stdout
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert json.loads(text)["ops"][0]["name"].startswith("\u202e[/b]\x1b[2J\u00e9")
+
+
+class Page(HTMLParser):
+    """The tags of a page, and its text apart."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[object] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_pages_hold_the_same_tags_whatever_names_say(tmp_path):
+    graph = dense()
+    pages = []
+    for names in (["a", "b"], [*ATTACKS, *LONG]):
+        save_tflite(graph, tmp_path / "net.tflite")
+        found = inspect_model(tmp_path / "net.tflite")
+        odd = renamed(graph, names)
+        object.__setattr__(found, "graph", odd)
+        object.__setattr__(found, "ops", tuple(_called(op, names[-1]) for op in found.ops))
+        pages.append(Page(render_page(found)))
+    assert pages[0].tags == pages[1].tags
+    assert_pages_differ_in_names_alone(*pages)
+
+
+def _called(op, name):
+    return type(op)(name, op.op, op.macs, op.output_shape, op.arena_bytes)
+
+
+def assert_pages_differ_in_names_alone(plain, odd):
+    assert len(plain.texts) == len(odd.texts)
+    for text, wanted in zip(odd.texts, plain.texts, strict=True):
+        assert text == wanted or HARMLESS.fullmatch(text), text
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_debug_pages_hold_the_same_tags(tmp_path, name):
+    figures = dict.fromkeys(LayerReport.__dataclass_fields__, 1.0)
+    pages = []
+    for called in ("a", name):
+        layer = LayerReport(
+            **figures | {"index": 0, "name": called, "op": "add", "cause": "c", "cure": "d"}
+        )
+        fields = dict.fromkeys(DebugReport.__dataclass_fields__, 1.0)
+        report = DebugReport(**fields | {"layers": (layer,), "samples": 1, "equalized": False})
+        page = write_debug_page(called, report, tmp_path / "page.html")
+        pages.append(Page(page.read_text(encoding="utf-8")))
+    assert pages[0].tags == pages[1].tags
+    assert not [text for text in pages[1].texts if name in text and not HARMLESS.fullmatch(name)]
+
+
+def test_a_large_model_takes_a_screen_and_all_of_it_is_there_on_request(tmp_path):
+    builder = Builder((1, 4))
+    x = "x"
+    for _ in range(100):
+        x = builder.op("tanh", (x,))
+    path = tmp_path / "net.tflite"
+    save_tflite(renamed(builder.graph(x), ["n" * 3_000]), path)
+    short, whole = (call("inspect", path, *options).output for options in ((), ("--all",)))
+    assert len(short.splitlines()) < 100
+    assert len(short) < 10_000
+    assert "--all" in short
+    assert len(re.findall(r"^ +\d+ +tanh", whole, re.MULTILINE)) == 100
+    assert len(call_json("inspect", path)["ops"]) == 100
+
+
+LISTED = ", ".join(f"op_{i}" for i in range(5_000))
+
+
+def test_errors_are_short_and_say_what_is_left_out():
+    error = UnsupportedError(
+        f"'{'n' * 100_000}\x1b[2J'\n" + "line\n" * 500,
+        file="f" * 5_000,
+        op="; ".join(f"#{i} add 'x'" for i in range(5_000)),
+        tensor="\u202e" * 5_000,
+        expected=LISTED,
+        hint="h\n" * 100,
+    )
+    text = str(error)
+    assert len(text.splitlines()) <= 12
+    assert len(text) < 3_000
+    assert_harmless(text)
+    assert "(100006 characters)" in text
+    assert re.search(r"op_0, op_1, .* and 49\d\d more", text)
+    assert all(len(value) <= 4_000 for value in error.as_dict().values())
+    assert error.expected == LISTED
+
+
+def test_what_is_short_is_said_in_full():
+    error = UnsupportedError("one\n  two", file="a/é.onnx", op="#0 add 'x'", expected="a, b, c, d")
+    assert str(error) == (
+        "one\n  two\n  file:     a/é.onnx\n  op:       #0 add 'x'\n  expected: a, b, c, d"
+    )
+
+
+def test_a_few_of_many_warnings_are_printed(capsys):
+    import warnings
+
+    with noting() as notes:
+        for i in range(50):
+            warnings.warn(f"{i} \x1b[2J" + "n" * 10_000, stacklevel=1)
+    printed = capsys.readouterr().err
+    assert len(notes) == 50
+    assert printed.count("warning: ") == MOST_NOTES
+    assert f"and {50 - MOST_NOTES} more" in printed
+    assert "\x1b" not in printed
+
+
+ASCII = (
+    {"PYTHONIOENCODING": "ascii"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+)
+COMMAND = [sys.executable, "-m", "tinyrt"]
+
+
+@pytest.mark.parametrize("environment", ASCII)
+def test_terminals_of_ascii_alone_get_ascii(tmp_path, environment):
+    save_tflite(dense(), tmp_path / "net.tflite")
+    arguments = ["inspect", tmp_path / "net.tflite", "--html", tmp_path / "é" / "é.html"]
+    done = subprocess.run(
+        [*COMMAND, *arguments], env=os.environ | environment, capture_output=True, check=False
+    )
+    assert done.returncode == 1  # there is no such folder
+    assert done.stdout.isascii()
+    assert done.stderr.isascii()
+    assert b"Traceback" not in done.stderr
+    done = CliRunner(charset="ascii").invoke(app, ["inspect", str(tmp_path / "net.tflite")])
+    assert done.exit_code == 0
+    assert done.stdout_bytes.isascii()
+
+
+@pytest.mark.parametrize("delay", [0.03, 0.2, 1.2])
+def test_an_interrupt_at_any_time_ends_quietly(tmp_path, delay):
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    np.savez(tmp_path / "x.npz", x=np.zeros((2000, 8, 8, 3), np.float32))
+    program = (
+        "import os, signal, threading, time, sys\n"
+        "from tinyrt.cli import main\n"
+        f"stop = lambda: (time.sleep({delay}), os.kill(os.getpid(), signal.SIGINT))\n"
+        "threading.Thread(target=stop, daemon=True).start()\n"
+        f"sys.argv = ['tinyrt', 'quantize', {str(tmp_path / 'net.tflite')!r}, '-c',"
+        f" {str(tmp_path / 'x.npz')!r}, '-o', {str(tmp_path / 'o.tflite')!r}, '--preset', 'best']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 130
+    assert b"Traceback" not in done.stderr
+    assert b"Error" not in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net.tflite", "x.npz"]
+
+
+def test_a_reader_that_leaves_is_no_error():
+    process = subprocess.Popen(
+        [*COMMAND, "ops", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait()
