@@ -136,5 +136,3 @@ def _moved(stage: Stage, rng: Random) -> Stage:
     reads, k = list(stage.reads), rng.choice(places)
     reads[k] = replace(reads[k], start=max(0, reads[k].start + by))
     return replace(stage, reads=tuple(reads))
-
-
