@@ -56,7 +56,7 @@ class Plan:
 def break_plan(plan: Plan, rng: Random) -> None:
     """Change one thing about a plan; it may be as good as before."""
     changes = [_move, _move, _move, _swap, _resize, _leave_out]
-    if plan.segments:
+    if plan.segments and plan.segments[-1].steps:
         changes += [_change_step, _change_step, _change_access] * 2
         changes += [_change_ring] * 2 * bool(plan.segments[-1].rings)
     rng.choice(changes)(plan, rng)
