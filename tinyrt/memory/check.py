@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
@@ -85,6 +86,7 @@ class _Replay:
         self.outside = outside
         self.contents = Contents(arena_bytes, NOBODY)
         self.wanted: dict[str, Runs] = {}
+        self._whole: dict[str, Held] = {}
         self._next = 0
 
     def define(self, value: Value) -> None:
@@ -96,6 +98,8 @@ class _Replay:
     def number(self, name: str, nbytes: int) -> Runs:
         """New numbers for so many bytes, under a name."""
         self.wanted[name] = (Run(0, nbytes, Held(self._next)),)
+        if name in self._offsets:
+            self._whole[name] = Held(self._next).moved(self._offsets[name])
         self._next += nbytes
         return self.wanted[name]
 
@@ -107,17 +111,19 @@ class _Replay:
         y, found = node.output, []
         at = None if y.name in self.outside else self.span(y.name, 0, y.nbytes)[0]
         for run in moved_runs(node, [self.wanted[v.name] for v in parts]):
-            if at is not None:
+            if at is not None and not self._holds(at, run):
                 # At once: many pieces are a plan that is wrong at the first of them.
-                self.expect(at, [run], y.describe())
+                self._overwritten(y)
             found.append(run)
         self.wanted[y.name] = tuple(found)
+        self._whole.pop(y.name, None)
+        if at is not None and len(found) == 1:
+            self._whole[y.name] = found[0].held.moved(at)
 
     def write(self, value: Value, span: Span) -> None:
         """Write some bytes of a tensor."""
         if value.name not in self.outside:
-            at, _ = self.span(value.name, *span)
-            self.put(at, part(self.wanted[value.name], *span))
+            self.contents.write(*self.span(value.name, *span), self._whole[value.name])
 
     def put(self, at: int, runs: Iterable[Run]) -> None:
         """Let the arena's bytes from ``at`` on hold this."""
@@ -128,30 +134,26 @@ class _Replay:
         """Read some bytes of a tensor, which must still be its own."""
         if value.name in self.outside:
             return
-        at, stop = self.span(value.name, *span)
-        runs = part(self.wanted[value.name], *span)
-        if self.expect(at, runs, value.describe()) != stop - at:
-            raise VerifyError(
-                "an op reads behind the end of a tensor", op=self.where, tensor=value.describe()
-            )
+        start, stop = self.span(value.name, *span)
+        whole = self._whole.get(value.name)
+        if whole is not None and span[1] <= value.nbytes:
+            held = self.contents.is_all(start, stop, whole)
+        else:
+            # What was left out may consist of parts.
+            parts = part(self.wanted[value.name], *span)
+            held = span[1] <= value.nbytes and all(self._holds(start, run) for run in parts)
+        if not held:
+            self._overwritten(value)
 
-    def expect(self, at: int, runs: Iterable[Run], what: str) -> int:
-        """The bytes that the arena must hold from ``at`` on; how many they are.
+    def _holds(self, at: int, run: Run) -> bool:
+        return self.contents.is_all(at + run.start, at + run.stop, run.held.moved(at))
 
-        Raises:
-            VerifyError: it holds something else.
-
-        """
-        size = 0
-        for run in runs:
-            size = run.stop
-            if not self.contents.is_all(at + run.start, at + run.stop, run.held.moved(at)):
-                raise VerifyError(
-                    "the tensor was overwritten before this step reads it",
-                    op=self.where,
-                    tensor=what,
-                )
-        return size
+    def _overwritten(self, value: Value) -> NoReturn:
+        raise VerifyError(
+            "the tensor was overwritten before this step reads it",
+            op=self.where,
+            tensor=value.describe(),
+        )
 
     def run(self, node: BoundNode, steps: tuple[Step, ...], nbytes: int) -> None:
         """One op: its kernel's steps, beside its scratch memory."""

@@ -18,6 +18,9 @@ SEARCH_STEPS = 200_000
 """Steps from a state to the next that it may look at; counted, so that every machine finds the same
 order."""
 
+READY_PER_STEP = 8
+"""Nodes that may come next which make a step one more: each state has a list of them."""
+
 BEAM = 32
 """States that the beam keeps after each node."""
 
@@ -187,12 +190,17 @@ def _bits(numbers: Iterable[int]) -> int:
     return found
 
 
+def _steps(state: _State) -> int:
+    """What looking at all steps from a state counts."""
+    return len(state.ready) * (1 + len(state.ready) // READY_PER_STEP)
+
+
 def _exact(problem: _Problem) -> tuple[int, ...] | None:
     """Lowest peak first: the first complete order found is the best; None if too many states."""
     everything = (1 << len(problem.needs)) - 1
     queue = [(problem.start, 0, problem.initial())]
     seen: set[int] = set()
-    pushed = 0
+    pushed = steps = 0
     while queue:
         _, _, state = heapq.heappop(queue)
         if state.done == everything:
@@ -200,7 +208,8 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
         if state.done in seen:
             continue
         seen.add(state.done)
-        if len(seen) > SEARCH_STATES or len(state.ready) - pushed > SEARCH_STEPS:
+        steps += _steps(state)
+        if len(seen) > SEARCH_STATES or steps > SEARCH_STEPS:
             return None
         for node in state.ready:
             pushed -= 1  # of equal peaks, go deeper first
@@ -222,7 +231,7 @@ def _follow(problem: _Problem, width: int) -> tuple[int, tuple[int, ...] | None]
     """Steps looked at, and the best order that so many states at a time lead to, if that few do."""
     states, steps = [problem.initial()], 0
     for _ in problem.needs:
-        steps += sum(len(state.ready) for state in states)
+        steps += sum(map(_steps, states))
         if steps > 2 * BEAM_STEPS:
             return steps, None
         after: dict[int, _State] = {}
