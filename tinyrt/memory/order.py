@@ -130,8 +130,8 @@ class _Problem:
             writes.append(sum(nbytes[b] for b in created))
             before = {producer[n] for n in node.inputs if n in producer}
             needs.append(_bits(before))
-            for n in before:
-                feeds[n].append(i)
+            for earlier in before:
+                feeds[earlier].append(i)
             for n in sources:
                 readers[index[n]].append(i)
             producer.update(dict.fromkeys(node.outputs, i))

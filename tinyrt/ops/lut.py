@@ -77,7 +77,7 @@ def input_values() -> NDArray[np.int64]:
     return np.arange(INT8_MIN, INT8_MAX + 1, dtype=np.int64)
 
 
-def rescale(x: NDArray[np.int64], mult: int, shift: int) -> NDArray[np.int64]:
+def rescale(x: NDArray[np.int64], mult: ArrayLike, shift: ArrayLike) -> NDArray[np.int64]:
     """``x * mult * 2**(shift - 31)``, rounded twice."""
     return multiply_by_quantized_multiplier(x, mult, shift)
 

@@ -173,25 +173,25 @@ def maximum_s8(address: int) -> None:
 def _walk(node: BoundNode, workspace: Workspace) -> int:
     """The address of the node's walk."""
     fields: Any = broadcast_fields(node)
-    *outer, rows, length = [1, *fields["dims"]]
-    *a_outer, a_row, a_step = [0, *fields["a_strides"]]
-    *b_outer, b_row, b_step = [0, *fields["b_strides"]]
-    tables = [workspace.pack(np.array(t, np.int64)) for t in (outer, a_outer, b_outer)]
+    dims: list[int] = [1, *fields["dims"]]
+    a_steps: list[int] = [0, *fields["a_strides"]]
+    b_steps: list[int] = [0, *fields["b_strides"]]
+    tables = [workspace.pack(np.array(t[:-2], np.int64)) for t in (dims, a_steps, b_steps)]
     walk = Walk(
         a=workspace.tensor(node.input(0)),
         b=workspace.tensor(node.input(1)),
         y=workspace.tensor(node.output),
-        blocks=math.prod(outer),
-        axes=len(outer),
+        blocks=math.prod(dims[:-2]),
+        axes=len(dims) - 2,
         dims=tables[0],
         a_steps=tables[1],
         b_steps=tables[2],
-        rows=rows,
-        a_row=a_row,
-        b_row=b_row,
-        length=length,
-        a_step=a_step,
-        b_step=b_step,
+        rows=dims[-2],
+        a_row=a_steps[-2],
+        b_row=b_steps[-2],
+        length=dims[-1],
+        a_step=a_steps[-1],
+        b_step=b_steps[-1],
     )
     return workspace.pack(np.array(walk, np.int64))
 

@@ -76,7 +76,7 @@ def _copy(x: int, y: int, count: int) -> None:
 
 
 @subroutine
-def place_of(block: Int, axes: Int, dims: int, steps: int) -> int:
+def place_of(block: Int, axes: Int, dims: int, steps: int) -> Int:
     """Where a block begins: its index along each of these axes, times their steps."""
     sizes, distances = s64_at(dims), s64_at(steps)
     place, left = np.int64(0), np.uint64(block)
@@ -191,9 +191,11 @@ def _walk(
     *outer, rows, length = [1, *sizes]
     *x_outer, x_row, step = [0, *sources]
     *y_outer, y_row, _ = [0, *targets]
-    tables = (workspace.pack(np.array(t, np.int64)) for t in (outer, x_outer, y_outer))
-    counted = math.prod(outer), len(outer), *tables
-    return WalkRow(x, y, 0, *counted, rows, x_row, y_row, length, step, filled=0, border=0)
+    dims_at, x_at, y_at = (workspace.pack(np.array(t, np.int64)) for t in (outer, x_outer, y_outer))
+    return WalkRow(
+        *(x, y, 0, math.prod(outer), len(outer), dims_at, x_at, y_at),
+        *(rows, x_row, y_row, length, step, 0, 0),
+    )
 
 
 def pack_concatenation(node: BoundNode, p: ConcatenationS8, workspace: Workspace) -> Call:

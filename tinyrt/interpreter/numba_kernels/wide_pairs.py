@@ -39,7 +39,7 @@ def _sums(p: AddRow, sign: Int) -> None:
 
 
 @subroutine
-def _starts(walk: Walk, r: Int) -> tuple[int, int]:
+def _starts(walk: Walk, r: Int) -> tuple[Int, Int]:
     """Where both inputs of a run begin."""
     block, row = r // walk.rows, r % walk.rows
     a = place_of(block, walk.axes, walk.dims, walk.a_steps) + row * walk.a_row
