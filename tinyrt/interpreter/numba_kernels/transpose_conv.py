@@ -16,7 +16,8 @@ from tinyrt.ops.transpose_conv import TransposeConvS8, window_of
 class Row(NamedTuple):
     """Arguments of ``transpose_conv_s8``.
 
-    ``quant`` has four numbers for each output channel, ``zeros`` what the input's zero point adds up to for each channel and tap.
+    ``quant`` has four numbers for each output channel, ``zeros`` what the input's zero point adds
+    up to for each channel and tap.
     """
 
     x: int
