@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import current
 from tinyrt.data import InMemory, Source
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -155,6 +156,7 @@ class _Tally:
 
         Raises:
             DataError: the models' outputs differ in shape.
+            BudgetError: there is no room for figures of so many samples.
 
         """
         self.samples += len(answers.outputs)
@@ -172,7 +174,10 @@ class _Tally:
                 hint="compare models of the same task",
             )
         self._alike.append(int((answers.classes == theirs.classes).sum()))
-        self._sqnr.append(sqnr_db(theirs.logits, answers.logits))
+        found = sqnr_db(theirs.logits, answers.logits)
+        kept = current().zeros(found.nbytes, "figures of each sample").view(np.float64)
+        kept[:] = found
+        self._sqnr.append(kept)
 
     def evaluation(self, backend: str) -> Evaluation:
         """All of it as one."""
@@ -275,8 +280,9 @@ def _label_indices(labels: Array, start: int, total: int, answers: Answers) -> N
 
     """
     samples, places = answers.classes.shape
-    each, left = divmod(len(labels) if labels.ndim else 0, total)
-    part = labels[start * each : (start + answers.runs) * each]
+    rows = np.atleast_1d(labels)
+    each, left = divmod(len(rows), total)
+    part = rows[start * each : (start + answers.runs) * each]
     one_hot = labels.ndim == 2 and labels.shape[1] > 1 and places == 1
     indices = part.argmax(axis=1) if one_hot else part
     classes = math.inf if answers.are_places else answers.outputs[0].size
