@@ -45,7 +45,8 @@ class _Ready:
 
 
 def _views(interpreter: Interpreter, details: list[dict[str, Any]]) -> dict[str, Array]:
-    return {d["name"]: interpreter.tensor(d["index"])() for d in details}
+    """Ports by name; a single number is a row of its own."""
+    return {d["name"]: np.atleast_1d(interpreter.tensor(d["index"])()) for d in details}
 
 
 def load(
@@ -440,7 +441,12 @@ def _check(value: Value, given: ArrayType) -> None:
     dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     shape, dtype = given.shape, given.dtype
-    if len(shape) != len(value.shape) or shape[1:] != value.shape[1:] or not shape or not shape[0]:
+    if (
+        len(shape) != max(len(value.shape), 1)
+        or shape[1:] != value.shape[1:]
+        or not shape
+        or not shape[0]
+    ):
         raise DataError(
             f"the data have shape {shape}",
             tensor=value.describe(),
