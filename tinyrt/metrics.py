@@ -17,6 +17,7 @@ from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress, later
 from tinyrt.ir import DType, Graph
+from tinyrt.ops import elementary
 from tinyrt.ops.arg import CHOICES
 
 Array = NDArray[Any]
@@ -198,7 +199,7 @@ def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDAr
     noise = ((s - approximation.reshape(len(s), -1)) ** 2).sum(axis=1)
     power = (s**2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = 10 * np.log10(power / noise)
+        ratio = 10 * elementary.log10(power / noise)
     return np.minimum(np.where(noise == 0, ceiling, ratio), ceiling)
 
 

@@ -18,6 +18,7 @@ from tinyrt.fixedpoint import (
     quantize_multiplier,
 )
 from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops import elementary
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import qparams, require_s8
 
@@ -120,4 +121,4 @@ def float_table(
 
 def exp_f32(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """``exp(x)``, correctly rounded to float32 as C libraries do in all but the rarest cases."""
-    return np.asarray(np.exp(x.astype(np.float64)), np.float32)
+    return np.asarray(elementary.exp(x), np.float32)

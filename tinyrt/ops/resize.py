@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import Fields, strides_of
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.move import Picks, move_op
@@ -112,7 +113,9 @@ def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
 
 def _interpolate(at: tuple[NDArray[np.float32], NDArray[np.float32]], x: Array) -> Array:
     rows, columns = (m.astype(x.dtype) for m in at)
-    return np.asarray(np.einsum("oi,nijc,pj->nopc", rows, x, columns, optimize=True))
+    n, height, width, c = x.shape
+    lines = matmul(rows, x.reshape(n, height, width * c)).reshape(n * len(rows), width, c)
+    return matmul(columns, lines).reshape(n, len(rows), len(columns), c)
 
 
 def _interpolate_back(at: tuple[NDArray[np.float32], NDArray[np.float32]], u: Array) -> Array:
