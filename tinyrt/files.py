@@ -110,12 +110,7 @@ def scratch_folder() -> Iterator[Path]:
     with ExitStack() as stack:
         with writing(None, what="cannot write to the temporary directory", hint=hint):
             folder = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir())))
-        try:
-            yield folder
-        except OutputError as error:
-            if error.file and Path(error.file).is_relative_to(folder):
-                error.hint = hint
-            raise
+        yield folder
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -163,19 +158,21 @@ def writing(path: Path | None, *, what: str = "cannot write", hint: str = "") ->
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        choose = "choose another path with -o"
-        if full:
-            choose = f"make room on the disk, or {choose}"
-        elif error.errno == errno.ENOENT and path is not None:
-            choose = f"create the folder (mkdir -p {path.parent}) or {choose}"
-        elsewhere = "a path in an existing folder that you may write to"
+        folder = "" if path is None else str(path.parent)
         raise OutputError(
             f"{what}: {error.strerror or error}",
             file=None if path is None else str(path),
-            expected=None if full or path is None else elsewhere,
-            hint=hint or choose,
+            expected="a path in an existing folder that you may write to" if path else None,
+            hint=hint or _hint(error, folder),
         ) from error
+
+
+def _hint(error: OSError, folder: str) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room on the disk, or choose another path with -o"
+    if error.errno == errno.ENOENT:
+        return f"create the folder (mkdir -p {folder}) or choose another path with -o"
+    return "choose another path with -o"
 
 
 def _followed(path: Path) -> Path:

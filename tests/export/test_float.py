@@ -41,6 +41,21 @@ def test_floats_beyond_an_integer_give_its_limits(tmp_path):
     assert found["int64"][-1] == 0
 
 
+def test_constants_that_are_no_numbers_compile(tmp_path):
+    table = np.array([[np.nan, np.inf], [-np.inf, -0.0]], np.float32)
+    values = [
+        Value.constant("table", table),
+        Value("rows", DType.INT32, (3,)),
+        Value("y", DType.FLOAT32, (3, 2)),
+    ]
+    node = Node("embedding", "pick", ("table", "rows"), ("y",), NoAttrs())
+    graph = verify(Graph("odd", ("rows",), ("y",), {v.name: v for v in values}, (node,)))
+    feeds = {"rows": np.array([1, 0, 7], np.int32)}
+    project = export_graph(graph, tmp_path / "out")
+    found = run_program(build_program(project, tmp_path), project, feeds)
+    np.testing.assert_array_equal(found["y"], table[[1, 0, 1]], strict=True)
+
+
 def test_arithmetic_on_integers_without_scales_is_refused(tmp_path):
     types = [Value(n, DType.INT32, (4,)) for n in ("a", "b", "y")]
     node = Node("add", "sum", ("a", "b"), ("y",), AddAttrs())

@@ -56,6 +56,12 @@ def test_output_that_is_a_constant(tmp_path):
         export_graph(graph, tmp_path / "out")
 
 
+def test_one_tensor_as_several_outputs(tmp_path):
+    graph = replace(dense(), outputs=("y", "y"))
+    with pytest.raises(UnsupportedError, match="several of the model's outputs"):
+        export_graph(graph, tmp_path / "out")
+
+
 def test_file_that_is_no_model(tmp_path):
     (tmp_path / "noise.tflite").write_bytes(bytes(range(200)))
     with pytest.raises(ModelFormatError, match="this is not a"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -189,6 +190,12 @@ def _check_ports(graph: Graph) -> None:
                 tensor=value.describe(),
                 hint="remove this output from the model",
             )
+        if graph.answers.count(value.name) > 1:
+            raise UnsupportedError(
+                "a tensor is several of the model's outputs; the code would write one of them only",
+                tensor=value.describe(),
+                hint="remove all but one of these outputs from the model",
+            )
 
 
 def model_files(
@@ -202,6 +209,13 @@ def model_files(
 ) -> Mapping[str, str]:
     """File name -> text, for the model's own files."""
     sources = [kernels_c.source(k, isa.value) for k in writer.kernels]
+    weights = [
+        (
+            Source(c_text.described(v)),
+            Source(c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data))),
+        )
+        for name, v in writer.weights.items()
+    ]
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
@@ -224,19 +238,16 @@ def model_files(
         "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
-        "floats": any(kernel.endswith("_f32") for kernel in writer.kernels),
+        "floats": any(kernel.endswith("_f32") for kernel in writer.kernels)
+        or c_text.needs_math((*writer.definitions, *writer.statements)),
         "definitions": as_source(writer.definitions),
         "statements": as_source(writer.statements),
+        "used": _ports_used(writer),
         "pushed": writer.pushed,
         "cases": as_source(writer.pushed.cases if writer.pushed else ()),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
-        "weight_arrays": [
-            (
-                Source(c_text.described(v)),
-                Source(c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data))),
-            )
-            for name, v in writer.weights.items()
-        ],
+        "weight_arrays": weights,
+        "odd_weights": c_text.needs_math(text for _, text in weights),
     }
     names = {
         f"{prefix}.h": "model.h.j2",
@@ -245,6 +256,13 @@ def model_files(
         f"{prefix}_weights.c": "weights.c.j2",
     }
     return {file: render(TEMPLATES, template, context) for file, template in names.items()}
+
+
+def _ports_used(writer: ModelWriter) -> set[str]:
+    """Variables of ports that the code uses: a model may have inputs that nobody reads."""
+    cases = writer.pushed.cases if writer.pushed else ()
+    code = re.sub(r"/\*.*?\*/", "", "\n".join((*writer.statements, *cases)), flags=re.DOTALL)
+    return set(re.findall(r"\b(?:input|output)_\d+\b", code))
 
 
 def library_files(

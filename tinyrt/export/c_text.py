@@ -128,6 +128,11 @@ def float_literal(value: float) -> str:
     return f"{text}F" if any(c in text for c in ".en") else f"{text}.0F"
 
 
+def needs_math(texts: Iterable[str]) -> bool:
+    """Whether a literal in the texts is one of those that <math.h> defines."""
+    return any(re.search(r"\b(?:NAN|INFINITY)\b", text) for text in texts)
+
+
 def struct(ctype: str, name: str, fields: Mapping[str, object]) -> str:
     """A ``static const`` struct with one designated initialiser on a line."""
     lines = [f"static const {ctype} {name} = {{"]

@@ -19,7 +19,6 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import Fields, merge_axes, strides_of
-from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.requant import multiplier, reduced
 from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
@@ -96,12 +95,9 @@ def infer(attrs: BatchMatmulAttrs, inputs: Sequence[TensorType | None]) -> tuple
 
 def ref_f32(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
     """``a @ b`` for each matrix."""
-    return matmul(*_turned(attrs, a, b))
-
-
-def _turned(attrs: BatchMatmulAttrs, a: Array, b: Array) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if attrs.adj_x else a
-    return left, b.swapaxes(-1, -2) if attrs.adj_y else b
+    right = b.swapaxes(-1, -2) if attrs.adj_y else b
+    return np.asarray(left @ right)
 
 
 def vjp(
@@ -113,20 +109,17 @@ def vjp(
     x, y = attrs.adj_x, attrs.adj_y
 
     def of_a() -> Array:
-        factors = (b, grad, y, True) if x else (grad, b, False, not y)
-        product = float_product(*factors)
+        product = _product(b, grad, y, True) if x else _product(grad, b, False, not y)
         return sum_to(product, tuple(a.shape))
 
     def of_b() -> Array:
-        factors = (grad, a, True, x) if y else (a, grad, not x, False)
-        product = float_product(*factors)
+        product = _product(grad, a, True, x) if y else _product(a, grad, not x, False)
         return sum_to(product, tuple(b.shape))
 
     return of_a, of_b
 
 
-def float_product(a: Array, b: Array, adj_x: bool = False, adj_y: bool = False) -> Array:
-    """``a @ b`` of arrays or tensors; ``adj_x`` and ``adj_y`` transpose."""
+def _product(a: Array, b: Array, adj_x: bool, adj_y: bool) -> Array:
     result: Array = _MATMUL(BatchMatmulAttrs(adj_x, adj_y), a, b)
     return result
 
@@ -154,8 +147,8 @@ def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArra
 
     The product runs in float64, which holds every int32 accumulator exactly.
     """
-    left, right = _turned(p.attrs, a.astype(np.float64) - p.a_zp, b.astype(np.float64) - p.b_zp)
-    acc = (left @ right).astype(np.int64)
+    centred = a.astype(np.float64) - p.a_zp, b.astype(np.float64) - p.b_zp
+    acc = ref_f32(p.attrs, *centred).astype(np.int64)
     scaled = multiply_by_quantized_multiplier(acc, p.mult, p.shift)
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
@@ -170,8 +163,7 @@ def prepare_s16(node: BoundNode) -> BatchMatmulS16:
 
 def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> NDArray[np.int16]:
     """``clamp(requant(a @ b))`` with int64 sums; NumPy's own int64 product is exact."""
-    left, right = _turned(p.attrs, a.astype(np.int64), b.astype(np.int64))
-    acc = left @ right
+    acc = ref_f32(p.attrs, a.astype(np.int64), b.astype(np.int64))
     scaled = multiply_by_reduced_multiplier(acc, p.mult, p.right)
     return np.asarray(np.clip(scaled, INT16_MIN, INT16_MAX), np.int16)
 

@@ -1,8 +1,7 @@
-"""Convolutions of images: of whole numbers on NumPy alone, of floats by compiled loops.
+"""The convolution of images as matrix products, and its adjoint: as specified, on NumPy alone.
 
-Of whole numbers, what each output reads is gathered into the rows of a matrix, block of images by
-block, so that the matrix stays in the cache. A library of linear algebra multiplies, whose order of
-sums is its own: that must not matter. Of floats it would, so there the loops give the order.
+What each output reads is gathered into the rows of a matrix, block of images by block, so that the
+matrix stays in the cache. Training computes the same by compiled loops: ``CONVOLUTION``.
 """
 
 from __future__ import annotations
@@ -61,10 +60,7 @@ class Shapes:
 
 
 def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
-    """Sum over taps and input channels: (n, out_h, out_w, c_out).
-
-    Of numbers whose sums are exact.
-    """
+    """Sum over taps and input channels: (n, out_h, out_w, c_out)."""
     window, c_out = shapes.window, shapes.w[0]
     y = buffers.empty((len(x), *window.out, c_out), np.result_type(x, w))
     for ins, outs in shapes.groups():
@@ -81,10 +77,7 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
 
 
 def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """The derivative in x: each tap's weights carry the gradient back to what the tap read.
-
-    Of numbers whose sums are exact.
-    """
+    """The derivative in x: each tap's weights carry the gradient back to what the tap read."""
     padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
 
     def carry(images: slice) -> None:
@@ -112,7 +105,7 @@ def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]
 
 
 def _compiled() -> ModuleType:
-    # Numba takes its time to be imported, and only floats need it.
+    # Numba takes its time to be imported, and only training needs it.
     from tinyrt.ops import convolution_products
 
     return convolution_products
@@ -124,7 +117,7 @@ CONVOLUTION = bilinear_triple(
     lambda *operands: _compiled().dx(*operands),
     lambda *operands: _compiled().dw(*operands),
 )
-"""Of floats: by compiled loops that read the windows where they are."""
+"""For training: by compiled loops that read the windows where they are."""
 
 
 def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:

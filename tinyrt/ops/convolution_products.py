@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from tinyrt.ops import buffers, columns, convolution_tables
-from tinyrt.ops.buffers import address
 from tinyrt.ops.convolution import Shapes
 from tinyrt.ops.convolution_loops import products
 from tinyrt.ops.convolution_tables import Products
@@ -61,10 +60,10 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            address(grad[part]),
+            _address(grad[part]),
             grad_bytes,
-            address(sums),
-            address(sums),
+            _address(sums),
+            _address(sums),
             (0, plan.count * width * item),
             width,
         )
@@ -113,15 +112,20 @@ def _into(
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            address(matrices),
+            _address(matrices),
             (0, matrices.nbytes // groups, width * item),
-            address(start),
-            address(y[part]),
+            _address(start),
+            _address(y[part]),
             (math.prod(y.shape[1:]) * item, width * item),
             width,
         )
 
     each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _cost(x: Array, y: Array, plan: Products, channels: int) -> int:
