@@ -1,11 +1,11 @@
-# make setup | demo | test | lint | format | clean
+# make setup | demo | test | fuzz | lint | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test fuzz lint format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -21,6 +21,12 @@ demo: setup
 test: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/pytest -n auto
+
+MINUTES ?= 5
+
+fuzz: setup
+	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
+	$(BIN)/python -m tests.fuzz all --minutes $(MINUTES) --seed $$(date +%s)
 
 lint: setup
 	$(BIN)/ruff check .
