@@ -330,7 +330,7 @@ def test_constants_that_share_bytes_are_paid_for_one_by_one():
 
 def test_a_fold_is_paid_for_before_it_is_computed():
     data = folded("BROADCAST_TO", scalar("a", 1), i32("s", 1 << 29), shape=(1 << 29,))
-    with pytest.raises(BudgetError, match=r"'n' s32\[536870912\]"):
+    with pytest.raises(BudgetError, match="constant result of broadcast_to"):
         parse_tflite(data)
 
 

@@ -128,6 +128,16 @@ def test_a_link_in_place_of_the_folder_is_refused(folder, tmp_path):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_without_a_home_there_is_no_cache_and_that_is_said(monkeypatch):
+    for name in ("TINYRT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("~no-such-user").expanduser())
+    assert cache.kept("kind", "name") is None
+    with pytest.raises(OutputError, match="no home folder") as caught:
+        cache.keep("kind", "name", b"")
+    assert "TINYRT_CACHE" in str(caught.value)
+
+
 @pytest.mark.parametrize(("one", "other"), [(("ab", "c"), ("a", "bc")), (("a",), ("a", ""))])
 def test_parts_of_a_key_do_not_run_together(one, other):
     assert cache.key_of(*one) != cache.key_of(*other)

@@ -313,6 +313,12 @@ def test_only_abandoned_files_of_our_own_are_removed(place):
     assert mine.exists()
 
 
+def test_a_temporary_directory_that_is_full_is_named(place):
+    with pytest.raises(OutputError, match="cannot write") as caught, scratch_folder() as folder:
+        write_atomic(folder / "missing" / "file", lambda file: file.write(b""))
+    assert "TMPDIR" in str(caught.value)
+
+
 # What an export owns
 
 

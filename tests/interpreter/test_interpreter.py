@@ -21,8 +21,10 @@ from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.support import support_rows
 from tinyrt.memory import plan_memory
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -244,6 +246,23 @@ def test_a_model_that_mixes_samples_runs_them_one_by_one():
     x = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
     found = Model(graph)(x)
     np.testing.assert_array_equal(found, np.repeat(x, 2, axis=0))
+
+
+@pytest.mark.parametrize("axis", [0, -2])
+def test_a_running_sum_along_the_first_axis_keeps_to_its_own_rows(axis):
+    b = Builder((3, 2))
+    graph = b.graph(b.op("cumsum", ("x",), CumsumAttrs(axis)))
+    with pytest.raises(ShapeError, match="adds samples up"):
+        rebatch(graph, 1)
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    found = Model(graph)(x)
+    np.testing.assert_array_equal(found, x.reshape(2, 3, 2).cumsum(axis=1).reshape(6, 2))
+
+
+def test_a_single_number_is_one_row_of_data():
+    b = Builder(())
+    graph = b.graph(b.op("neg", ("x",), NoAttrs()))
+    np.testing.assert_array_equal(Model(graph)(np.array([1, 2, 3], np.float32)), [-1, -2, -3])
 
 
 def test_the_short_form_checks_names_values_and_shapes():

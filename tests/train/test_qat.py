@@ -210,7 +210,8 @@ def test_ranges_follow_what_is_seen_after_the_step():
 def test_digits_as_int8(digits, config):
     model = train_int8(digits, config=config)
     deployed = digits.recipe.score(Model(model.deployed()), digits.data)["top1"]
-    allowed = 0.01 if config is not None and config.weight_bits == 4 else 0.003
+    # A sample is 0.0022; with four bits, a few of them lie on the border.
+    allowed = 0.0125 if config is not None and config.weight_bits == 4 else 0.003
     assert deployed >= digits.score()["top1"] - allowed
     trained = digits.recipe.score(answers_of(model), digits.data)["top1"]
     assert abs(deployed - trained) <= 0.002

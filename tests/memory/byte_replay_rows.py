@@ -1,0 +1,220 @@
+"""The part of ``byte_replay`` that replays segments, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import VerifyError
+from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
+from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
+from tinyrt.ops import OPS
+from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.rows import RowOp, RowWindow
+
+Numbers = NDArray[np.int64]
+
+SCRATCH = -2
+"""What bytes of scratch memory hold."""
+
+FIRST_PADDING = -1000
+"""What bytes of padding hold is this plus the padding's raw value."""
+
+
+class Arena(Protocol):
+    """What the replay of a whole plan offers.
+
+    Attributes:
+        where: what runs, for messages.
+        found: a number for what was last written to each byte.
+        wanted: the numbers of the bytes of each tensor, or of anything else that has a name.
+        outside: tensors that are not in the arena.
+
+    """
+
+    where: str
+    found: Numbers
+    wanted: dict[str, Numbers]
+    outside: Collection[str]
+
+    def number(self, name: str, nbytes: int) -> Numbers:
+        """New numbers for so many bytes, under a name."""
+        ...
+
+    def span(self, name: str, start: int, stop: int) -> slice:
+        """Bytes of a buffer; raises where they lie outside the arena."""
+        ...
+
+
+def replay_segment(graph: Graph, segment: Segment, isa: InstructionSet, arena: Arena) -> None:
+    """Run the steps of a segment; what its ops read must be what their windows ask for.
+
+    It takes the windows from the ops, not from the plan: the plan only says where rows lie.
+
+    Raises:
+        VerifyError: a row was overwritten before it was read, lies elsewhere, or never comes.
+
+    """
+    replay = _SegmentReplay(graph, segment, isa, arena)
+    for step in segment.steps:
+        stage = segment.stages[step.stage]
+        ring = segment.ring_of(step.stage)
+        if step.shift or step.clear or step.fill:
+            replay.make_room(ring, step)
+        if step.run:
+            replay.run(step, stage)
+    replay.finish()
+
+
+class _SegmentReplay:
+    def __init__(self, graph: Graph, segment: Segment, isa: InstructionSet, arena: Arena) -> None:
+        self.graph, self.segment, self.isa, self.arena = graph, segment, isa, arena
+        self.rows = [0] * len(segment.stages)
+        nodes = [s.node.index for s in segment.stages if s.node is not None]
+        if sorted(nodes) != list(range(segment.first, segment.stop)):
+            raise VerifyError(f"a segment of nodes {segment.first} to {segment.stop} runs {nodes}")
+
+    def make_room(self, ring: Ring | None, step: Step) -> None:
+        """Move the rows of a ring, and fill its last block, or all of it."""
+        if ring is None:
+            raise VerifyError("a step moves rows of a tensor that has no ring")
+        at = self.arena.span(ring.name, 0, ring.nbytes)
+        if step.shift:
+            moved = self.arena.found[at.start + ring.block_bytes : at.stop].copy()
+            self.arena.found[at.start : at.stop - ring.block_bytes] = moved
+        if step.clear or step.fill:
+            start = at.start if step.clear else at.stop - ring.block_bytes
+            self.arena.found[start : at.stop] = _padding(ring.fill)
+
+    def run(self, step: Step, stage: Stage) -> None:
+        """A batch: all that the stage writes, and then what it reads must still be there."""
+        row = self.rows[step.stage]
+        self.rows[step.stage] += step.count
+        node = None if stage.node is None else self.graph.bind(stage.node.index)
+        self.arena.where = f"row {row} of " + (node.describe() if node else "the input")
+        op = None if node is None else OPS[node.op].row_op(node)
+        if node is not None and op is None:
+            raise VerifyError("the op does not work row by row", op=self.arena.where)
+        scratch = self._scratch(node, op, step.count)
+        places = [(row + i, step.first + i) for i in range(step.count)]
+        if node is not None and op is not None and stage.fold is None:
+            for row, place in places:
+                self._write_row(stage.writes, node.output, row, place)
+            for row, place in places:
+                self._check_reads(stage, node, op, row, place)
+        else:
+            for row, place in places:
+                self._run_plain(stage, row, place, node)
+        if not (self.arena.found[scratch] == SCRATCH).all():
+            raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
+
+    def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
+        """A copy of a row, or one that is added to sums."""
+        (access, *_) = stage.reads
+        if node is not None:
+            sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
+            if row == 0:
+                self.arena.found[sums] = self.arena.number(stage.writes.name, stage.writes.nbytes)
+            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
+            self._check_window(access, node.input(0), RowWindow(), row, place)
+            return
+        ring = self.segment.rings[stage.writes.name]
+        value = self.graph.value(ring.value)
+        self._write_row(stage.writes, value, row, place)
+        if access is not None:
+            self._check_window(access, value, RowWindow(), row, place)
+
+    def finish(self) -> None:
+        """All rows must have been made; sums become outputs."""
+        for rows, stage in zip(self.rows, self.segment.stages, strict=True):
+            if rows != stage.rows:
+                raise VerifyError(f"a stage makes {rows} of {stage.rows} rows")
+            if stage.fold is None or stage.node is None:
+                continue
+            node = self.graph.bind(stage.node.index)
+            self.arena.where = node.describe()
+            y = node.output
+            numbers = self.arena.number(y.name, y.nbytes)
+            if y.name not in self.arena.outside:
+                self.arena.found[self.arena.span(y.name, 0, y.nbytes)] = numbers
+            sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
+            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
+
+    def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> slice:
+        if node is None or op is None or op.fold is not None:
+            return slice(0, 0)
+        nbytes = scratch_bytes(op.on_rows(rows), self.isa)
+        if not nbytes:
+            return slice(0, 0)
+        at = self.arena.span(scratch_name(node.index), 0, nbytes)
+        self.arena.found[at] = SCRATCH
+        return at
+
+    def _write_row(self, access: Access, value: Value, row: int, place: int) -> None:
+        if access.nbytes * value.shape[1] != value.nbytes:
+            raise VerifyError(f"a row of {access.nbytes} bytes", tensor=value.describe())
+        if access.name in self.segment.rings:
+            numbers = self.arena.number(f"row {row} of {value.name}", access.nbytes)
+        else:
+            if row == 0:
+                self.arena.number(value.name, value.nbytes)
+            numbers = self._row(value, row)
+        if access.name not in self.arena.outside:
+            at = self.arena.span(access.name, *access.span(row, place))
+            self.arena.found[at] = numbers
+
+    def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int, place: int) -> None:
+        for access, value, window in zip(stage.reads, node.inputs, op.windows, strict=True):
+            if value is not None and window is not None:
+                self._check_window(access, value, window, row, place)
+
+    def _check_window(
+        self, access: Access | None, value: Value, window: RowWindow, row: int, place: int
+    ) -> None:
+        """The bytes that an access reads must be the rows under the window, with their padding."""
+        if access is None:
+            raise VerifyError("an input is not read", tensor=value.describe())
+        if access.name in self.arena.outside:
+            return
+        at = self.arena.span(access.name, *access.span(row, place))
+        self._expect(at, self._under(access, value, window, row), value.describe())
+
+    def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Numbers:
+        """The numbers of the bytes under a window."""
+        row_bytes = value.nbytes // value.shape[1]
+        first = row * window.step - window.above
+        ring = access.name in self.segment.rings
+        rows = []
+        for r in range(first, first + window.rows):
+            if not 0 <= r < value.shape[1]:
+                rows.append(np.full(row_bytes, _padding(window.fill)))
+            elif ring:
+                rows.append(self.arena.wanted.get(f"row {r} of {value.name}", NOTHING))
+            else:
+                rows.append(self._row(value, r))
+        return np.concatenate(rows)
+
+    def _row(self, value: Value, row: int) -> Numbers:
+        """The numbers of a row of a tensor that is held whole."""
+        row_bytes = value.nbytes // value.shape[1]
+        return self.arena.wanted[value.name][row * row_bytes : (row + 1) * row_bytes]
+
+    def _expect(self, at: slice, numbers: Numbers, what: str) -> None:
+        found = self.arena.found[at]
+        if not np.array_equal(found, numbers):
+            raise VerifyError(
+                "what this step reads is not, or no longer, what it asks for",
+                op=self.arena.where,
+                tensor=what,
+            )
+
+
+NOTHING: Numbers = np.zeros(0, np.int64)
+
+
+def _padding(fill: int | None) -> int:
+    return FIRST_PADDING + (fill or 0)

@@ -1,0 +1,46 @@
+"""The checker finds all that a plain replay of single bytes finds, and nothing else."""
+
+from copy import copy
+from random import Random
+
+import pytest
+
+from tests.memory.broken_plans import Plan, break_plan
+from tests.memory.nets import gated_net, random_net, varied_net, wide_net
+from tests.memory.test_segments import WAYS, ranges
+from tinyrt.memory import plan_memory, plan_segments
+from tinyrt.ops.isa import InstructionSet
+
+NETS = 24
+BREAKS = 10
+"""For each plan."""
+
+
+def _plans(rng, graph, isa):
+    overlap = rng.random() < 0.8
+    yield Plan.of(graph, isa, plan_memory(graph, isa, overlap=overlap), overlap)
+    found = list(ranges(graph, WAYS[:4]))
+    if found:
+        yield Plan.of(graph, isa, plan_segments(graph, isa, (rng.choice(found),)))
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_verdicts_on_broken_plans(batch):
+    bad = good = 0
+    for seed in range(batch, NETS, 2):
+        rng = Random(seed)
+        graph = rng.choice((random_net, varied_net, gated_net, wide_net))(seed)
+        isa = rng.choice(list(InstructionSet))
+        for plan in _plans(rng, graph, isa):
+            assert plan.verdicts() == (True, True)
+            for _ in range(BREAKS):
+                broken = copy(plan)
+                broken.offsets, broken.idle = dict(plan.offsets), set(plan.idle)
+                broken.segments = list(plan.segments)
+                for _ in range(1 + rng.randrange(2)):
+                    break_plan(broken, rng)
+                found, expected = broken.verdicts()
+                assert found == expected, f"net {seed}"
+                bad, good = bad + (not expected), good + expected
+    assert bad > 100
+    assert good > 30
