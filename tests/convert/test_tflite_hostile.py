@@ -22,10 +22,14 @@ from tinyrt.errors import (
     UnsupportedError,
     VerifyError,
 )
+from tinyrt.export import export_graph
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import quantize_graph
+from tinyrt.quantize.config import Scheme, configure
+from tinyrt.quantize.ranges import weight_params
 
 MOST = 2**31 - 1
 T = Tensor
@@ -363,3 +367,44 @@ def test_two_gigabytes_are_not_written():
     node = Node("add", "y", ("x", "w"), ("y",), AddAttrs())
     with pytest.raises(UnsupportedError, match="2 GiB"):
         write_tflite(Graph("big", ("x",), ("y",), values, (node,)))
+
+
+def dense(weight=0.5, bias=0.5):
+    """A float layer of a few weights and a bias."""
+    w = T("w", (3, 3), data=np.full((3, 3), weight, np.float32))
+    b = T("b", (3,), data=np.full(3, bias, np.float32))
+    op = Op("FULLY_CONNECTED", ["x", "w", "b"], ["y"], "FullyConnectedOptions")
+    return parse_tflite(model(w, b, op=op))
+
+
+@pytest.mark.parametrize("bad", [{"weight": np.nan}, {"bias": -np.inf}])
+def test_weights_that_are_no_numbers_are_not_stored_in_integers(bad):
+    with pytest.raises(UnsupportedError, match="weights hold NaN"):
+        quantize_graph(dense(**bad), None, configure(None, scheme=Scheme.WEIGHTS_INT8))
+
+
+def test_a_model_with_state_is_not_calibrated():
+    read, write = Op("READ_VARIABLE", ["h"], ["s"]), Op("ASSIGN_VARIABLE", ["h", "y"], [])
+    both = Op("ADD", ["x", "s"], ["y"], "AddOptions")
+    graph = parse_tflite(variable(HANDLE, read, both, write, tensors=[T("s", (3,))]))
+    with pytest.raises(UnsupportedError, match="keeps state"):
+        quantize_graph(graph, np.ones((4, 3), np.float32))
+
+
+def test_a_bias_beyond_all_scales_is_refused():
+    with pytest.raises(UnsupportedError, match="bias is too large"):
+        weight_params(np.ones((1, 1)), np.full(1, 3e38, np.float32), 1e-30, 0)
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (build(Subgraph([T("x", (2, 2, 1))], [], ["x"], ["x"])), "nothing to compute"),
+        (op("SUM", i32("a", 0), table="ReducerOptions", x=(MOST,), y=()), "8.0 GiB"),
+    ],
+)
+def test_what_no_device_can_run_is_not_exported(tmp_path, data, says, by_rows):
+    with pytest.raises(UnsupportedError, match=says):
+        export_graph(parse_tflite(data), tmp_path / "c", by_rows=by_rows)
+    assert not list(tmp_path.iterdir())

@@ -85,7 +85,7 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
     for i in range(model.SignatureDefsLength()):
         signature = model.SignatureDefs(i)
         ports = signature.InputsLength() + signature.OutputsLength()
-        budget.spend(OP + PORT * ports, "reading signatures")
+        budget.spend(OP + OP // 2 * ports, "reading signatures")
         budget.hold(PORT * (1 + ports), "signatures")
         key = (signature.SignatureKey() or b"").decode()
         inputs = [signature.Inputs(j) for j in range(signature.InputsLength())]

@@ -10,7 +10,7 @@ from typing import Any
 
 import tflite
 
-from tinyrt.budget import OP, current, limited
+from tinyrt.budget import current, limited
 from tinyrt.convert import tflite_schema as schema
 from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.places import places_in_integers
@@ -191,7 +191,7 @@ class _Reader:
 
     def _operator(self, operator: Any, builtin: str) -> None:
         ports = operator.InputsLength() + operator.OutputsLength()
-        current().spend(OP + PORT * ports, "reading ops")
+        current().spend(PORT * ports, "reading ops")
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
         inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()

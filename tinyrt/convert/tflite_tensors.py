@@ -33,7 +33,7 @@ MOST_DIMENSIONS = 16
 MOST_ELEMENTS = 2**31 - 1
 """Elements of a tensor, which kernels count in 32 bits."""
 
-TENSOR, TENSOR_BYTES = OP // 10, 1000
+TENSOR, TENSOR_BYTES = OP, 1000
 """Work and memory of reading one tensor, without its name."""
 SCALE = 100
 """Bytes of a scale and its zero point, in all forms in which they are held; its work, too."""

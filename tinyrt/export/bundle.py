@@ -11,6 +11,7 @@ from tinyrt.errors import error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_model import (
     Port,
+    check_writable,
     library_files,
     model_files,
     port_of,
@@ -171,6 +172,7 @@ def render_project(
     """
     prefix = c_text.identifier(graph.name)
     graph = settle(graph)
+    check_writable(graph)
     states = lay_out(graph)
     options = memories.options(graph, states)
     plan = _plan(graph, target.isa, options, max_arena or 0, rows)

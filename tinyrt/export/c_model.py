@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from tinyrt import kernels_c
+from tinyrt.budget import readable
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
 from tinyrt.export.c_rows import SegmentWriter
@@ -25,6 +26,9 @@ from tinyrt.ops.absent import NOT_ON_DEVICES
 from tinyrt.ops.blocks import doubled_kernels
 from tinyrt.ops.spec import InstructionSet, form_of, is_integer
 from tinyrt.text import clean
+
+MOST_BYTES = 2**31 - 1
+"""Bytes of a tensor."""
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
@@ -109,7 +113,6 @@ def write_ops(
         UnsupportedError: an op has no C kernel, or could overflow.
 
     """
-    _check_ports(graph)
     writer = ModelWriter(prefix, graph, plan, isa, states, small)
     _write_all(writer, graph, plan)
     if doubled_kernels(writer.kernels):
@@ -182,7 +185,20 @@ def _emitter(node: BoundNode) -> Callable[[ModelWriter], None]:
     )
 
 
-def _check_ports(graph: Graph) -> None:
+def check_writable(graph: Graph) -> None:
+    """Check what can be said before memory is planned.
+
+    Raises:
+        UnsupportedError: an output is not computed, or a tensor is larger than C code counts.
+
+    """
+    for value in graph.values.values():
+        if value.nbytes > MOST_BYTES:
+            raise UnsupportedError(
+                f"a tensor takes {readable(value.nbytes)}",
+                tensor=value.describe(),
+                expected="less than 2 GiB, which sizes of 32 bits count",
+            )
     for value in graph.output_values:
         if value.is_constant or value.name in graph.inputs:
             raise UnsupportedError(

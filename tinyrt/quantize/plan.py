@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import CONSTANT_WEIGHTS, Quant
@@ -207,6 +208,7 @@ def _is_shared(layout: Layout, value: Value) -> bool:
 def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:
     weights, bias = (v.data if v is not None else None for v in (node.input(1), node.optional(2)))
     assert weights is not None, "checked when the graph was laid out"
+    _require_numbers(node)
     axis: int | None = OPS[node.op].weight_axis
     dtype, x = plan.weight_dtype(node), plan.activations.get(node.input(0).name)
     # TFLM has int4 dense layers with one scale only; stored weights cost nothing to scale by row.
@@ -215,7 +217,21 @@ def _weights(plan: QuantPlan, node: BoundNode, config: QuantConfig) -> QParams:
         axis = None
     in_int8 = plan.layout is not None and plan.layout.dtypes[node.input(0).name] is DType.INT8
     limited = bias if in_int8 else None
-    return weight_params(weights, limited, x.scale if x is not None else 1.0, axis, dtype)
+    with error_context(op=node.describe()):
+        return weight_params(weights, limited, x.scale if x is not None else 1.0, axis, dtype)
+
+
+def _require_numbers(node: BoundNode) -> None:
+    """Raise ``UnsupportedError`` where weights or a bias are none."""
+    for value in (node.input(1), node.optional(2)):
+        if value is not None and value.data is not None and not np.isfinite(value.data).all():
+            raise UnsupportedError(
+                "weights hold NaN or infinity",
+                op=node.describe(),
+                tensor=value.describe(),
+                expected="numbers, which integers can stand for",
+                hint="look at how the model was trained, or keep this op in float",
+            )
 
 
 class _Groups:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT16_MAX, round_half_away
 from tinyrt.ir import DType, QParams
 
@@ -88,6 +89,9 @@ def weight_params(
         axis: the output channels' axis for one scale per channel, None for one scale in all.
         dtype: INT8 or INT4.
 
+    Raises:
+        UnsupportedError: no float32 scale would do.
+
     """
     most = weight_max(dtype)
     peaks = _peaks(np.abs(weights), axis)
@@ -97,13 +101,21 @@ def weight_params(
     # A channel without weights takes the others' scale: its bias must still be precise.
     substitute = float(peaks.max()) or float(most)
     scales = np.where(peaks > 0, peaks, substitute) / most
-    scales = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
+    with np.errstate(over="ignore"):
+        scales = np.maximum(scales.astype(np.float32), np.finfo(np.float32).tiny)
+    if not np.isfinite(scales).all():
+        raise UnsupportedError(
+            "the bias is too large for integers",
+            expected=f"below {np.finfo(np.float32).max:.6g} times the input's scale, {x_scale:.6g}",
+            hint="keep this op in float, or look at the data that the input was calibrated with",
+        )
     return QParams(tuple(float(s) for s in scales), 0, axis if len(scales) > 1 else None)
 
 
 def least_scales(bias: NDArray[Any], x_scale: float) -> NDArray[np.float64]:
     """(c_out,) scales of weights below which a bias would not fit int32."""
-    return np.asarray(np.abs(bias) / (x_scale * BIAS_MAX), np.float64)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.abs(bias) / (x_scale * BIAS_MAX), np.float64)
 
 
 def _peaks(magnitudes: NDArray[Any], axis: int | None) -> NDArray[np.float64]:
