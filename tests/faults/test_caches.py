@@ -277,7 +277,7 @@ def test_the_native_key_has_compiler_options_processor_and_sources(folder, tmp_p
 def test_the_host_of_native_code_is_compiler_and_processor(monkeypatch):
     host = native_backend._host.__wrapped__
     found = {host("gcc"), host("gcc")}
-    monkeypatch.setattr(Path, "read_text", lambda path: "flags : another\n")
+    monkeypatch.setattr(Path, "read_text", lambda path, **_: "flags : another\n")
     found.add(host("gcc"))
     monkeypatch.setattr(native_backend, "_probe", lambda *_: type("Done", (), {"out": "gcc 99"}))
     found.add(host("gcc"))

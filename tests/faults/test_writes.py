@@ -42,13 +42,13 @@ def place(tmp_path, monkeypatch):
 
 
 def check_every_write(action, place, holds, step=1):
-    """Every fault at every operation, from the same start; ``holds`` says what may be there then.
+    """A kill at every operation, other faults at every third, from the same start.
 
     Args:
         action: what writes.
         place: the folder that it writes to.
         holds: told what the folder holds, whether that may be, beside what was there before.
-        step: 1 for every operation, 2 for every second.
+        step: 2 for half as many of each.
 
     """
     before = tree(place)
@@ -57,7 +57,7 @@ def check_every_write(action, place, holds, step=1):
     assert holds(after)
     assert operations >= 4
     for fault in Fault:
-        for at in range(1, operations + 1, step):
+        for at in range(1, operations + 1, step if fault is Fault.KILL else 3 * step):
             restore(place, before)
             outcome = run_with(action, at, fault)
             found = {n: c for n, c in tree(place).items() if not _is_unfinished(n)}
@@ -70,7 +70,7 @@ def check_every_write(action, place, holds, step=1):
                 assert "try:" in outcome.error, where
             if fault is Fault.FULL:
                 assert is_clean(place.parent), where
-            if at % 5 == 1:
+            if at % 4 == 1:
                 action()
                 assert tree(place) == after, where
                 assert is_clean(place.parent), where
