@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api_inputs import Array, Data, as_inputs, file_of, labels_of, running, source_of
+from tinyrt.api_inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api_quantize import bisect_model, debug_model, quantize_model, quantize_within
+from tinyrt.budget import current
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
 from tinyrt.convert.tflite_writer import save_tflite
@@ -267,12 +268,14 @@ def run_emulated(
     from tinyrt.emulate import run_emulated as run
 
     graph = open_model(model, optimise=False)
-    host = Model(graph, file=str(model))
+    host = Model(graph)
     if inputs is None:
         feeds = random_inputs(graph, samples)
     else:
-        with error_context(file=file_of(inputs)):
-            feeds = host.stored_inputs(as_inputs(inputs))
+        with running(model, inputs):
+            feeds = host.stored_source(source_of(graph, inputs))
+            # They are packed, and written for the device, as a whole.
+            current().reserve(2 * sum(array.nbytes for array in feeds.values()), "packed inputs")
     expected = host.run_raw(feeds)
     feeds, expected = (_apart(graph, arrays) for arrays in (feeds, expected))
     with scratch_folder() as scratch:

@@ -78,6 +78,10 @@ def layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 def source_of(graph: Graph, data: Data) -> Source:
     """The inputs, a piece at a time, as the converted model takes them.
 
+    Args:
+        graph: the model.
+        data: a data file, or arrays.
+
     Raises:
         DataError: the data are a file that cannot be read, or holds no inputs.
         BudgetError: it is too large.

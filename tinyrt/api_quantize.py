@@ -15,11 +15,12 @@ from tinyrt.api_inputs import (
     layout_as,
     require_float,
     running,
+    source_of,
 )
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.interpreter.model import Progress
+from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
 from tinyrt.reading import is_quantised, open_model
@@ -184,7 +185,7 @@ def debug_model(
     from tinyrt.quantize.debug import debug_graphs
 
     graph, other = open_model(model), open_model(quantised)
-    inputs = _float_inputs(graph, data)
+    inputs = _head(graph, data)
     with error_context(file=str(quantised)):
         return debug_graphs(graph, other, inputs, progress)
 
@@ -224,6 +225,19 @@ def bisect_model(
         return bisect(graph, other, inputs, labels, target, progress)
 
 
+def _head(graph: Graph, data: Data) -> dict[str, Array]:
+    """As many samples as are looked at layer by layer."""
+    from tinyrt.quantize.search import search_samples
+
+    model = Model(graph)
+    with error_context(file=file_of(data)):
+        source = source_of(graph, data)
+        model.check_types(source.types)
+        count = search_samples(graph)
+        piece = next(source.pieces({n: count * r for n, r in model.rows.items()}))
+        return model.check_inputs(require_float(piece))
+
+
 def _float_inputs(graph: Graph, data: Data) -> dict[str, Array]:
     with error_context(file=file_of(data)):
-        return require_float(layout_as(graph, as_inputs(data)))
+        return Model(graph).check_inputs(require_float(layout_as(graph, as_inputs(data))))

@@ -25,9 +25,21 @@ HINT = "set TINYRT_CACHE to a folder of your own with some space"
 
 
 def cache_folder(kind: str) -> Path:
-    """Where built code of that kind is kept: in ``$TINYRT_CACHE``, else the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TINYRT_CACHE") or Path(home) / "tinyrt") / kind
+    """Where built code of that kind is kept: in ``$TINYRT_CACHE``, else the user's cache folder.
+
+    Raises:
+        OutputError: there is neither.
+
+    """
+    given = os.environ.get("TINYRT_CACHE")
+    if given:
+        return Path(given) / kind
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError as error:
+        problem = "there is no home folder to keep built code in"
+        raise OutputError(problem, hint=HINT) from error
+    return home / "tinyrt" / kind
 
 
 def key_of(*parts: str | bytes) -> str:
@@ -41,12 +53,12 @@ def key_of(*parts: str | bytes) -> str:
 
 def kept(kind: str, name: str) -> bytes | None:
     """The content of an entry; None where it is missing, damaged or not this user's own."""
-    folder = cache_folder(kind)
     try:
+        folder = cache_folder(kind)
         if not _is_own_folder(folder.lstat()):
             return None
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    except (OSError, OutputError):
         return None
     try:
         return _content(handle, name) if _is_own(os.fstat(handle)) else None

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.budget import Budget
+from tinyrt.budget import Budget, current
 from tinyrt.errors import DataError
 from tinyrt.files import write_atomic
 from tinyrt.npz import ArrayFile
@@ -36,6 +36,11 @@ class ArrayType:
     def row_bytes(self) -> int:
         """Bytes of one entry of the first axis."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Source(Protocol):
@@ -99,6 +104,9 @@ class FromFile:
 
     def whole(self) -> dict[str, Array]:
         """All arrays at once."""
+        total = sum(found.nbytes for found in self._types.values())
+        # They are held once as they are read, and once as the model takes them.
+        (self._budget or current()).reserve(2 * total, "all samples at once")
         with self._again() as file:
             return {name: file.read(name) for name in self._types}
 

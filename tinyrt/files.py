@@ -110,7 +110,12 @@ def scratch_folder() -> Iterator[Path]:
     with ExitStack() as stack:
         with writing(None, what="cannot write to the temporary directory", hint=hint):
             folder = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir())))
-        yield folder
+        try:
+            yield folder
+        except OutputError as error:
+            if error.file and Path(error.file).is_relative_to(folder):
+                error.hint = hint
+            raise
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -158,21 +163,19 @@ def writing(path: Path | None, *, what: str = "cannot write", hint: str = "") ->
     try:
         yield
     except OSError as error:
-        folder = "" if path is None else str(path.parent)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        choose = "choose another path with -o"
+        if full:
+            choose = f"make room on the disk, or {choose}"
+        elif error.errno == errno.ENOENT and path is not None:
+            choose = f"create the folder (mkdir -p {path.parent}) or {choose}"
+        elsewhere = "a path in an existing folder that you may write to"
         raise OutputError(
             f"{what}: {error.strerror or error}",
             file=None if path is None else str(path),
-            expected="a path in an existing folder that you may write to" if path else None,
-            hint=hint or _hint(error, folder),
+            expected=None if full or path is None else elsewhere,
+            hint=hint or choose,
         ) from error
-
-
-def _hint(error: OSError, folder: str) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "make room on the disk, or choose another path with -o"
-    if error.errno == errno.ENOENT:
-        return f"create the folder (mkdir -p {folder}) or choose another path with -o"
-    return "choose another path with -o"
 
 
 def _followed(path: Path) -> Path:

@@ -12,6 +12,7 @@ Arrays are int64 while computing, so that NumPy cannot overflow where the device
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,6 +131,7 @@ def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31
     return math.floor(largest / 2.0**left_shift)
 
 
+@lru_cache(maxsize=1024)
 def inverse_root(n: int) -> tuple[int, int]:
     """Mantissa and exponent of ``1 / sqrt(n)`` for an integer; the largest mantissa below 2.
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import current
 from tinyrt.data import InMemory, Source
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress, later
 from tinyrt.ir import DType, Graph
+from tinyrt.ops import elementary
 from tinyrt.ops.arg import CHOICES
 
 Array = NDArray[Any]
@@ -155,6 +157,7 @@ class _Tally:
 
         Raises:
             DataError: the models' outputs differ in shape.
+            BudgetError: there is no room for figures of so many samples.
 
         """
         self.samples += len(answers.outputs)
@@ -172,7 +175,10 @@ class _Tally:
                 hint="compare models of the same task",
             )
         self._alike.append(int((answers.classes == theirs.classes).sum()))
-        self._sqnr.append(sqnr_db(theirs.logits, answers.logits))
+        found = sqnr_db(theirs.logits, answers.logits)
+        kept = current().zeros(found.nbytes, "figures of each sample").view(np.float64)
+        kept[:] = found
+        self._sqnr.append(kept)
 
     def evaluation(self, backend: str) -> Evaluation:
         """All of it as one."""
@@ -193,7 +199,7 @@ def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDAr
     noise = ((s - approximation.reshape(len(s), -1)) ** 2).sum(axis=1)
     power = (s**2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = 10 * np.log10(power / noise)
+        ratio = 10 * elementary.log10(power / noise)
     return np.minimum(np.where(noise == 0, ceiling, ratio), ceiling)
 
 
@@ -275,8 +281,9 @@ def _label_indices(labels: Array, start: int, total: int, answers: Answers) -> N
 
     """
     samples, places = answers.classes.shape
-    each, left = divmod(len(labels) if labels.ndim else 0, total)
-    part = labels[start * each : (start + answers.runs) * each]
+    rows = np.atleast_1d(labels)
+    each, left = divmod(len(rows), total)
+    part = rows[start * each : (start + answers.runs) * each]
     one_hot = labels.ndim == 2 and labels.shape[1] > 1 and places == 1
     indices = part.argmax(axis=1) if one_hot else part
     classes = math.inf if answers.are_places else answers.outputs[0].size

@@ -135,9 +135,9 @@ class ArrayFile:
         start = self._file.read(len(MAGIC))
         self._file.seek(0)
         if start == MAGIC:
-            header = read_header(self._file, self._text)
-            _same(header.length + header.nbytes, self._size)
-            self.headers = {ONLY: header}
+            with _reading(self.path, ONLY):
+                header = self.headers[ONLY] = read_header(self._file, self._text)
+                _same(header.length + header.nbytes, self._size)
         elif start.startswith((b"PK\3\4", b"PK\5\6")):
             self._archive = zipfile.ZipFile(self._file)
             self._file.limit = None
@@ -201,11 +201,10 @@ def _open(path: str | Path) -> _File:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
-    file = _File(handle)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
-        file.close()
+        os.close(handle)
         raise _unreadable(path, "it is a folder, a device or a pipe, not a file")
-    return file
+    return _File(handle)
 
 
 def _unreadable(path: str | Path, why: str) -> DataError:
@@ -229,10 +228,13 @@ def _reading(path: str, name: str | None = None) -> Iterator[None]:
                 yield
             except OSError as error:
                 raise _unreadable(path, error.strerror or str(error)) from error
+            except DataError as error:
+                if name is not None and error.tensor is None:
+                    error.problem = f"array {_quoted(name)} {error.problem}"
+                raise
     except DataError as error:
-        if name is not None and error.tensor is None:
-            error.problem = f"array {_quoted(name)} {error.problem}"
-            error.tensor = _quoted(name)
+        if name is not None:
+            error.tensor = error.tensor or _quoted(name)
         raise
 
 

@@ -12,6 +12,9 @@ from tinyrt.convert.onnx_grid import Quantised
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
+LONGEST_EQUATION = 1000
+"""Characters; what ranks and operands allow is far less."""
+
 ELLIPSIS_LABELS = "0123456789"
 """Labels of dimensions that an ellipsis stands for, counted from the back."""
 
@@ -46,6 +49,10 @@ def einsum(call: Call) -> Value:
 def _equation(call: Call, ranks: Sequence[int]) -> tuple[list[str], str]:
     """The operands' labels and the output's, with digits in place of ellipses."""
     text = call.node.get_string("equation", "").replace(" ", "")
+    if len(text) > LONGEST_EQUATION:
+        raise ModelFormatError(
+            f"an equation of {len(text)} characters", expected=f"at most {LONGEST_EQUATION}"
+        )
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -52,6 +53,9 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
     """
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [_described(info) for info in graph.input if info.name not in constants]
+    twice = [name for name, count in Counter(i.name for i in inputs).items() if count > 1]
+    if twice:
+        raise ModelFormatError(f"two inputs are called '{twice[0]}'", hint="export the model again")
     unknown = sorted(shapes.keys() - {i.name for i in inputs})
     if unknown:
         raise DataError(

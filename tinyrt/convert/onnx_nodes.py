@@ -123,7 +123,7 @@ def body_of(
         UnsupportedError: an output is read that the importers do not compute.
 
     """
-    budget.current().spend(HANDLE * len(protos), f"going through {len(protos)} nodes")
+    budget.current().spend(LOOK * len(protos), f"going through {len(protos)} nodes")
     opsets = source.opsets
     context = (source.weights, source.given, source.absent)
     needed = set(outputs)
@@ -143,8 +143,8 @@ def body_of(
     return Body(nodes, read_by, constants)
 
 
-HANDLE = budget.OP // 5
-"""Work for each node that is looked at; what is then done for it comes on top."""
+LOOK, HANDLE = budget.OP // 4, budget.OP * 3 // 4
+"""Work for each node that is looked at, and for each that is imported, whatever comes of it."""
 
 
 def import_nodes(builder: Builder, source: Source, body: Body) -> None:
@@ -154,6 +154,9 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
     _check_ops(builder, source, body)
     builder.read |= body.read
     for tensor in body.initializers:
+        if tensor.name in builder.defined:
+            raise _defined_twice([tensor.name], "the constants define")
+        builder.defined.add(tensor.name)
         builder.tensors[tensor.name] = source.weights.array(tensor)
     for node, _ in body.nodes:
         with error_context(op=node.describe()):
@@ -269,14 +272,18 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
     call = Call(node, builder)
     outputs = [name for name in node.outputs if name]
     if not outputs or any(name in builder.defined for name in outputs):
-        raise ModelFormatError(
-            f"the node defines {listed(node.outputs) if outputs else 'nothing'}",
-            expected="a new tensor",
-            hint="the file is damaged: export the model again",
-        )
+        raise _defined_twice(outputs, "the node defines")
     builder.defined.update(outputs)
     named = zip(node.outputs, _results(call, source), strict=False)
     builder.tensors.update((name, result) for name, result in named if name)
+
+
+def _defined_twice(names: Sequence[str], what: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"{what} {listed(names) if names else 'nothing'}",
+        expected="a new tensor",
+        hint="the file is damaged: export the model again",
+    )
 
 
 def _results(call: Call, source: Source) -> Sequence[Operand]:

@@ -17,7 +17,7 @@ from tinyrt.errors import ModelFormatError
 LARGEST = 2**31 - 1
 """Bytes that protobuf parses at most."""
 
-MESSAGE = budget.OP // 10
+MESSAGE = budget.OP // 4
 """Work for each message that is parsed and looked through."""
 
 

@@ -86,6 +86,8 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
     """
     opsets = {entry.domain: int(entry.version) for entry in model.opset_import}
     own = opsets.get("", opsets.get("ai.onnx", 0))
+    if opsets.get("ai.onnx", own) != own:
+        raise ModelFormatError(f"the model uses ONNX operator sets {own} and {opsets['ai.onnx']}")
     if not OLDEST_OPSET <= own <= NEWEST_OPSET:
         raise UnsupportedError(
             f"the model uses ONNX operator set {own}",

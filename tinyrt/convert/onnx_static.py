@@ -42,6 +42,7 @@ from tinyrt.convert.onnx_shapes import (
 from tinyrt.convert.onnx_weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape
+from tinyrt.ops import elementary
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,9 @@ def _modulo(call: Call) -> Array:
 
 
 def _power(call: Call) -> Array:
-    return np.power(call.array(0), call.array(1)).astype(call.array(0).dtype)
+    a, b = call.array(0), call.array(1)
+    whole = a.dtype.kind in "iub" and b.dtype.kind in "iub"
+    return np.asarray((np.power if whole else elementary.power)(a, b), a.dtype)
 
 
 def _elementwise(function: Callable[..., Any], arity: int, copies: int = 2) -> Static:
@@ -228,6 +231,10 @@ def _elementwise(function: Callable[..., Any], arity: int, copies: int = 2) -> S
         return np.asarray(function(*(call.array(i) for i in range(arity))))
 
     return Static(evaluate, broadcast, copies)
+
+
+def _real(function: Callable[[Array], Array]) -> Static:
+    return Static(lambda call: function(call.array(0)).astype(call.array(0).dtype), copies=4)
 
 
 def _variadic(function: Callable[[Array, Array], Array]) -> Static:
@@ -275,7 +282,7 @@ STATIC: dict[str, Static] = {
     "CumSum": Static(_cumsum, copies=3),
     "Div": _elementwise(_divide, 2, copies=6),
     "Equal": _elementwise(np.equal, 2),
-    "Exp": _elementwise(np.exp, 1),
+    "Exp": _real(elementary.exp),
     "Expand": Static(_expand, expanded, copies=1),
     "Flatten": _reshaping(flattened),
     "Floor": _elementwise(np.floor, 1),
@@ -285,7 +292,7 @@ STATIC: dict[str, Static] = {
     "Identity": Static(_same, copies=0),
     "Less": _elementwise(np.less, 2),
     "LessOrEqual": _elementwise(np.less_equal, 2),
-    "Log": _elementwise(np.log, 1),
+    "Log": _real(elementary.log),
     "Max": _variadic(np.maximum),
     "Min": _variadic(np.minimum),
     "Mod": Static(_modulo, broadcast),
@@ -294,7 +301,7 @@ STATIC: dict[str, Static] = {
     "NonZero": Static(lambda call: np.asarray(np.nonzero(call.array(0)), np.int64), places),
     "Not": _elementwise(np.logical_not, 1),
     "Or": _elementwise(np.logical_or, 2),
-    "Pow": Static(_power, broadcast),
+    "Pow": Static(_power, broadcast, copies=20),
     "Range": Static(_range, steps, copies=4),
     "Reciprocal": _elementwise(np.reciprocal, 1),
     "ReduceMax": _reduction(np.max),

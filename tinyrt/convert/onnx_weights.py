@@ -61,9 +61,13 @@ def element_type(number: int) -> str:
     return str(_TENSOR.DataType.Name(number)) if known else f"type {number}"
 
 
+LONGEST_NAME = 100
+"""Characters that a message shows of a name."""
+
+
 def listed(items: Sequence[object], most: int = 8) -> str:
     """``[3, 224, 224]``; of a long list the beginning, and how much more there is."""
-    shown = ", ".join(map(str, items[:most]))
+    shown = ", ".join(str(item)[:LONGEST_NAME] for item in items[:most])
     return f"[{shown}]" if len(items) <= most else f"[{shown}, and {len(items) - most} more]"
 
 
@@ -159,7 +163,8 @@ class Weights:
         file = self._mapped(location, where)
         numbers = [entry.get("offset") or "0", entry.get("length") or ""]
         if not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers if n):
-            raise _unreadable(location, where, f"offset and length are {numbers}")
+            shown = " and ".join(n[:24] or "absent" for n in numbers)
+            raise _unreadable(location, where, f"offset and length are {shown}")
         offset = int(numbers[0])
         length = int(numbers[1]) if numbers[1] else max(len(file) - offset, 0)
         if length != nbytes:
@@ -180,7 +185,7 @@ class Weights:
             path = os.path.realpath(Path(folder) / location)
             if os.path.commonpath([folder, path]) != folder:
                 raise ModelFormatError(
-                    f"the weights file '{location}' is outside the model's folder",
+                    f"the weights file '{location[:200]}' is outside the model's folder",
                     tensor=where,
                     expected=f"it beside the model, in {self._folder}",
                     hint="copy it there, or export the model with its weights inside",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Graph, Node, Value
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.shapes import axis_of
 
 
 def rebatch(graph: Graph, batch: int) -> Graph:
@@ -36,6 +37,9 @@ def rebatch(graph: Graph, batch: int) -> Graph:
         if 1 in ranks or len(ranks) > 1:
             # Along its only axis an op may add or compare; behind more axes, samples are broadcast.
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
+        if bound.op == "cumsum" and axis_of(bound.attrs.axis, len(bound.output.shape)) == 0:
+            # It keeps every shape, and yet adds up what lies along the first axis.
+            raise _mixes(f"{bound.describe()} adds samples up", bound.output)
         node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]

@@ -17,6 +17,7 @@ from tinyrt.errors import (
     DataError,
     NotAllocatedError,
     OutputError,
+    ShapeError,
     ToolError,
     UnsupportedError,
     boundary,
@@ -301,12 +302,14 @@ class Interpreter:
             strict: refuse to change a dimension that the file does not leave open.
 
         Raises:
-            ShapeError: the model mixes samples.
+            ShapeError: the model mixes samples, or the input is a single number.
             DataError: another dimension changes, or a closed one does.
 
         """
         value = self._value(input_index)
         size = tuple(int(n) for n in tensor_size)
+        if not value.shape:
+            raise ShapeError("a single number has no batch axis", tensor=value.describe())
         if value.name not in self.graph.inputs or not size or size[1:] != value.shape[1:]:
             raise DataError(
                 f"cannot resize to {list(size)}",

@@ -45,7 +45,8 @@ class _Ready:
 
 
 def _views(interpreter: Interpreter, details: list[dict[str, Any]]) -> dict[str, Array]:
-    return {d["name"]: interpreter.tensor(d["index"])() for d in details}
+    """Ports by name; a single number is a row of its own."""
+    return {d["name"]: np.atleast_1d(interpreter.tensor(d["index"])()) for d in details}
 
 
 def load(
@@ -171,7 +172,7 @@ class Model:
     def _room_for(self, name: str, part: Array, rows: int) -> Array:
         """Memory for all answers of which some are there."""
         size = rows * math.prod(part.shape[1:]) * part.itemsize
-        memory = self._budget.zeros(size, f"the output '{name}' of all samples")
+        memory = self._budget.zeros(size, f"'{name}' of all samples")
         return memory.view(part.dtype).reshape(rows, *part.shape[1:])
 
     def pieces(self, source: Source) -> Iterator[tuple[int, int, dict[str, Array]]]:
@@ -347,6 +348,24 @@ class Model:
         feeds = self.check_inputs(x)
         return {n: _stored(self.graph.value(n), a) for n, a in feeds.items()}
 
+    def stored_source(self, source: Source) -> dict[str, Array]:
+        """As ``stored_inputs``, of inputs that come a piece at a time.
+
+        Raises:
+            DataError: as ``check_inputs``, or the source cannot be read.
+            BudgetError: there is no room for them.
+
+        """
+        stored: dict[str, Array] = {}
+        for start, total, feeds in self.pieces(source):
+            for name, array in feeds.items():
+                part = _stored(self.graph.value(name), array)
+                if name not in stored:
+                    stored[name] = self._room_for(name, part, total * self.rows[name])
+                at = start * self.rows[name]
+                stored[name][at : at + len(part)] = part
+        return stored
+
     def _batch_size(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one run."""
         if set(self.rows.values()) != {1}:
@@ -422,7 +441,12 @@ def _check(value: Value, given: ArrayType) -> None:
     dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     shape, dtype = given.shape, given.dtype
-    if len(shape) != len(value.shape) or shape[1:] != value.shape[1:] or not shape or not shape[0]:
+    if (
+        len(shape) != max(len(value.shape), 1)
+        or shape[1:] != value.shape[1:]
+        or not shape
+        or not shape[0]
+    ):
         raise DataError(
             f"the data have shape {shape}",
             tensor=value.describe(),

@@ -79,7 +79,7 @@ KERNELS: dict[str, str] = {
     "relu_0_to_1": "lut.pack",
     "relu_n1_to_1": "lut.pack",
     "reshape": "movement.pack_reshape",
-    "resize_bilinear": NUMPY,
+    "resize_bilinear": "resize.pack",
     "resize_nearest_neighbor": "movement.pack_move",
     "rsqrt": "lut.pack",
     "select_v2": NUMPY,
@@ -94,7 +94,7 @@ KERNELS: dict[str, str] = {
     "tanh": "lut.pack",
     "tile": "movement.pack_move",
     "transpose": "movement.pack_transpose",
-    "transpose_conv": NUMPY,
+    "transpose_conv": "transpose_conv.pack",
     "unidirectional_sequence_lstm": "lstm.pack",
 }
 """Op -> the function of ``numba_kernels`` that packs an int8 node for its kernel, or ``NUMPY``."""

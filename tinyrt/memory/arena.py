@@ -17,6 +17,10 @@ from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
 
+MOST_PAIRS_PLANNED = 300_000
+"""Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
+then. A bound on work, not on time, so that every machine finds the same plan."""
+
 MOST_DROPPED = 8
 """Ops in place of which each is planned both ways; where there are more, all are or none is."""
 
@@ -253,6 +257,7 @@ class _Plans:
         self.graph = graph
         self.options = aligned_for(graph, options)
         self.enough = enough
+        self.pairs = 0
         roots = view_roots(graph)
         outside = options.outside.union(*graph.states)
         self.outside = frozenset(
@@ -273,6 +278,8 @@ class _Plans:
         if len(chosen) <= MOST_DROPPED:
             trials += [chosen - {index} for index in sorted(chosen)]
         for trial in trials:
+            if self.pairs > MOST_PAIRS_PLANNED:
+                break
             plan = self._plan(trial)
             if plan.arena_bytes < best.arena_bytes:
                 best = plan
@@ -281,6 +288,7 @@ class _Plans:
     def _plan(self, idle: Collection[int]) -> ArenaPlan:
         ties = {b: tie for index in sorted(idle) for b, tie in self.ties[index].items()}
         problem = Problem(self.found, self.leads, ties, self.options.alignment)
+        self.pairs += problem.pairs
         assigned = assign(problem, self.options.regions, self.traffic, self.enough)
         return self._as_plan(problem, assigned, frozenset(idle))
 

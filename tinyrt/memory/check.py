@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.check_rows import replay_segment
+from tinyrt.memory.check_moves import moved_runs
+from tinyrt.memory.check_rows import SCRATCH, replay_segment
+from tinyrt.memory.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Step
+from tinyrt.ops.sweep import Span, Step
 
-_NOBODY, _SCRATCH = -1, -2
+NOBODY = Held(-1, 0)
+"""What bytes hold that were never written."""
 
 
 def check_plan(
@@ -83,8 +84,9 @@ class _Replay:
         self.where = ""
         self._offsets = offsets
         self.outside = outside
-        self.found = np.full(arena_bytes, _NOBODY, np.int64)
-        self.wanted: dict[str, NDArray[np.int64]] = {}
+        self.contents = Contents(arena_bytes, NOBODY)
+        self.wanted: dict[str, Runs] = {}
+        self._whole: dict[str, Held] = {}
         self._next = 0
 
     def define(self, value: Value) -> None:
@@ -93,9 +95,11 @@ class _Replay:
         if value.name not in self.outside:
             self.span(value.name, 0, value.nbytes)
 
-    def number(self, name: str, nbytes: int) -> NDArray[np.int64]:
+    def number(self, name: str, nbytes: int) -> Runs:
         """New numbers for so many bytes, under a name."""
-        self.wanted[name] = np.arange(self._next, self._next + nbytes)
+        self.wanted[name] = (Run(0, nbytes, Held(self._next)),)
+        if name in self._offsets:
+            self._whole[name] = Held(self._next).moved(self._offsets[name])
         self._next += nbytes
         return self.wanted[name]
 
@@ -104,32 +108,59 @@ class _Replay:
         parts = [value for value in node.inputs if value is not None]
         for value in parts:
             self.read(value, (0, value.nbytes))
-        self.wanted[node.output.name] = _moved(node, [self.wanted[v.name] for v in parts])
-        self.read(node.output, (0, node.output.nbytes))
+        y, found = node.output, []
+        at = None if y.name in self.outside else self.span(y.name, 0, y.nbytes)[0]
+        for run in moved_runs(node, [self.wanted[v.name] for v in parts]):
+            if at is not None and not self._holds(at, run):
+                # At once: many pieces are a plan that is wrong at the first of them.
+                self._overwritten(y)
+            found.append(run)
+        self.wanted[y.name] = tuple(found)
+        self._whole.pop(y.name, None)
+        if at is not None and len(found) == 1:
+            self._whole[y.name] = found[0].held.moved(at)
 
-    def write(self, value: Value, span: tuple[int, int]) -> None:
+    def write(self, value: Value, span: Span) -> None:
         """Write some bytes of a tensor."""
         if value.name not in self.outside:
-            self.found[self.span(value.name, *span)] = self.wanted[value.name][slice(*span)]
+            self.contents.write(*self.span(value.name, *span), self._whole[value.name])
 
-    def read(self, value: Value, span: tuple[int, int]) -> None:
+    def put(self, at: int, runs: Iterable[Run]) -> None:
+        """Let the arena's bytes from ``at`` on hold this."""
+        for run in runs:
+            self.contents.write(at + run.start, at + run.stop, run.held.moved(at))
+
+    def read(self, value: Value, span: Span) -> None:
         """Read some bytes of a tensor, which must still be its own."""
         if value.name in self.outside:
             return
-        found = self.found[self.span(value.name, *span)]
-        if not np.array_equal(found, self.wanted[value.name][slice(*span)]):
-            raise VerifyError(
-                "the tensor was overwritten before this step reads it",
-                op=self.where,
-                tensor=value.describe(),
-            )
+        start, stop = self.span(value.name, *span)
+        whole = self._whole.get(value.name)
+        if whole is not None and span[1] <= value.nbytes:
+            held = self.contents.is_all(start, stop, whole)
+        else:
+            # What was left out may consist of parts.
+            parts = part(self.wanted[value.name], *span)
+            held = span[1] <= value.nbytes and all(self._holds(start, run) for run in parts)
+        if not held:
+            self._overwritten(value)
+
+    def _holds(self, at: int, run: Run) -> bool:
+        return self.contents.is_all(at + run.start, at + run.stop, run.held.moved(at))
+
+    def _overwritten(self, value: Value) -> NoReturn:
+        raise VerifyError(
+            "the tensor was overwritten before this step reads it",
+            op=self.where,
+            tensor=value.describe(),
+        )
 
     def run(self, node: BoundNode, steps: tuple[Step, ...], nbytes: int) -> None:
         """One op: its kernel's steps, beside its scratch memory."""
-        scratch = slice(0, 0)
+        scratch = (0, 0)
         if nbytes:
             scratch = self.span(scratch_name(node.index), 0, nbytes)
-            self.found[scratch] = _SCRATCH
+            self.contents.write(*scratch, SCRATCH)
         for value in node.outputs:
             self.define(value)
         for value in node.outputs[1:]:
@@ -144,7 +175,7 @@ class _Replay:
                 self._reads(node, step)
         for value in node.outputs:
             self.read(value, (0, value.nbytes))
-        if not (self.found[scratch] == _SCRATCH).all():
+        if not self.contents.is_all(*scratch, SCRATCH):
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
     def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
@@ -170,25 +201,19 @@ class _Replay:
             if value is not None and span is not None:
                 self.read(value, span)
 
-    def span(self, name: str, start: int, stop: int) -> slice:
+    def span(self, name: str, start: int, stop: int) -> Span:
+        """Where bytes of a tensor, or of scratch memory, lie in the arena.
+
+        Raises:
+            VerifyError: outside of it.
+
+        """
         start, stop = self._offsets[name] + start, self._offsets[name] + stop
-        if start < 0 or stop > len(self.found):
+        if start < 0 or stop > self.contents.nbytes:
             raise VerifyError(
-                f"'{name}' takes bytes {start} to {stop} of {len(self.found)}", op=self.where
+                f"'{name}' takes bytes {start} to {stop} of {self.contents.nbytes}", op=self.where
             )
-        return slice(start, stop)
-
-
-def _moved(node: BoundNode, parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The numbers of the output's bytes, from the inputs': those that the reference would move."""
-    arrays = [
-        numbers.reshape(*value.shape, value.dtype.itemsize)[..., 0]
-        for value, numbers in zip(filter(None, node.inputs), parts, strict=True)
-    ]
-    move = OPS[node.op].ref_f32
-    assert move is not None, "ops that are left out move elements of any dtype"
-    first: NDArray[np.int64] = np.asarray(move(node.attrs, *arrays), np.int64)
-    return (first.reshape(-1, 1) + np.arange(node.output.dtype.itemsize)).reshape(-1)
+        return start, stop
 
 
 def _in_any_order(node: BoundNode) -> tuple[Step, ...]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.memory.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp, RowWindow
+from tinyrt.ops.sweep import Span
 
-Numbers = NDArray[np.int64]
-
-SCRATCH = -2
+SCRATCH = Held(-2, 0)
 """What bytes of scratch memory hold."""
 
 FIRST_PADDING = -1000
@@ -30,23 +27,27 @@ class Arena(Protocol):
 
     Attributes:
         where: what runs, for messages.
-        found: a number for what was last written to each byte.
-        wanted: the numbers of the bytes of each tensor, or of anything else that has a name.
+        contents: what was last written to each byte.
+        wanted: what the bytes of each tensor, or of anything else that has a name, must hold.
         outside: tensors that are not in the arena.
 
     """
 
     where: str
-    found: Numbers
-    wanted: dict[str, Numbers]
+    contents: Contents
+    wanted: dict[str, Runs]
     outside: Collection[str]
 
-    def number(self, name: str, nbytes: int) -> Numbers:
+    def number(self, name: str, nbytes: int) -> Runs:
         """New numbers for so many bytes, under a name."""
         ...
 
-    def span(self, name: str, start: int, stop: int) -> slice:
-        """Bytes of a buffer; raises where they lie outside the arena."""
+    def span(self, name: str, start: int, stop: int) -> tuple[int, int]:
+        """Where bytes of a buffer lie; raises where they lie outside the arena."""
+        ...
+
+    def put(self, at: int, runs: Iterable[Run]) -> None:
+        """Let the arena's bytes from ``at`` on hold this."""
         ...
 
 
@@ -82,13 +83,15 @@ class _SegmentReplay:
         """Move the rows of a ring, and fill its last block, or all of it."""
         if ring is None:
             raise VerifyError("a step moves rows of a tensor that has no ring")
-        at = self.arena.span(ring.name, 0, ring.nbytes)
+        start, stop = self.arena.span(ring.name, 0, ring.nbytes)
+        contents = self.arena.contents
         if step.shift:
-            moved = self.arena.found[at.start + ring.block_bytes : at.stop].copy()
-            self.arena.found[at.start : at.stop - ring.block_bytes] = moved
+            for run in tuple(contents.runs(start + ring.block_bytes, stop)):
+                moved = run.held.moved(-ring.block_bytes)
+                contents.write(run.start - ring.block_bytes, run.stop - ring.block_bytes, moved)
         if step.clear or step.fill:
-            start = at.start if step.clear else at.stop - ring.block_bytes
-            self.arena.found[start : at.stop] = _padding(ring.fill)
+            first = start if step.clear else stop - ring.block_bytes
+            contents.write(first, stop, _padding(ring.fill))
 
     def run(self, step: Step, stage: Stage) -> None:
         """A batch: all that the stage writes, and then what it reads must still be there."""
@@ -109,7 +112,7 @@ class _SegmentReplay:
         else:
             for row, place in places:
                 self._run_plain(stage, row, place, node)
-        if not (self.arena.found[scratch] == SCRATCH).all():
+        if not self.arena.contents.is_all(*scratch, SCRATCH):
             raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
 
     def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
@@ -118,7 +121,7 @@ class _SegmentReplay:
         if node is not None:
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
             if row == 0:
-                self.arena.found[sums] = self.arena.number(stage.writes.name, stage.writes.nbytes)
+                self.arena.put(sums[0], self.arena.number(stage.writes.name, stage.writes.nbytes))
             self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
             self._check_window(access, node.input(0), RowWindow(), row, place)
             return
@@ -140,32 +143,28 @@ class _SegmentReplay:
             y = node.output
             numbers = self.arena.number(y.name, y.nbytes)
             if y.name not in self.arena.outside:
-                self.arena.found[self.arena.span(y.name, 0, y.nbytes)] = numbers
+                self.arena.put(self.arena.span(y.name, 0, y.nbytes)[0], numbers)
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
             self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
 
-    def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> slice:
+    def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> Span:
         if node is None or op is None or op.fold is not None:
-            return slice(0, 0)
+            return 0, 0
         nbytes = scratch_bytes(op.on_rows(rows), self.isa)
         if not nbytes:
-            return slice(0, 0)
+            return 0, 0
         at = self.arena.span(scratch_name(node.index), 0, nbytes)
-        self.arena.found[at] = SCRATCH
+        self.arena.contents.write(*at, SCRATCH)
         return at
 
     def _write_row(self, access: Access, value: Value, row: int, place: int) -> None:
         if access.nbytes * value.shape[1] != value.nbytes:
             raise VerifyError(f"a row of {access.nbytes} bytes", tensor=value.describe())
-        if access.name in self.segment.rings:
-            numbers = self.arena.number(f"row {row} of {value.name}", access.nbytes)
-        else:
-            if row == 0:
-                self.arena.number(value.name, value.nbytes)
-            numbers = self._row(value, row)
+        if row == 0:
+            self.arena.number(self._name(access, value), value.nbytes)
         if access.name not in self.arena.outside:
-            at = self.arena.span(access.name, *access.span(row, place))
-            self.arena.found[at] = numbers
+            at, _ = self.arena.span(access.name, *access.span(row, place))
+            self.arena.put(at, self._row(access, value, row))
 
     def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int, place: int) -> None:
         for access, value, window in zip(stage.reads, node.inputs, op.windows, strict=True):
@@ -183,29 +182,37 @@ class _SegmentReplay:
         at = self.arena.span(access.name, *access.span(row, place))
         self._expect(at, self._under(access, value, window, row), value.describe())
 
-    def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Numbers:
-        """The numbers of the bytes under a window."""
+    def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Iterator[Run]:
+        """What the bytes under a window must hold."""
         row_bytes = value.nbytes // value.shape[1]
         first = row * window.step - window.above
-        ring = access.name in self.segment.rings
-        rows = []
-        for r in range(first, first + window.rows):
-            if not 0 <= r < value.shape[1]:
-                rows.append(np.full(row_bytes, _padding(window.fill)))
-            elif ring:
-                rows.append(self.arena.wanted.get(f"row {r} of {value.name}", NOTHING))
+        for place, r in enumerate(range(first, first + window.rows)):
+            to = place * row_bytes
+            if 0 <= r < value.shape[1]:
+                yield from self._row(access, value, r, to)
             else:
-                rows.append(self._row(value, r))
-        return np.concatenate(rows)
+                yield Run(to, to + row_bytes, _padding(window.fill).moved(to))
 
-    def _row(self, value: Value, row: int) -> Numbers:
-        """The numbers of a row of a tensor that is held whole."""
+    def _row(self, access: Access, value: Value, row: int, to: int = 0) -> Iterator[Run]:
+        """What a row of a tensor holds; nothing where none was made yet."""
         row_bytes = value.nbytes // value.shape[1]
-        return self.arena.wanted[value.name][row * row_bytes : (row + 1) * row_bytes]
+        numbers = self.arena.wanted.get(self._name(access, value), ())
+        return part(numbers, row * row_bytes, (row + 1) * row_bytes, to)
 
-    def _expect(self, at: slice, numbers: Numbers, what: str) -> None:
-        found = self.arena.found[at]
-        if not np.array_equal(found, numbers):
+    def _name(self, access: Access, value: Value) -> str:
+        """What the numbers of a tensor are kept under: those in a ring are of a copy."""
+        return f"rows of {value.name}" if access.name in self.segment.rings else value.name
+
+    def _expect(self, at: Span, runs: Iterable[Run], what: str) -> None:
+        start, stop = at
+        done = start
+        for run in runs:
+            if not self.arena.contents.is_all(
+                start + run.start, start + run.stop, run.held.moved(start)
+            ):
+                break
+            done = start + run.stop
+        if done != stop:
             raise VerifyError(
                 "what this step reads is not, or no longer, what it asks for",
                 op=self.arena.where,
@@ -213,8 +220,5 @@ class _SegmentReplay:
             )
 
 
-NOTHING: Numbers = np.zeros(0, np.int64)
-
-
-def _padding(fill: int | None) -> int:
-    return FIRST_PADDING + (fill or 0)
+def _padding(fill: int | None) -> Held:
+    return Held(FIRST_PADDING + (fill or 0), 0)

@@ -57,7 +57,8 @@ def _is_best(problem: Problem, best: At) -> bool:
     """
     size = problem.size(best)
     steps = problem.steps()
-    fullest = max(range(len(steps)), key=lambda i: (problem.bound_at(steps[i]), -i))
+    bounds = problem.bounds()
+    fullest = max(range(len(steps)), key=lambda i: (bounds[i], -i))
     for width in range(1, WIDEST + 1):
         for first in range(max(0, fullest - width), min(fullest, len(steps) - 1 - width) + 1):
             inside = range(steps[first], steps[first + width] + 1)
@@ -92,7 +93,7 @@ class _Search:
         self.goal = goal
         self.work = work
         steps = problem.steps()
-        self._saved: NDArray[Any] = np.array([problem.saved(step) for step in steps])
+        self._saved: NDArray[Any] = np.array(problem.savings())
         count = len(problem.buffers)
         alive = [[problem.alive(i, step) for step in steps] for i in range(count)]
         self._alive: NDArray[Any] = np.array(alive, np.int64).reshape(count, len(steps))

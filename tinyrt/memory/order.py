@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import view_roots
@@ -12,8 +14,21 @@ from tinyrt.ops import verify
 SEARCH_STATES = 20_000
 """States that the exact search may visit; beyond, a beam is followed."""
 
+SEARCH_STEPS = 200_000
+"""Steps from a state to the next that it may look at; counted, so that every machine finds the same
+order."""
+
+READY_PER_STEP = 8
+"""Nodes that may come next which make a step one more: each state has a list of them."""
+
 BEAM = 32
 """States that the beam keeps after each node."""
+
+BEAM_STEPS = 500_000
+"""Steps that following the beam may look at: for long or wide graphs it keeps fewer states."""
+
+MOST_NODES = 10_000
+"""Nodes up to which there is a search; longer graphs keep their order."""
 
 
 def schedule(graph: Graph) -> Graph:
@@ -22,9 +37,14 @@ def schedule(graph: Graph) -> Graph:
     Exact for graphs with few branches, else the best that a beam search finds. Overlap of an op's
     output with its input is not considered: it depends on the kernels.
     """
+    if len(graph.nodes) > MOST_NODES:
+        return graph
     problem = _Problem.of(graph)
+    peak = problem.peak(range(len(graph.nodes)))
+    if peak <= problem.bound():
+        return graph
     order = _exact(problem) or _beam(problem)
-    if problem.peak(order) >= problem.peak(range(len(graph.nodes))):
+    if order is None or problem.peak(order) >= peak:
         return graph
     return verify(replace(graph, nodes=tuple(graph.nodes[i] for i in order)))
 
@@ -34,14 +54,33 @@ def peak_bytes(graph: Graph) -> int:
     return _Problem.of(graph).peak(range(len(graph.nodes)))
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """Some nodes done: which (a bit set), the bytes alive after them, the peak so far."""
+class _State(NamedTuple):
+    """Some nodes done.
+
+    Attributes:
+        done: which, as a bit set.
+        alive: the bytes alive after them.
+        peak: the most that were.
+        ready: nodes that may come next, in the graph's own order.
+        node: the last one done; -1 where none is.
+        before: the state before that.
+
+    """
 
     done: int
     alive: int
     peak: int
-    order: tuple[int, ...]
+    ready: tuple[int, ...]
+    node: int = -1
+    before: _State | None = None
+
+    def order(self) -> tuple[int, ...]:
+        """The nodes that are done, from the first to the last."""
+        found, state = [], self
+        while state.before is not None:
+            found.append(state.node)
+            state = state.before
+        return tuple(reversed(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +88,21 @@ class _Problem:
     """A graph reduced to bit sets and bytes.
 
     Attributes:
-        needs: for each node, the nodes that must be done before it.
-        reads: for each node, the buffers that it reads.
-        writes: for each node, the buffers that it creates.
+        needs: for each node, the nodes that must be done before it, as a bit set.
+        feeds: for each node, those that need it.
+        touches: for each node, the buffers that it reads or creates.
+        writes: for each node, the bytes of the buffers that it creates.
         nbytes: size of each buffer.
-        readers: for each buffer, the nodes that read it; outputs are never given up.
+        readers: for each buffer, the nodes that read it, as a bit set.
         kept: buffers that live to the end.
         start: bytes of the model inputs.
 
     """
 
     needs: tuple[int, ...]
-    reads: tuple[tuple[int, ...], ...]
-    writes: tuple[tuple[int, ...], ...]
+    feeds: tuple[tuple[int, ...], ...]
+    touches: tuple[tuple[int, ...], ...]
+    writes: tuple[int, ...]
     nbytes: tuple[int, ...]
     readers: tuple[int, ...]
     kept: frozenset[int]
@@ -76,57 +117,82 @@ class _Problem:
             if roots.get(name, name) == name:
                 index[name] = len(nbytes)
                 nbytes.append(graph.value(name).nbytes)
-        readers = [0] * len(nbytes)
-        reads: list[tuple[int, ...]] = []
-        writes: list[tuple[int, ...]] = []
+        readers: list[list[int]] = [[] for _ in nbytes]
+        feeds: list[list[int]] = [[] for _ in graph.nodes]
+        touches: list[tuple[int, ...]] = []
+        writes: list[int] = []
         producer: dict[str, int] = {}
         needs: list[int] = []
         for i, node in enumerate(graph.nodes):
             sources = {roots.get(n, n) for n in node.inputs if n} & index.keys()
-            reads.append(tuple(sorted(index[n] for n in sources)))
-            writes.append(tuple(index[o] for o in node.outputs if o in index))
-            needs.append(sum({1 << producer[n] for n in node.inputs if n in producer}))
+            created = [index[o] for o in node.outputs if o in index]
+            touches.append(tuple(sorted({*created, *(index[n] for n in sources)})))
+            writes.append(sum(nbytes[b] for b in created))
+            before = {producer[n] for n in node.inputs if n in producer}
+            needs.append(_bits(before))
+            for earlier in before:
+                feeds[earlier].append(i)
             for n in sources:
-                readers[index[n]] |= 1 << i
+                readers[index[n]].append(i)
             producer.update(dict.fromkeys(node.outputs, i))
         outputs = {roots.get(n, n) for n in graph.outputs} & index.keys()
         return cls(
             tuple(needs),
-            tuple(reads),
+            tuple(map(tuple, feeds)),
+            tuple(touches),
             tuple(writes),
             tuple(nbytes),
-            tuple(readers),
+            tuple(map(_bits, readers)),
             frozenset(index[n] for n in outputs),
             sum(nbytes[index[n]] for n in graph.inputs),
         )
 
     def initial(self) -> _State:
-        return _State(0, self.start, self.start, ())
-
-    def ready(self, state: _State) -> list[int]:
-        """Nodes that may come next, in the graph's own order."""
-        return [
-            i
-            for i, needs in enumerate(self.needs)
-            if not state.done >> i & 1 and needs & ~state.done == 0
-        ]
+        ready = tuple(i for i, needs in enumerate(self.needs) if not needs)
+        return _State(0, self.start, self.start, ready)
 
     def step(self, state: _State, node: int) -> _State:
         """The state after one more node."""
         done = state.done | 1 << node
-        during = state.alive + sum(self.nbytes[b] for b in self.writes[node])
+        during = state.alive + self.writes[node]
         freed = sum(
             self.nbytes[b]
-            for b in {*self.reads[node], *self.writes[node]}
-            if b not in self.kept and self.readers[b] & ~done == 0
+            for b in self.touches[node]
+            if b not in self.kept and not self.readers[b] & ~done
         )
-        return _State(done, during - freed, max(state.peak, during), (*state.order, node))
+        ready = tuple(i for i in state.ready if i != node)
+        new = [i for i in self.feeds[node] if not self.needs[i] & ~done]
+        if new:
+            ready = tuple(sorted((*ready, *new)))
+        return _State(done, during - freed, max(state.peak, during), ready, node, state)
 
-    def peak(self, order: range | tuple[int, ...]) -> int:
-        state = self.initial()
+    def peak(self, order: Iterable[int]) -> int:
+        """Bytes alive at the fullest step of an order."""
+        alive = most = self.start
+        left = [readers.bit_count() for readers in self.readers]
         for node in order:
-            state = self.step(state, node)
-        return state.peak
+            alive += self.writes[node]
+            most = max(most, alive)
+            for b in self.touches[node]:
+                left[b] -= self.readers[b] >> node & 1
+                alive -= self.nbytes[b] * (left[b] == 0 and b not in self.kept)
+        return most
+
+    def bound(self) -> int:
+        """Bytes that are alive at some step of every order: all that one node touches."""
+        return max((sum(self.nbytes[b] for b in t) for t in self.touches), default=0)
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
+
+
+def _steps(state: _State) -> int:
+    """What looking at all steps from a state counts."""
+    return len(state.ready) * (1 + len(state.ready) // READY_PER_STEP)
 
 
 def _exact(problem: _Problem) -> tuple[int, ...] | None:
@@ -134,32 +200,46 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
     everything = (1 << len(problem.needs)) - 1
     queue = [(problem.start, 0, problem.initial())]
     seen: set[int] = set()
-    pushed = 0
+    pushed = steps = 0
     while queue:
         _, _, state = heapq.heappop(queue)
         if state.done == everything:
-            return state.order
+            return state.order()
         if state.done in seen:
             continue
         seen.add(state.done)
-        if len(seen) > SEARCH_STATES:
+        steps += _steps(state)
+        if len(seen) > SEARCH_STATES or steps > SEARCH_STEPS:
             return None
-        for node in problem.ready(state):
+        for node in state.ready:
             pushed -= 1  # of equal peaks, go deeper first
             after = problem.step(state, node)
             heapq.heappush(queue, (after.peak, pushed, after))
     return None
 
 
-def _beam(problem: _Problem) -> tuple[int, ...]:
-    states = [problem.initial()]
+def _beam(problem: _Problem) -> tuple[int, ...] | None:
+    """The best order that a beam finds, as wide as the work allows; None if not even one state."""
+    steps, order = _follow(problem, 1)
+    if order is None:
+        return None
+    width = min(BEAM, BEAM_STEPS // max(steps, 1))
+    return (_follow(problem, width)[1] if width > 1 else None) or order
+
+
+def _follow(problem: _Problem, width: int) -> tuple[int, tuple[int, ...] | None]:
+    """Steps looked at, and the best order that so many states at a time lead to, if that few do."""
+    states, steps = [problem.initial()], 0
     for _ in problem.needs:
+        steps += sum(map(_steps, states))
+        if steps > 2 * BEAM_STEPS:
+            return steps, None
         after: dict[int, _State] = {}
         for state in states:
-            for node in problem.ready(state):
+            for node in state.ready:
                 new = problem.step(state, node)
                 old = after.get(new.done)
                 if old is None or new.peak < old.peak:
                     after[new.done] = new
-        states = sorted(after.values(), key=lambda s: (s.peak, s.alive))[:BEAM]
-    return states[0].order
+        states = sorted(after.values(), key=lambda s: (s.peak, s.alive))[:width]
+    return steps, states[0].order()

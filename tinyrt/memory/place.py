@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import accumulate, pairwise
 
 from tinyrt.memory.exact import search
 from tinyrt.memory.lifetimes import Buffer
@@ -23,8 +26,14 @@ PLACING_WORK = 400_000
 """Pairs of buffers that placing in further orders may look at; a bound on work, not on time, so
 that every machine finds the same plan."""
 
+MOST_PAIRS = 400_000
+"""Pairs of buffers kept at the same time up to which all of them are looked at; where there are
+more, buffers are placed one after the other as the program needs them."""
+
 Tie = tuple[int, int]
 """(index of another buffer, bytes from its start): where a buffer lies that shares its bytes."""
+
+Spans = tuple[Span, ...]
 
 # Large and long-lived buffers are hard to place late; which matters more depends on the graph.
 _ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
@@ -62,6 +71,8 @@ class Problem:
         groups: what is placed as one: each buffer without a tie, with all those tied to it.
         gaps: for each group and each other one that it must keep away from: the distances between
             their offsets, as open intervals, that are too close.
+        pairs: of buffers that are kept at the same time.
+        crowded: whether that is too many; ``gaps`` is empty then.
 
     """
 
@@ -70,12 +81,20 @@ class Problem:
     ties: Mapping[int, Tie] = field(default_factory=dict)
     alignment: int = ALIGNMENT
     groups: list[Group] = field(init=False)
-    gaps: list[dict[int, list[Span]]] = field(init=False)
+    gaps: list[dict[int, Spans]] = field(init=False)
+    pairs: int = field(init=False)
+    crowded: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.groups = self._grouped()
         home = {b: g for g, group in enumerate(self.groups) for b in group.members}
         self.gaps = [{} for _ in self.groups]
+        self.pairs = self._pairs()
+        self.crowded = self.pairs > MOST_PAIRS
+        if self.crowded:
+            return
+        # The same distances are those of many pairs.
+        known: dict[Spans, Spans] = {}
         by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
         alive: list[int] = []
         for i in by_first:
@@ -83,8 +102,13 @@ class Problem:
             for j in alive:
                 # Within a group, buffers that share bytes hold the same in them.
                 if home[i] != home[j]:
-                    self._keep_apart(i, home[i], j, home[j])
+                    self._keep_apart(i, home[i], j, home[j], known)
             alive.append(i)
+
+    def _pairs(self) -> int:
+        """Buffers that are kept when another one begins to be, in all."""
+        begins, ends = sorted(b.first for b in self.buffers), sorted(b.last for b in self.buffers)
+        return sum(i - bisect_left(ends, first) for i, first in enumerate(begins))
 
     def _grouped(self) -> list[Group]:
         members: dict[int, dict[int, int]] = {}
@@ -102,11 +126,15 @@ class Problem:
             groups.append(Group(relative, end))
         return groups
 
-    def _keep_apart(self, i: int, group_i: int, j: int, group_j: int) -> None:
+    def _keep_apart(
+        self, i: int, group_i: int, j: int, group_j: int, known: dict[Spans, Spans]
+    ) -> None:
         shift = self.groups[group_j].members[j] - self.groups[group_i].members[i]
-        for low, high in self.too_near(i, j):
-            self.gaps[group_i].setdefault(group_j, []).append((low + shift, high + shift))
-            self.gaps[group_j].setdefault(group_i, []).append((-high - shift, -low - shift))
+        near = tuple((low + shift, high + shift) for low, high in self.too_near(i, j))
+        far = tuple((-high, -low) for low, high in near)
+        for a, b, spans in ((group_i, group_j, near), (group_j, group_i, far)):
+            spans = self.gaps[a].get(b, ()) + spans
+            self.gaps[a][b] = known.setdefault(spans, spans)
 
     def align(self, nbytes: int) -> int:
         """The next multiple of the alignment."""
@@ -167,26 +195,41 @@ class Problem:
         """Steps at which something begins to be kept: the arena is fullest at one of them."""
         return sorted({b.first for b in self.buffers})
 
-    def saved(self, step: int) -> int:
-        """Bytes that buffers alive at a step can have in common, at most.
+    def savings(self) -> list[int]:
+        """For each of ``steps``: bytes that buffers alive then can have in common, at most.
 
         Outputs may lie on inputs by their leads, and those of one group on each other.
         """
-        saved = 0
+        steps = self.steps()
+        changes = [0] * (len(steps) + 1)
         for group in self.groups:
-            if len(group.members) == 1:
-                continue
-            alive = [b for b in group.members if self.alive(b, step)]
-            saved += sum(self.align(self.buffers[b].nbytes) for b in alive)
-            spans = [
-                (d, d + self.buffers[b].nbytes) for b, d in group.members.items() if b in alive
-            ]
-            saved -= _covered(spans, self.align)
+            if len(group.members) > 1:
+                self._add_savings(group, steps, changes)
+        found = list(accumulate(changes[:-1]))
         shared: dict[int, int] = {}
         for y, x in self.leads:
-            if self.buffers[y].first == step:
-                shared[y] = shared.get(y, 0) + self._shared(y, x)
-        return saved + sum(min(n, self.align(self.buffers[y].nbytes)) for y, n in shared.items())
+            shared[y] = shared.get(y, 0) + self._shared(y, x)
+        for y, nbytes in shared.items():
+            most = self.align(self.buffers[y].nbytes)
+            found[bisect_left(steps, self.buffers[y].first)] += min(nbytes, most)
+        return found
+
+    def _add_savings(self, group: Group, steps: Sequence[int], changes: list[int]) -> None:
+        """What the buffers of a group have in common, as changes from step to step."""
+        lives = {b: self._life(b, steps) for b in group.members}
+        moments = sorted({moment for life in lives.values() for moment in life})
+        for begin, end in pairwise(moments):
+            alive = [b for b, (first, last) in lives.items() if first <= begin < last]
+            if len(alive) > 1:
+                parts = [(group.members[b], self.buffers[b].nbytes) for b in alive]
+                saved = sum(self.align(nbytes) for _, nbytes in parts)
+                saved -= _covered([(d, d + nbytes) for d, nbytes in parts], self.align)
+                changes[begin] += saved
+                changes[end] -= saved
+
+    def _life(self, i: int, steps: Sequence[int]) -> Span:
+        """The first of these steps at which a buffer is kept, and the first one behind."""
+        return bisect_left(steps, self.buffers[i].first), bisect_right(steps, self.buffers[i].last)
 
     def alive(self, i: int, step: int) -> bool:
         """Whether buffer ``i`` is kept at a step."""
@@ -197,12 +240,17 @@ class Problem:
 
         They are credited with the most that they can have in common.
         """
-        return max((self.bound_at(step) for step in self.steps()), default=0)
+        return max(self.bounds(), default=0)
 
-    def bound_at(self, step: int) -> int:
-        """Bytes that no placement can do without at one step."""
-        alive = (b for i, b in enumerate(self.buffers) if self.alive(i, step))
-        return sum(self.align(b.nbytes) for b in alive) - self.saved(step)
+    def bounds(self) -> list[int]:
+        """For each of ``steps``: bytes that no placement can do without."""
+        steps = self.steps()
+        changes = [0] * (len(steps) + 1)
+        for i, buffer in enumerate(self.buffers):
+            begin, end = self._life(i, steps)
+            changes[begin] += self.align(buffer.nbytes)
+            changes[end] -= self.align(buffer.nbytes)
+        return [n - s for n, s in zip(accumulate(changes[:-1]), self.savings(), strict=True)]
 
     def _shared(self, y: int, x: int) -> int:
         """Bytes that output ``y`` and input ``x`` can have in common."""
@@ -247,6 +295,10 @@ def place(problem: Problem, enough: int = 0) -> Placement:
 
     """
     bound = problem.lower_bound()
+    if problem.crowded:
+        at = _as_needed(problem)
+        size = problem.size(at)
+        return Placement(problem.offsets(at), size, bound, size <= bound)
     goal = max(bound, enough)
     fixed = _fixed_orders(problem)
     best = place_in_order(problem, fixed[0])
@@ -262,6 +314,37 @@ def place(problem: Problem, enough: int = 0) -> Placement:
     size = problem.size(best)
     optimal = exhausted or size <= bound
     return Placement(problem.offsets(best), size, size if optimal else bound, optimal)
+
+
+def _as_needed(problem: Problem) -> dict[int, int]:
+    """Each group, when it begins to be kept, in the first gap that is large enough."""
+    lives = [_as_buffer(problem, group) for group in problem.groups]
+    order = sorted(range(len(lives)), key=lambda g: (lives[g].first, -lives[g].nbytes, g))
+    ending: list[tuple[int, int]] = []
+    free: list[Span] = [(0, sum(problem.align(group.nbytes) for group in problem.groups))]
+    at: dict[int, int] = {}
+    for g in order:
+        while ending and ending[0][0] < lives[g].first:
+            done = heappop(ending)[1]
+            _give_back(free, (at[done], at[done] + problem.align(lives[done].nbytes)))
+        size = problem.align(lives[g].nbytes)
+        i = next(i for i, (start, stop) in enumerate(free) if stop - start >= size)
+        at[g] = free[i][0]
+        free[i] = (at[g] + size, free[i][1])
+        heappush(ending, (lives[g].last, g))
+    return at
+
+
+def _give_back(free: list[Span], span: Span) -> None:
+    """Add to the gaps, in order, one that may touch its neighbours."""
+    i = bisect_left(free, span)
+    start, stop = span
+    if i < len(free) and free[i][0] == stop:
+        stop = free.pop(i)[1]
+    if i and free[i - 1][1] == start:
+        i -= 1
+        start = free.pop(i)[0]
+    free.insert(i, (start, stop))
 
 
 def place_in_order(problem: Problem, order: Sequence[int]) -> dict[int, int]:

@@ -60,12 +60,17 @@ def assign(
         enough: as for ``place``.
 
     Raises:
-        BudgetError: the buffers do not fit.
+        BudgetError: the buffers do not fit, or are too many.
 
     """
     if len(regions) == 1 and regions[0].nbytes is None:
         found = place(problem, enough)
         return Assignment([0] * len(problem.buffers), found.offsets, [found])
+    if problem.crowded:
+        raise BudgetError(
+            f"{len(problem.buffers):,} tensors are too many to divide among regions",
+            expected="fewer that are kept at the same time, or one region",
+        )
     overflow: list[BudgetError] = []
     for order in _orders(problem, traffic):
         try:

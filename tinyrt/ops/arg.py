@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.emit import line_fields
+from tinyrt.ops.emit import line_fields, strides_of
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.places import Steps, Table
 from tinyrt.ops.shapes import axis_of, check_computable, operand
 from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.sweep import Sweep, in_order
@@ -54,9 +56,10 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     """Index by index, each after all elements that it is chosen from."""
     del isa
     x, y = node.input(0), node.output
-    places = np.arange(x.size).reshape(x.shape)
-    lines = np.moveaxis(places, node.attrs.axis, 0).reshape(-1, y.size)
-    steps = in_order(node, [lines[[0, -1]]])
+    axis, strides = axis_of(node.attrs.axis, len(x.shape)), strides_of(x.shape)
+    axes: list[Steps | Table] = list(starmap(Steps, zip(x.shape, strides, strict=True)))
+    axes[axis] = Table.between(0, (x.shape[axis] - 1) * strides[axis])
+    steps = in_order(node, [axes])
     alone = len(steps) == y.size
     return tuple(replace(step, reads_first=alone) for step in steps)
 

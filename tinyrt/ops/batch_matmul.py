@@ -19,6 +19,7 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import Fields, merge_axes, strides_of
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.requant import multiplier, reduced
 from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
@@ -95,9 +96,12 @@ def infer(attrs: BatchMatmulAttrs, inputs: Sequence[TensorType | None]) -> tuple
 
 def ref_f32(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
     """``a @ b`` for each matrix."""
+    return matmul(*_turned(attrs, a, b))
+
+
+def _turned(attrs: BatchMatmulAttrs, a: Array, b: Array) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if attrs.adj_x else a
-    right = b.swapaxes(-1, -2) if attrs.adj_y else b
-    return np.asarray(left @ right)
+    return left, b.swapaxes(-1, -2) if attrs.adj_y else b
 
 
 def vjp(
@@ -109,17 +113,20 @@ def vjp(
     x, y = attrs.adj_x, attrs.adj_y
 
     def of_a() -> Array:
-        product = _product(b, grad, y, True) if x else _product(grad, b, False, not y)
+        factors = (b, grad, y, True) if x else (grad, b, False, not y)
+        product = float_product(*factors)
         return sum_to(product, tuple(a.shape))
 
     def of_b() -> Array:
-        product = _product(grad, a, True, x) if y else _product(a, grad, not x, False)
+        factors = (grad, a, True, x) if y else (a, grad, not x, False)
+        product = float_product(*factors)
         return sum_to(product, tuple(b.shape))
 
     return of_a, of_b
 
 
-def _product(a: Array, b: Array, adj_x: bool, adj_y: bool) -> Array:
+def float_product(a: Array, b: Array, adj_x: bool = False, adj_y: bool = False) -> Array:
+    """``a @ b`` of arrays or tensors; ``adj_x`` and ``adj_y`` transpose."""
     result: Array = _MATMUL(BatchMatmulAttrs(adj_x, adj_y), a, b)
     return result
 
@@ -147,8 +154,8 @@ def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArra
 
     The product runs in float64, which holds every int32 accumulator exactly.
     """
-    centred = a.astype(np.float64) - p.a_zp, b.astype(np.float64) - p.b_zp
-    acc = ref_f32(p.attrs, *centred).astype(np.int64)
+    left, right = _turned(p.attrs, a.astype(np.float64) - p.a_zp, b.astype(np.float64) - p.b_zp)
+    acc = (left @ right).astype(np.int64)
     scaled = multiply_by_quantized_multiplier(acc, p.mult, p.shift)
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
@@ -163,7 +170,8 @@ def prepare_s16(node: BoundNode) -> BatchMatmulS16:
 
 def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> NDArray[np.int16]:
     """``clamp(requant(a @ b))`` with int64 sums; NumPy's own int64 product is exact."""
-    acc = ref_f32(p.attrs, a.astype(np.int64), b.astype(np.int64))
+    left, right = _turned(p.attrs, a.astype(np.int64), b.astype(np.int64))
+    acc = left @ right
     scaled = multiply_by_reduced_multiplier(acc, p.mult, p.right)
     return np.asarray(np.clip(scaled, INT16_MIN, INT16_MAX), np.int16)
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.function import Function
+from tinyrt.ops.roots import rsqrt_ref, rsqrt_vjp
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
+from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,14 @@ def vjp(
     del output
     x, gamma, _, mean, var = inputs
     others = tuple(range(x.ndim - 1))
-    inverse = (var + x.dtype.type(attrs.epsilon)) ** -0.5
+    inverse = _RSQRT(NoAttrs(), var + x.dtype.type(attrs.epsilon))
     dx = grad * (gamma * inverse)
     centred = ((x - mean) * grad).sum(axis=others)
-    dvar = -0.5 * centred * gamma * inverse**3
+    dvar = -0.5 * centred * gamma * inverse * inverse * inverse
     return dx, centred * inverse, grad.sum(axis=others), -dx.sum(axis=others), dvar
+
+
+_RSQRT = Function("rsqrt", rsqrt_ref, rsqrt_vjp)
 
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops.emit import strides_of
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.places import Steps
 from tinyrt.ops.rows import RowOp, joined_rows
 from tinyrt.ops.shapes import axis_of, operand
 from tinyrt.ops.spec import (
@@ -121,15 +124,16 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
 def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     """From front to back, a part of each input in turn."""
     del isa  # the same on all
-    inputs = [node.input(i) for i in range(len(node.inputs))]
-    places = [np.arange(v.size, dtype=np.int64).reshape(v.shape) for v in inputs]
-    joined = [
-        np.concatenate(
-            [p if i == j else np.full_like(p, -1) for j, p in enumerate(places)], node.attrs.axis
-        ).reshape(-1)
-        for i in range(len(inputs))
-    ]
-    return in_order(node, joined)
+    y = node.output
+    axis, joined, places = axis_of(node.attrs.axis, len(y.shape)), 0, []
+    for i in range(len(node.inputs)):
+        x = node.input(i)
+        behind = joined + x.shape[axis]
+        axes = list(starmap(Steps, zip(x.shape, strides_of(x.shape), strict=True)))
+        axes[axis] = Steps(y.shape[axis], axes[axis].step, joined, behind)
+        places.append(axes)
+        joined = behind
+    return in_order(node, places)
 
 
 def rows(node: BoundNode) -> RowOp | None:

@@ -92,12 +92,6 @@ def infer(attrs: Conv2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
 
 def ref_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
-    acc = convolve(Shapes(window_of(attrs, x.shape, w.shape), x.shape, w.shape), x, w)
-    return activate(acc if bias is None else acc + bias, attrs.activation)
-
-
-def train_f32(attrs: Conv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """As ``ref_f32``, by compiled loops."""
     return activate(biased(_shapes(attrs, x.shape, w.shape), x, w, bias), attrs.activation)
 
 
@@ -237,7 +231,6 @@ CONV2D = OpSpec(
     infer=infer,
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
-    train_f32=train_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,

@@ -1,7 +1,8 @@
-"""The convolution of images as matrix products, and its adjoint: as specified, on NumPy alone.
+"""Convolutions of images: of whole numbers on NumPy alone, of floats by compiled loops.
 
-What each output reads is gathered into the rows of a matrix, block of images by block, so that the
-matrix stays in the cache. Training computes the same by compiled loops: ``CONVOLUTION``.
+Of whole numbers, what each output reads is gathered into the rows of a matrix, block of images by
+block, so that the matrix stays in the cache. A library of linear algebra multiplies, whose order of
+sums is its own: that must not matter. Of floats it would, so there the loops give the order.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ class Shapes:
 
 
 def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
-    """Sum over taps and input channels: (n, out_h, out_w, c_out)."""
+    """Sum over taps and input channels: (n, out_h, out_w, c_out).
+
+    Of numbers whose sums are exact.
+    """
     window, c_out = shapes.window, shapes.w[0]
     y = buffers.empty((len(x), *window.out, c_out), np.result_type(x, w))
     for ins, outs in shapes.groups():
@@ -77,7 +81,10 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
 
 
 def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """The derivative in x: each tap's weights carry the gradient back to what the tap read."""
+    """The derivative in x: each tap's weights carry the gradient back to what the tap read.
+
+    Of numbers whose sums are exact.
+    """
     padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
 
     def carry(images: slice) -> None:
@@ -105,7 +112,7 @@ def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]
 
 
 def _compiled() -> ModuleType:
-    # Numba takes its time to be imported, and only training needs it.
+    # Numba takes its time to be imported, and only floats need it.
     from tinyrt.ops import convolution_products
 
     return convolution_products
@@ -117,7 +124,7 @@ CONVOLUTION = bilinear_triple(
     lambda *operands: _compiled().dx(*operands),
     lambda *operands: _compiled().dw(*operands),
 )
-"""For training: by compiled loops that read the windows where they are."""
+"""Of floats: by compiled loops that read the windows where they are."""
 
 
 def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:

@@ -66,7 +66,7 @@ def products(
                     inside[k] = source[k]
             image = np.int64(around.ctypes.data) + aligned * x.itemsize
         for g in range(groups[0]):
-            _product(
+            product(
                 x,
                 per_channel,
                 image + g * groups[1],
@@ -81,7 +81,7 @@ def products(
 
 
 @compiled
-def _product(
+def product(
     like: Any,
     per_channel: bool,
     x: int,
@@ -89,10 +89,25 @@ def _product(
     count: int,
     w: int,
     w_bytes: int,
-    start: int,
+    start: Any,
     y: int,
     columns: int,
 ) -> None:
+    """One product of the tables' rows with the matrix at ``w``; arguments as in ``products``.
+
+    Args:
+        like: an array of the elements' type.
+        per_channel: see there.
+        x: address of the image.
+        tables: see there.
+        count: see there.
+        w: address of the matrix.
+        w_bytes: from row to row of the matrix.
+        start: address of what the sums start from.
+        y: address of the result.
+        columns: of the matrix.
+
+    """
     rows, starts = np.int64(tables[0].ctypes.data), np.int64(tables[2].ctypes.data)
     places = np.int64(tables[3].ctypes.data)
     k, steps = tables[1].size, np.int64(tables[1].ctypes.data)

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from tinyrt.ops import buffers, columns, convolution_tables
+from tinyrt.ops.buffers import address
 from tinyrt.ops.convolution import Shapes
 from tinyrt.ops.convolution_loops import products
 from tinyrt.ops.convolution_tables import Products
@@ -60,10 +61,10 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            _address(grad[part]),
+            address(grad[part]),
             grad_bytes,
-            _address(sums),
-            _address(sums),
+            address(sums),
+            address(sums),
             (0, plan.count * width * item),
             width,
         )
@@ -112,20 +113,15 @@ def _into(
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            _address(matrices),
+            address(matrices),
             (0, matrices.nbytes // groups, width * item),
-            _address(start),
-            _address(y[part]),
+            address(start),
+            address(y[part]),
             (math.prod(y.shape[1:]) * item, width * item),
             width,
         )
 
     each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _cost(x: Array, y: Array, plan: Products, channels: int) -> int:

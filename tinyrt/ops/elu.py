@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
+from tinyrt.ops import elementary
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
@@ -19,7 +20,7 @@ from tinyrt.ops.sweep import elementwise
 def ref_f32(attrs: NoAttrs, x: Array) -> Array:
     """``x if x > 0 else exp(x) - 1``."""
     del attrs
-    return np.asarray(np.where(x > 0, x, np.expm1(np.minimum(x, 0))))
+    return np.asarray(np.where(x > 0, x, elementary.expm1(np.minimum(x, 0))))
 
 
 def vjp(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+from tinyrt.ops import elementary
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.gelu import erf
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
 
@@ -20,7 +18,7 @@ _EXP = Function("exp", exp_ref, exp_vjp)
 def ref_f32(attrs: NoAttrs, x: Array) -> Array:
     """``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x."""
     del attrs
-    return np.asarray(erf(x.astype(np.float64)), x.dtype)
+    return elementary.erf(x)
 
 
 def vjp(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
+from tinyrt.ops import elementary
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
@@ -18,8 +18,7 @@ from tinyrt.ops.sweep import elementwise
 def exp_ref(attrs: NoAttrs, x: Array) -> Array:
     """``exp(x)``."""
     del attrs
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(x))
+    return elementary.exp(x)
 
 
 def exp_vjp(
@@ -38,8 +37,7 @@ def prepare_exp(node: BoundNode) -> LutS8:
 def log_ref(attrs: NoAttrs, x: Array) -> Array:
     """``log(x)``; -inf at 0, NaN below."""
     del attrs
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(x))
+    return elementary.log(x)
 
 
 def log_vjp(
@@ -50,13 +48,9 @@ def log_vjp(
     return (grad / inputs[0],)
 
 
-def _log(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.log(x.astype(np.float64)), np.float32)
-
-
 def prepare_log(node: BoundNode) -> LutS8:
     """The float function of every int8 value; where there is none, the least output."""
-    return float_table(node, lambda x: np.where(x > 0, _log(x), -np.inf))
+    return float_table(node, lambda x: np.where(x > 0, elementary.log(x), np.float32(-np.inf)))
 
 
 EXP = OpSpec(

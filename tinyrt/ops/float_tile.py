@@ -81,6 +81,13 @@ class _Vectors:
             for pointer, mask in zip(pointers, self._masks, strict=True)
         ]
 
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """``a * b + c``, rounded once."""
+        name = f"llvm.fma.v{self.lanes}f{8 * self.item}"
+        kind = ir.FunctionType(self.kind, [self.kind] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, [a, b, c])
+
     def store(self, values: list[Any], address: Any) -> None:
         """Write the vectors from an address on."""
         pointers = self._pointers(address)
@@ -113,8 +120,9 @@ def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
 
     Elements are of the type of the array ``like``. All else are addresses but the numbers
     ``count``, ``w_bytes`` and ``channels``; ``rows``, ``steps``, ``starts`` and ``places`` are
-    tables of int64 that hold bytes. Columns are contiguous. A sum runs in the order of ``k``;
-    products are added without rounding where the CPU can.
+    tables of int64 that hold bytes. Columns are contiguous. A sum runs in the order of ``k``, and
+    products are added without being rounded, whatever the CPU: one that cannot do so in one
+    instruction calls the C library, with the same bits, slowly.
 
     Args:
         vectors: vectors side by side; of them, ``channels`` columns are read and written.
@@ -185,9 +193,7 @@ def _sum_up(columns: _Vectors, height: int, per_channel: bool, args: Any) -> Non
             here = builder.add(row, step)
             read = columns.load(here) if per_channel else [columns.spread(here)] * vectors
             for value, factor, place in zip(read, factors, row_sums, strict=True):
-                product = builder.fmul(value, factor, flags=("contract",))
-                total = builder.fadd(builder.load(place), product, flags=("contract",))
-                builder.store(total, place)
+                builder.store(columns.fma(value, factor, builder.load(place)), place)
     for i, row_sums in enumerate(sums):
         done = [builder.load(place) for place in row_sums]
         columns.store(done, builder.add(y, entry(places, I64(i))))

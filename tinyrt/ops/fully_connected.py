@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
+from tinyrt.ops.batch_matmul import float_product
 from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense, matrix_of
 from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
 from tinyrt.ops.emit_float import emit_conv_f32
 from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.group_blocks import emit_groups, group_block, group_scratch
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
@@ -83,14 +85,17 @@ def infer(
     return (TensorType(x.dtype, (*leading, c_out)),)
 
 
-def _product(x: Array, w: Array, keep_num_dims: bool) -> Array:
-    leading = x.shape[:-1] if keep_num_dims else (-1,)
-    return (x.reshape(-1, w.shape[1]) @ w.T).reshape(*leading, w.shape[0])
+def _rows(x: Array, w: Array) -> Array:
+    return x.reshape(-1, w.shape[1])
+
+
+def _shaped(product: Array, x: Array, keep_num_dims: bool) -> Array:
+    return product.reshape(*x.shape[:-1], product.shape[1]) if keep_num_dims else product
 
 
 def ref_f32(attrs: FullyConnectedAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(x @ w.T + bias)``; shapes as in ``infer``."""
-    acc = _product(x, w, attrs.keep_num_dims)
+    acc = _shaped(matmul(_rows(x, w), w.T), x, attrs.keep_num_dims)
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
 
@@ -102,12 +107,17 @@ def vjp(
     rows = activation_grad(output, grad, attrs.activation).reshape(-1, w.shape[0])
 
     def dx() -> Array:
-        return (rows @ w).reshape(x.shape)
+        return float_product(rows, w).reshape(x.shape)
 
     def dw() -> Array:
-        return rows.transpose(1, 0) @ x.reshape(-1, w.shape[1])
+        return float_product(rows, _rows(x, w), adj_x=True)
 
     return (dx, dw, *([rows.sum(axis=0)] if bias else []))
+
+
+def _exact(x: Array, w: NDArray[np.int8], keep_num_dims: bool) -> NDArray[np.int64]:
+    """``x @ w.T`` of whole numbers, in a type that holds every sum and has a fast product."""
+    return _shaped(_rows(x, w) @ w.T.astype(x.dtype), x, keep_num_dims).astype(np.int64)
 
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
@@ -126,8 +136,7 @@ def ref_s8(
 
     The product runs in float64, which holds every int32 accumulator exactly.
     """
-    acc = _product(x.astype(np.float64) - p.x_zp, w.astype(np.float64), p.keep_num_dims)
-    whole = acc.astype(np.int64)
+    whole = _exact(x.astype(np.float64) - p.x_zp, w, p.keep_num_dims)
     return p.requant.apply(whole if bias is None else whole + bias)
 
 
@@ -140,7 +149,7 @@ def ref_s16(
     p: FullyConnectedS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
 ) -> Array:
     """``clamp(requant(bias + x @ w.T))``; sums are exact in float64."""
-    acc = _product(x.astype(np.float64), w.astype(np.float64), p.keep_num_dims).astype(np.int64)
+    acc = _exact(x.astype(np.float64), w, p.keep_num_dims)
     return p.requant.apply(acc if bias is None else acc + bias)
 
 

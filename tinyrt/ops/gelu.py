@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
+from tinyrt.ops import elementary
 from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function, Gradient
@@ -23,9 +24,6 @@ from tinyrt.ops.tanh import vjp as tanh_vjp
 ROOT = math.sqrt(2 / math.pi)
 CUBE = 0.044715
 
-erf = np.vectorize(math.erf, otypes=[np.float64])
-"""The error function; NumPy has none."""
-
 
 @dataclass(frozen=True, slots=True)
 class GeluAttrs:
@@ -36,12 +34,12 @@ class GeluAttrs:
 
 def _cdf(attrs: NoAttrs, x: Array) -> Array:
     del attrs
-    return np.asarray(0.5 + 0.5 * erf(x.astype(np.float64) * math.sqrt(0.5)), x.dtype)
+    return np.asarray(0.5 + 0.5 * elementary.erf(x.astype(np.float64) * math.sqrt(0.5)), x.dtype)
 
 
 def _density(attrs: NoAttrs, x: Array) -> Array:
     del attrs
-    return np.asarray(np.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)), x.dtype)
+    return np.asarray(elementary.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)), x.dtype)
 
 
 def _cdf_vjp(
@@ -67,7 +65,7 @@ def ref_f32(attrs: GeluAttrs, x: Array) -> Array:
     """``x * (1 + erf(x / sqrt(2))) / 2``, or with tanh in place of erf."""
     if not attrs.approximate:
         return np.asarray(x * _cdf(NoAttrs(), x))
-    return np.asarray(0.5 * x * (1 + np.tanh(ROOT * (x + CUBE * x * x * x))), x.dtype)
+    return np.asarray(0.5 * x * (1 + elementary.tanh(ROOT * (x + CUBE * x * x * x))), x.dtype)
 
 
 def vjp(

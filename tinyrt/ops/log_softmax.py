@@ -21,6 +21,7 @@ from tinyrt.fixedpoint import (
     rounding_divide_by_pot,
 )
 from tinyrt.ir import BoundNode, TensorType, Value
+from tinyrt.ops import elementary
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_unary
@@ -90,7 +91,8 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
     """``x - log(sum(exp(x)))`` along the last dimension."""
     del attrs
     lowered = x - x.max(axis=-1, keepdims=True)
-    return np.asarray(lowered - np.log(np.exp(lowered).sum(axis=-1, keepdims=True)))
+    total = elementary.exp(lowered).sum(axis=-1, keepdims=True)
+    return np.asarray(lowered - elementary.log(total))
 
 
 def vjp(

@@ -18,6 +18,7 @@ from tinyrt.fixedpoint import (
     quantize_multiplier,
 )
 from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops import elementary
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import qparams, require_s8
 
@@ -77,7 +78,7 @@ def input_values() -> NDArray[np.int64]:
     return np.arange(INT8_MIN, INT8_MAX + 1, dtype=np.int64)
 
 
-def rescale(x: NDArray[np.int64], mult: int, shift: int) -> NDArray[np.int64]:
+def rescale(x: NDArray[np.int64], mult: ArrayLike, shift: ArrayLike) -> NDArray[np.int64]:
     """``x * mult * 2**(shift - 31)``, rounded twice."""
     return multiply_by_quantized_multiplier(x, mult, shift)
 
@@ -120,4 +121,4 @@ def float_table(
 
 def exp_f32(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """``exp(x)``, correctly rounded to float32 as C libraries do in all but the rarest cases."""
-    return np.asarray(np.exp(x.astype(np.float64)), np.float32)
+    return np.asarray(elementary.exp(x), np.float32)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.emit import in_runs, merge_axes
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.places import Places, Steps, Table
 from tinyrt.ops.spec import (
     Array,
     CWriter,
@@ -135,10 +137,18 @@ def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
     return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
-def sweep_of_move(move: Move, node: BoundNode, isa: InstructionSet) -> Sweep:
+def sweep_of_move(layout_of: LayoutOf, node: BoundNode, isa: InstructionSet) -> Sweep:
     """From front to back, each element from wherever it lies."""
     del isa  # the same on all
-    return in_order(node, [_positions(move, node.attrs, node.input(0).shape).reshape(-1)])
+    return in_order(node, [_places(layout_of(node.attrs, node.input(0).shape))])
+
+
+def _places(layout: Walk | Picks) -> Places:
+    if isinstance(layout, Walk):
+        begin = Table.between(layout.begin, layout.begin)
+        return begin, *starmap(Steps, zip(layout.dims, layout.strides, strict=True))
+    images, run = Steps(layout.n, layout.x_size), Steps(layout.run, 1)
+    return images, Table.of(layout.rows), Table.of(layout.columns), run
 
 
 def _ref_integer(p: MoveS8, x: Array) -> Array:
@@ -202,7 +212,7 @@ def move_op(
 
     """
     prepare = partial(_prepare, move, layout_of)
-    sweep = partial(sweep_of_move, move)
+    sweep = partial(sweep_of_move, layout_of)
     integer = IntegerForm(prepare, _ref_integer, sweep=sweep, emit_c=_emit_integer)
     return OpSpec(
         name=name,

@@ -11,6 +11,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.emit import in_runs, merge_axes, strides_of
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.places import Steps
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.rows import RowOp, RowWindow, one_row
 from tinyrt.ops.shapes import operand
@@ -127,8 +128,9 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     """From front to back, with the border where it comes."""
     del isa  # the same on all
     x = node.input(0)
-    places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
-    return in_order(node, [np.pad(places, node.attrs.paddings, constant_values=-1).reshape(-1)])
+    sizes = zip(x.shape, strides_of(x.shape), node.attrs.paddings, strict=True)
+    axes = [Steps(a + d + b, step, a, a + d) for d, step, (a, b) in sizes]
+    return in_order(node, [axes])
 
 
 def rows(node: BoundNode) -> RowOp | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tinyrt.ir import TensorType
+from tinyrt.ops import elementary
 from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.exponential import log_ref, log_vjp
 from tinyrt.ops.function import Function, Gradient
@@ -24,8 +23,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
 def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
     """``a ** b``; NaN where a is negative and b is not whole."""
     del attrs
-    with np.errstate(all="ignore"):
-        return np.asarray(np.power(a, b))
+    return elementary.power(a, b)
 
 
 def vjp(

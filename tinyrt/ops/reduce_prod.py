@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_reduced_multiplier, quantize_multiplier, wrap_int32
 from tinyrt.ir import BoundNode, DType
+from tinyrt.ops import elementary
 from tinyrt.ops.emit import reduction_fields
 from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient
@@ -72,7 +73,7 @@ def prepare(node: BoundNode) -> ReduceProdInteger:
     require_alike(x, y)
     axes = axes_of(node.attrs, x.shape)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
-    root = float(y_scale) ** (1.0 / size_of(tuple(x.shape[i] for i in axes)))
+    root = float(elementary.power(float(y_scale), 1.0 / size_of(tuple(x.shape[i] for i in axes))))
     mult, right = reduced(*quantize_multiplier(float(x_scale) / root), y)
     return ReduceProdInteger(axes, node.attrs.keep_dims, x_zp, y_zp, mult, right, y.dtype)
 

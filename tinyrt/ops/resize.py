@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import Fields
+from tinyrt.ops.emit import Fields, strides_of
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.move import Picks, move_op
+from tinyrt.ops.places import Steps, Table
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
 from tinyrt.ops.sweep import Sweep, in_order
@@ -111,7 +113,9 @@ def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
 
 def _interpolate(at: tuple[NDArray[np.float32], NDArray[np.float32]], x: Array) -> Array:
     rows, columns = (m.astype(x.dtype) for m in at)
-    return np.asarray(np.einsum("oi,nijc,pj->nopc", rows, x, columns, optimize=True))
+    n, height, width, c = x.shape
+    lines = matmul(rows, x.reshape(n, height, width * c)).reshape(n * len(rows), width, c)
+    return matmul(columns, lines).reshape(n, len(rows), len(columns), c)
 
 
 def _interpolate_back(at: tuple[NDArray[np.float32], NDArray[np.float32]], u: Array) -> Array:
@@ -243,12 +247,13 @@ def bilinear_sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     """From front to back, each output from the rows and columns that it lies between."""
     del isa  # the same on all
     x, attrs = node.input(0), node.attrs
-    places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
-    axes = [_axis(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True)]
-    floats = [_shares(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True)]
-    rows, columns = ((a.first, a.second, f[0], f[1]) for a, f in zip(axes, floats, strict=True))
-    corners = [places[:, i[:, None], j[None, :]].reshape(-1) for i in rows for j in columns]
-    return in_order(node, [np.stack(corners)])
+    images, *sides, channels = map(Steps, x.shape, strides_of(x.shape))
+    places: list[Steps | Table] = [images]
+    for side, size in zip(sides, attrs.size, strict=True):
+        axis, floats = _axis(attrs, side.count, size), _shares(attrs, side.count, size)
+        between = axis.first, axis.second, floats[0], floats[1]
+        places.append(Table.of(*(at.astype(np.int64) * side.step for at in between)))
+    return in_order(node, [[*places, channels]])
 
 
 RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest, _picks)

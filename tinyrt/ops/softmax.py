@@ -23,6 +23,7 @@ from tinyrt.fixedpoint import (
     rounding_doubling_high_mul,
 )
 from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ops import elementary
 from tinyrt.ops.lut import exp_f32
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, operand
@@ -109,7 +110,7 @@ def infer(attrs: SoftmaxAttrs, inputs: Sequence[TensorType | None]) -> tuple[Ten
 
 def ref_f32(attrs: SoftmaxAttrs, x: Array) -> Array:
     """``exp(beta * x) / sum(exp(beta * x))`` along the last dimension."""
-    raised = np.exp((x - x.max(axis=-1, keepdims=True)) * x.dtype.type(attrs.beta))
+    raised = elementary.exp((x - x.max(axis=-1, keepdims=True)) * x.dtype.type(attrs.beta))
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 

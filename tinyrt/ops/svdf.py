@@ -13,6 +13,7 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multipli
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.activation import activate, bounds
 from tinyrt.ops.emit import Fields
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.requant import multiplier, weight_scales
 from tinyrt.ops.shapes import operand, optional_operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, limits_of, qparams, require_s8
@@ -116,7 +117,7 @@ def ref_f32(
     attrs: SvdfAttrs, x: Array, features: Array, time: Array, bias: Array | None, state: Array
 ) -> tuple[Array, Array]:
     """``activation(bias + sum(state * time))`` behind ``x @ features.T`` as newest state."""
-    rows = _next_state(state, x @ features.T, time.shape[1])
+    rows = _next_state(state, matmul(x, features.T), time.shape[1])
     y = _sums(rows * time, attrs.rank)
     y = y if bias is None else y + bias
     return activate(y, attrs.activation), rows.reshape(state.shape)

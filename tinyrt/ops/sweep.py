@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.places import Places, ends_of
 from tinyrt.ops.window import Window
 
 Span = tuple[int, int]
@@ -79,15 +77,14 @@ def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
     return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
 
 
-def in_order(node: BoundNode, elements: Sequence[NDArray[np.int64]]) -> Sweep:
+def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
     """The output from front to back, each element from inputs' elements that are known beforehand.
 
     A step reads as it writes: all that it writes must lie before what it and later ones read.
 
     Args:
         node: what is computed.
-        elements: for each input, arrays (..., output's elements) of the element of it that each
-            element of the output is computed from; -1 where there is none.
+        places: for each input, the elements of it that the output's are computed from.
 
     """
     y = node.output
@@ -95,8 +92,8 @@ def in_order(node: BoundNode, elements: Sequence[NDArray[np.int64]]) -> Sweep:
     return tuple(
         Step(
             tuple(
-                _hull(v, at[..., start : start + size])
-                for v, at in zip(node.inputs, elements, strict=True)
+                _hull(v, at, start, min(start + size, y.size))
+                for v, at in zip(node.inputs, places, strict=True)
             ),
             _bytes(y, start, min(start + size, y.size)),
         )
@@ -104,12 +101,12 @@ def in_order(node: BoundNode, elements: Sequence[NDArray[np.int64]]) -> Sweep:
     )
 
 
-def _hull(value: Value | None, elements: NDArray[np.int64]) -> Span | None:
-    """The bytes from the first to the last of some elements."""
-    read = elements[elements >= 0]
-    if value is None or value.is_constant or not read.size:
+def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | None:
+    """The bytes from the first to the last element that some of the output's are computed from."""
+    if value is None or value.is_constant:
         return None
-    return _bytes(value, int(read.min()), int(read.max()) + 1)
+    ends = ends_of(places, start, stop)
+    return None if ends is None else _bytes(value, ends[0], ends[1] + 1)
 
 
 def windows(node: BoundNode, window: Window) -> Sweep:

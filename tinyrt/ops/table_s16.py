@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
+from tinyrt.ops import elementary
 from tinyrt.ops.spec import Array, CWriter, qparams, require_alike, require_fixed
 
 STEPS = 512
@@ -61,7 +62,7 @@ def sigmoid_table() -> NDArray[np.int64]:
     """
 
     def sigmoid(i: Array) -> Array:
-        return np.asarray(65536 / (1 + np.exp(-i / 24)))
+        return np.asarray(65536 / (1 + elementary.exp(-i / 24)))
 
     at = np.arange(256.0)
     error = (sigmoid(at) + sigmoid(at + 1)) / 2 - sigmoid(at + 0.5)

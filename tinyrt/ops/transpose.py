@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.emit import strides_of
 from tinyrt.ops.move import Walk, emit_walk, sweep_of_move
 from tinyrt.ops.shapes import operand
@@ -82,11 +82,15 @@ def emit_c(node: BoundNode, p: TransposeS8, c: CWriter) -> None:
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_move``, which moves any element type."""
-    strides = strides_of(node.input(0).shape)
-    emit_walk(node, Walk(node.output.shape, tuple(strides[i] for i in node.attrs.perm)), c)
+    emit_walk(node, _walk(node.attrs, node.input(0).shape), c)
 
 
-SWEEP = partial(sweep_of_move, ref_f32)
+def _walk(attrs: TransposeAttrs, shape: Shape) -> Walk:
+    strides = strides_of(shape)
+    return Walk(tuple(shape[i] for i in attrs.perm), tuple(strides[i] for i in attrs.perm))
+
+
+SWEEP = partial(sweep_of_move, _walk)
 
 TRANSPOSE = OpSpec(
     name="transpose",

@@ -85,12 +85,6 @@ def _turned(w: Array) -> Array:
 
 def ref_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Each input, times the kernel, added to the outputs under it; then bias and activation."""
-    acc = adjoint(_shapes(attrs, x.shape, w.shape), x, _turned(w))
-    return activate(np.asarray(acc if bias is None else acc + bias), attrs.activation)
-
-
-def train_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """As ``ref_f32``, by compiled loops."""
     acc = CONVOLUTION.dx.forward(_shapes(attrs, x.shape, w.shape), x, _turned(w))
     return activate(acc if bias is None else acc + bias, attrs.activation)
 
@@ -199,7 +193,6 @@ TRANSPOSE_CONV = OpSpec(
     infer=infer,
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
-    train_f32=train_f32,
     vjp=vjp,
     prepare_s8=prepare_s8,
     ref_s8=ref_s8,

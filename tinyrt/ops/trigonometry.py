@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from tinyrt.ops import elementary
 from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_float
@@ -16,7 +15,7 @@ from tinyrt.ops.sweep import elementwise
 def sin_ref(attrs: NoAttrs, x: Array) -> Array:
     """``sin(x)``, x in radians."""
     del attrs
-    return np.asarray(np.sin(x))
+    return elementary.sin(x)
 
 
 def sin_vjp(
@@ -30,7 +29,7 @@ def sin_vjp(
 def cos_ref(attrs: NoAttrs, x: Array) -> Array:
     """``cos(x)``, x in radians."""
     del attrs
-    return np.asarray(np.cos(x))
+    return elementary.cos(x)
 
 
 def cos_vjp(

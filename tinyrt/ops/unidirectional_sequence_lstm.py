@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops import elementary
 from tinyrt.ops.emit import Fields
+from tinyrt.ops.float_products import matmul
 from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
 from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
 from tinyrt.ops.requant import Requant, WideRequant, multiplier, reduced, weight_scales
@@ -128,11 +130,11 @@ def ref_f32(attrs: LstmAttrs, x: Array, *others: Array) -> tuple[Array, Array, A
     h, c = others[12], others[13]
     outputs = []
     for step in _over_time(attrs.time_major, x):
-        i, f, g, o = (step @ w[k].T + h @ r[k].T + b[k] for k in range(4))
-        c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+        i, f, g, o = (matmul(step, w[k].T) + matmul(h, r[k].T) + b[k] for k in range(4))
+        c = _sigmoid(f) * c + _sigmoid(i) * elementary.tanh(g)
         if attrs.cell_clip > 0:
             c = np.clip(c, -attrs.cell_clip, attrs.cell_clip).astype(c.dtype)
-        h = _sigmoid(o) * np.tanh(c)
+        h = _sigmoid(o) * elementary.tanh(c)
         outputs.append(h)
     return _over_time(attrs.time_major, np.stack(outputs)), h, c
 

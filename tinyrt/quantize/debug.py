@@ -301,5 +301,5 @@ def _db(exact: Array, found: Array) -> float:
 
 def _cosine(a: Array, b: Array) -> float:
     x, y = a.reshape(-1).astype(np.float64), b.reshape(-1).astype(np.float64)
-    size = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(x @ y) / size if size else float(np.array_equal(x, y))
+    size = float(np.sqrt((x * x).sum() * (y * y).sum()))
+    return float((x * y).sum()) / size if size else float(np.array_equal(x, y))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
-from tinyrt.ops import OPS, verify
+from tinyrt.ops import OPS, elementary, verify
 from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.layers import input_channels, is_padded, per_output, weight_axis
@@ -82,7 +82,7 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
     def noise(scale: Vector) -> float:
         """Noise power at the consumers' outputs over their signal power, summed."""
         steps = [((high / scale).max() - (low / scale).min()) / levels for low, high in stats]
-        own = scale**2 * sum(float(step) ** 2 for step in steps) / 12
+        own = scale**2 * sum(float(step * step) for step in steps) / 12
         for (low, high), (_, unseen) in zip(stats, halves, strict=True):
             own = own + BEYOND * _cut_off(unseen / scale, low / scale, high / scale) * scale**2
         total = 0.0
@@ -149,8 +149,9 @@ def _proposals(space: Space, stats: list[tuple[Array, Array]]) -> Iterator[Vecto
         np.maximum.at(peaks, input_channels(node), np.abs(per_output(node)))
     peaks = np.where(peaks > 0, peaks, peaks.max() or 1.0)
     for exponent in EXPONENTS:
-        for scale in (relative**exponent, relative**exponent * peaks ** (exponent - 1)):
-            yield scale / np.exp(np.log(scale).mean())
+        spread = elementary.power(relative, exponent)
+        for scale in (spread, spread * elementary.power(peaks, exponent - 1)):
+            yield scale / elementary.exp(elementary.log(scale).mean())
 
 
 def in_new_channels(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:

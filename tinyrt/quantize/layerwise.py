@@ -122,4 +122,4 @@ def _means(node: BoundNode, x: Array, weights: NDArray[np.float64]) -> NDArray[n
     """(c_out,) mean over samples and positions of the layer's products."""
     means = layer_rows(node, x).mean(axis=1, dtype=np.float64)
     blocked = weights.reshape(len(means), -1, weights.shape[1])
-    return np.asarray(np.einsum("bok,bk->bo", blocked, means).reshape(-1))
+    return np.asarray((blocked * means[:, None]).sum(axis=2).reshape(-1))

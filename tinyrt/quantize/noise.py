@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tinyrt.interpreter.model import Progress
 from tinyrt.ir import DType, Graph
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, elementary
 from tinyrt.ops.spec import Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan, make_plan, shared_parameters
@@ -136,4 +136,4 @@ def _groups(graph: Graph, plan: QuantPlan) -> list[tuple[str, ...]]:
 
 
 def _power(simulator: Simulator, live: Arrays) -> float:
-    return float(10 ** (-simulator.sqnr_db(live) / 10))
+    return float(elementary.power(10.0, -simulator.sqnr_db(live) / 10))

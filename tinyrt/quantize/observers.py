@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.ops import elementary
 from tinyrt.quantize.config import Calibrator, QuantConfig
 from tinyrt.quantize.histogram import Histogram
 from tinyrt.quantize.ranges import Range
@@ -140,7 +141,7 @@ def _cut_off(
 ) -> NDArray[np.float64]:
     """For each end, the sum of squared distances of the values beyond it."""
     beyond = np.maximum(centres[None, :] - ends[:, None], 0.0)
-    return np.asarray(beyond**2 @ counts.astype(np.float64))
+    return np.asarray((beyond**2 * counts).sum(axis=1))
 
 
 class Entropy(HistogramObserver):
@@ -180,7 +181,7 @@ def _divergence(h: Histogram, low: float, high: float) -> float:
     # A saturated bin that held nothing itself has no counterpart: give it a trace.
     q = np.maximum(q, 1e-4)[used]
     p = p[used] / p.sum()
-    return float((p * np.log(p / (q / q.sum()))).sum())
+    return float((p * elementary.log(p / (q / q.sum()))).sum())
 
 
 class Every:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
@@ -41,7 +41,7 @@ def quantize_graph(
 
     Raises:
         DataError: the data do not fit the model, or are missing.
-        UnsupportedError: an op has no integer form.
+        UnsupportedError: an op has no integer form, or the model keeps state.
 
     """
     config = config or configure(None)
@@ -53,6 +53,7 @@ def quantize_graph(
                 hint="pass a hundred typical inputs: -c CALIB.npz",
             )
         return apply_plan(graph, make_plan(graph, {}, config))
+    _require_no_state(graph)
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
     return prepare(graph, data, config, progress).quantised(config, progress)
@@ -87,10 +88,23 @@ class Prepared:
         return apply_plan(graph, plan)
 
 
+def _require_no_state(graph: Graph) -> None:
+    """Raise ``UnsupportedError`` for a model whose samples cannot be looked at one by one."""
+    if graph.states:
+        raise UnsupportedError(
+            "the model keeps state from sample to sample, whose range calibration cannot see",
+            tensor=graph.value(graph.states[0][0]).describe(),
+            expected="a model that begins anew with each run",
+            hint="quantise it first and make a stream of it then, or store only its weights in "
+            "fewer bits: --scheme weights-int8",
+        )
+
+
 def prepare(
     graph: Graph, data: Samples, config: QuantConfig, progress: Progress | None = None
 ) -> Prepared:
     """Read and calibrate; arguments and errors as for ``quantize_graph``."""
+    _require_no_state(graph)
     model = Model(graph)
     head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
     if config.equalize or config.smooth:

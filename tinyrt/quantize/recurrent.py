@@ -39,7 +39,8 @@ def cell_states(node: BoundNode, x: NDArray[Any]) -> NDArray[Any]:
 def cell_params(found: Range) -> QParams:
     """int16 parameters that cover the cell state's range: the least power of two that does."""
     peak = max(-found.low, found.high)
-    power = math.ceil(math.log2(peak / INT16_MAX)) if peak > 0 else FINEST
+    mantissa, exponent = math.frexp(peak / INT16_MAX)
+    power = exponent - (mantissa == 0.5) if peak > 0 else FINEST
     return QParams((2.0 ** min(max(power, FINEST), 0),), 0)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.ops.float_products import matmul
 from tinyrt.quantize.ranges import WEIGHT_MAX
+from tinyrt.quantize.triangular import inverse_root
 
 Batch = NDArray[np.float64]
 SWEEPS = 4
@@ -30,7 +32,7 @@ def second_moments(rows: NDArray[np.floating]) -> Batch:
     """
     count, taps = rows.shape[1:]
     centred = rows.astype(np.float64) - rows.mean(axis=1, keepdims=True, dtype=np.float64)
-    moments = centred.transpose(0, 2, 1) @ centred / count
+    moments = matmul(centred.transpose(0, 2, 1), centred) / count
     diagonal = np.einsum("bkk->bk", moments).copy()
     # Taps that never changed must still be rounded to something near.
     floor = 1e-4 * diagonal.mean(axis=1, keepdims=True) + 1e-30
@@ -102,8 +104,8 @@ def round_with_scales(
     found = round_weights(weights, _as_float32(fitted), moments, most).astype(np.float64)
     best = total(_error(weights, fitted[..., None], moments, found))
     for _ in range(TURNS):
-        seen = found @ moments
-        gain, power = (np.einsum("bok,bok->bo", seen, other) for other in (weights, found))
+        seen = matmul(found, moments)
+        gain, power = ((seen * other).sum(axis=2) for other in (weights, found))
         gain, power = total(gain), total(power)
         solved = _as_float32(
             np.where((gain > 0) & (power > 0), gain / np.maximum(power, 1e-30), fitted)
@@ -126,13 +128,13 @@ def _nearest(steps: Batch, most: int) -> Batch:
 
 def _error(weights: Batch, steps: Batch, moments: Batch, rounded: Batch) -> Batch:
     error = rounded * steps - weights
-    return np.asarray(np.einsum("bok,bkl,bol->bo", error, moments, error, optimize=True))
+    return np.asarray((matmul(error, moments) * error).sum(axis=2))
 
 
 def _fed_back(weights: Batch, steps: Batch, moments: Batch, most: int) -> Batch:
     """Nearest rounding, tap by tap, whose errors the taps still to come make up for."""
     taps = weights.shape[2]
-    feedback = np.linalg.cholesky(np.linalg.inv(moments)).transpose(0, 2, 1)
+    feedback = inverse_root(moments)
     left, found = weights.copy(), np.empty_like(weights)
     for k in range(taps):
         found[..., k] = _nearest(left[..., k] / steps[..., 0], most)
@@ -144,7 +146,7 @@ def _fed_back(weights: Batch, steps: Batch, moments: Batch, most: int) -> Batch:
 def _descend(weights: Batch, steps: Batch, moments: Batch, start: Batch, most: int) -> Batch:
     """Move one tap of all outputs at a time to where its parabola is least."""
     found = start.copy()
-    slope = (found * steps - weights) @ moments
+    slope = matmul(found * steps - weights, moments)
     curvature = np.einsum("bkk->bk", moments)
     for _ in range(SWEEPS):
         moved = False

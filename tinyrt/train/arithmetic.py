@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyrt.ops import elementary
 from tinyrt.ops.function import linear_pair
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -17,15 +18,16 @@ POWERS_IN_TABLE = {e: (op, NoAttrs()) for e, op in ((2, "square"), (0.5, "sqrt")
 
 
 def _power(exponent: float, x: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(x**exponent)
+    return np.asarray(x * x) if exponent == 2 else elementary.power(x, exponent)
 
 
 def _power_vjp(
     exponent: float, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
     del output
-    return (None if exponent == 0 else grad * exponent * inputs[0] ** (exponent - 1),)
+    if exponent == 0:
+        return (None,)
+    return (grad * exponent * (inputs[0] if exponent == 2 else POWER(exponent - 1, inputs[0])),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

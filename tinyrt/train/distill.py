@@ -16,6 +16,8 @@ import numpy as np
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
+from tinyrt.ops import elementary
+from tinyrt.ops.float_products import matmul
 from tinyrt.train.function import Array
 from tinyrt.train.losses import cross_entropy, kl_loss
 from tinyrt.train.module import Module
@@ -122,7 +124,7 @@ def logits_of(answer: Model | Answer) -> Answer:
 
     def logits(samples: Array) -> Array:
         found = model.run(samples)[name]
-        return np.log(np.maximum(found, LEAST_PROBABILITY)) if ends_in_softmax else found
+        return elementary.log(np.maximum(found, LEAST_PROBABILITY)) if ends_in_softmax else found
 
     return logits
 
@@ -138,7 +140,7 @@ def _before_moves(graph: Graph, name: str) -> str | None:
 def softened(logits: Array, temperature: float) -> Array:
     """``softmax(logits / temperature)`` along the last dimension."""
     scaled = logits / temperature
-    powers = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    powers = elementary.exp(scaled - scaled.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
@@ -159,7 +161,7 @@ def similarity_loss(features: Tensor, wanted: Array) -> Tensor:
     ours = rows @ rows.transpose(1, 0)
     ours = ours * ((ours * ours).sum(-1, keepdims=True) + 1e-12) ** -0.5
     flat = wanted.reshape(n, -1)
-    theirs = flat @ flat.T
+    theirs = matmul(flat, flat.T)
     theirs = theirs / np.sqrt((theirs * theirs).sum(-1, keepdims=True) + 1e-12)
     difference = ours - theirs.astype(features.dtype)
     total: Tensor = (difference * difference).sum() * (1 / n)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import QParams
+from tinyrt.ops import elementary
 from tinyrt.ops.function import constant
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.quantize.ranges import WEIGHT_MAX, Range, quantize_bias, quantize_weights
@@ -212,12 +213,12 @@ class LearnedQuantizer(Quantizer):
     def __init__(self, start: QParams, *, learns_from_rounding: bool = True) -> None:
         self.zero_point = start.zero_point
         self._learns_from_rounding = learns_from_rounding
-        self.log_scale = Parameter(np.log(np.asarray(start.scales, np.float32)))
+        self.log_scale = Parameter(elementary.log(np.asarray(start.scales, np.float32)))
 
     @property
     def q(self) -> QParams:
         """Scale and zero point at present."""
-        return QParams((float(np.exp(self.log_scale.data)[0]),), self.zero_point)
+        return QParams((float(elementary.exp(self.log_scale.data)[0]),), self.zero_point)
 
     def _steps(self, steps: Array) -> Steps:
         learns = self._learns_from_rounding

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from tinyrt.ops.float_products import orthogonalised
 from tinyrt.train.module import Parameter
 
 
@@ -54,5 +55,5 @@ def orthogonal(rng: np.random.Generator, size: int, blocks: int = 1) -> Paramete
         blocks: how many there are; the shape is (blocks * size, size).
 
     """
-    matrices = [np.linalg.qr(rng.normal(size=(size, size)))[0] for _ in range(blocks)]
+    matrices = [orthogonalised(rng.normal(size=(size, size))) for _ in range(blocks)]
     return Parameter(np.concatenate(matrices).astype(np.float32))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.errors import ShapeError
+from tinyrt.ops import elementary
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.spec import NoAttrs
 from tinyrt.train.function import Array
@@ -104,7 +105,7 @@ def kl_loss(logits: Tensor, target: ArrayLike) -> Tensor:
 
     """
     p = _target(logits, target)
-    entropy = float((p * np.log(np.where(p > 0, p, 1))).sum())
+    entropy = float((p * elementary.log(np.where(p > 0, p, 1))).sum())
     return ((log_softmax(logits) * p).sum() * -1 + entropy) * (1 / len(p))
 
 

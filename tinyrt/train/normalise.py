@@ -36,7 +36,7 @@ class BatchStatistics:
         rows = x.reshape(-1, x.shape[-1])
         mean = columns.sums(rows, np.zeros_like(rows[0]))[0] / len(rows)
         variance = columns.sums(rows, mean)[1] / len(rows)
-        return cls(mean, variance, (variance + epsilon) ** -0.5, epsilon)
+        return cls(mean, variance, 1 / np.sqrt(variance + epsilon), epsilon)
 
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:

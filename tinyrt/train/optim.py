@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import DataError
+from tinyrt.ops import elementary
 from tinyrt.train.function import Array
 from tinyrt.train.tensor import Tensor
 
@@ -174,9 +175,10 @@ class Adam(Optimizer):
         m, v = _remembered(state, "m", grad), _remembered(state, "v", grad)
         m += (1 - beta1) * (grad - m)
         v += (1 - beta2) * (grad * grad - v)
-        root = np.sqrt(v / (1 - beta2**self.steps))
+        left1, left2 = (1 - elementary.whole_power(beta, self.steps) for beta in self.betas)
+        root = np.sqrt(v / left2)
         root += self.eps
-        return np.asarray(m / root / (1 - beta1**self.steps))
+        return np.asarray(m / root / left1)
 
 
 class AdamW(Adam):
@@ -278,12 +280,16 @@ def cosine_lr(step: int, steps: int, peak: float, warmup: int = 0) -> float:
     if step < warmup:
         return peak * (step + 1) / warmup
     progress = (step - warmup) / max(1, steps - warmup)
-    return 0.5 * peak * (1 + math.cos(math.pi * progress))
+    return 0.5 * peak * (1 + _cosine(progress))
+
+
+def _cosine(progress: float) -> float:
+    return float(elementary.cos(math.pi * progress))
 
 
 def step_lr(step: int, start: float, every: int, factor: float = 0.1) -> float:
     """Learning rate of step ``step``: multiplied by ``factor`` every ``every`` steps."""
-    return start * factor ** (step // every)
+    return start * float(elementary.whole_power(factor, step // every))
 
 
 def one_cycle_lr(step: int, steps: int, peak: float, rise: float = 0.3, low: float = 25.0) -> float:
@@ -304,4 +310,4 @@ def one_cycle_lr(step: int, steps: int, peak: float, rise: float = 0.3, low: flo
         start, progress = peak / low, step / top
     else:
         start, progress = peak / low**2, 1 - (step - top) / max(1.0, steps - 1 - top)
-    return start + (peak - start) * 0.5 * (1 - math.cos(math.pi * progress))
+    return start + (peak - start) * 0.5 * (1 - _cosine(progress))

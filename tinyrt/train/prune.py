@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
+from tinyrt.ops import elementary
 from tinyrt.train.function import Array
 from tinyrt.train.module import Module, Parameter
 
@@ -72,7 +73,7 @@ class Schedule:
         progress = (step / max(1, steps) - self.begin) / (self.end - self.begin)
         if progress < 0:
             return 0.0
-        rest = float(max(0.0, 1 - progress) ** self.power)
+        rest = float(elementary.power(max(0.0, 1 - progress), self.power))
         return self.final + (self.initial - self.final) * rest
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyrt.ir import BoundNode, Graph, QParams
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, elementary
 from tinyrt.quantize.ranges import WEIGHT_MAX, weight_params
 from tinyrt.train.fake_quant import fake_quantize_weights
 from tinyrt.train.function import Array
@@ -60,7 +60,7 @@ class WeightedLayer(Module):
         weight, bias = node.input(1).data, node.optional(2)
         assert weight is not None, "the plan refuses weights that are not constant"
         start = _starting_scales(weight, q, self._greatest)
-        self.log_scales = Parameter(np.log(start)) if learned else None
+        self.log_scales = Parameter(elementary.log(start)) if learned else None
         norm = None if source is None else _find_norm(source, node)
         self._has_norm = norm is not None
         self.weight = Parameter((weight if norm is None else norm.weight).copy())
@@ -74,7 +74,7 @@ class WeightedLayer(Module):
     def weights_q(self, w: Tensor, bias: Tensor | None, x_scale: float) -> QParams:
         """The weights' parameters: learned, or by the quantiser's rule."""
         if self.log_scales is not None:
-            scales = np.exp(self.log_scales.data)
+            scales = elementary.exp(self.log_scales.data)
             return QParams(tuple(float(s) for s in scales), 0, self._scale_axis)
         biases = None if bias is None else bias.data
         q = weight_params(w.data, biases, x_scale, self._scale_axis)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinyrt.interpreter.numba_kernels import lanes
-from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at, s64_at, subroutine
+from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at, subroutine
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant, saturate
+from tinyrt.interpreter.numba_kernels.movement import place_of
 from tinyrt.interpreter.numba_kernels.vector import LANES
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
@@ -20,13 +22,23 @@ from tinyrt.ops.spec import NoAttrs
 
 
 class Walk(NamedTuple):
-    """How two inputs are walked over: runs along the last axis, starting at tabled offsets."""
+    """How two inputs are walked over: runs along the last axis.
+
+    Each block has ``rows`` runs; where a block begins follows from its indices along the axes
+    before.
+    """
 
     a: int
     b: int
     y: int
-    runs: int
-    starts: int
+    blocks: int
+    axes: int
+    dims: int
+    a_steps: int
+    b_steps: int
+    rows: int
+    a_row: int
+    b_row: int
     length: int
     a_step: int
     b_step: int
@@ -77,18 +89,22 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
 
         def run(p: Any) -> None:
             walk = row_of(p.walk, Walk)
-            starts = s64_at(walk.starts)
             dense = walk.a_step == 1 and walk.b_step == 1
-            for r in range(walk.runs):
-                a, b = walk.a + starts[2 * r], walk.b + starts[2 * r + 1]
-                y = walk.y + r * walk.length
-                done = 0
-                while dense and done + LANES <= walk.length:
-                    sixteen(a + done, b + done, y + done, p)
-                    done += LANES
-                for i in range(done, walk.length):
-                    element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
-                    s8_at(y)[i] = element
+            y = walk.y
+            for block in range(walk.blocks):
+                a = walk.a + place_of(block, walk.axes, walk.dims, walk.a_steps)
+                b = walk.b + place_of(block, walk.axes, walk.dims, walk.b_steps)
+                for _ in range(walk.rows):
+                    done = 0
+                    while dense and done + LANES <= walk.length:
+                        sixteen(a + done, b + done, y + done, p)
+                        done += LANES
+                    for i in range(done, walk.length):
+                        element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
+                        s8_at(y)[i] = element
+                    a += walk.a_row
+                    b += walk.b_row
+                    y += walk.length
 
         run.__qualname__ = f"{function.__qualname__}_run"
         return subroutine(run)
@@ -157,19 +173,25 @@ def maximum_s8(address: int) -> None:
 def _walk(node: BoundNode, workspace: Workspace) -> int:
     """The address of the node's walk."""
     fields: Any = broadcast_fields(node)
-    *outer, length = fields["dims"]
-    steps = np.array([fields["a_strides"], fields["b_strides"]], np.int64)
-    indices = np.indices(outer).reshape(len(outer), int(np.prod(outer, dtype=np.int64)))
-    starts = (steps[:, :-1] @ indices).T
+    dims: list[int] = [1, *fields["dims"]]
+    a_steps: list[int] = [0, *fields["a_strides"]]
+    b_steps: list[int] = [0, *fields["b_strides"]]
+    tables = [workspace.pack(np.array(t[:-2], np.int64)) for t in (dims, a_steps, b_steps)]
     walk = Walk(
         a=workspace.tensor(node.input(0)),
         b=workspace.tensor(node.input(1)),
         y=workspace.tensor(node.output),
-        runs=len(starts),
-        starts=workspace.pack(starts),
-        length=length,
-        a_step=int(steps[0, -1]),
-        b_step=int(steps[1, -1]),
+        blocks=math.prod(dims[:-2]),
+        axes=len(dims) - 2,
+        dims=tables[0],
+        a_steps=tables[1],
+        b_steps=tables[2],
+        rows=dims[-2],
+        a_row=a_steps[-2],
+        b_row=b_steps[-2],
+        length=dims[-1],
+        a_step=a_steps[-1],
+        b_step=b_steps[-1],
     )
     return workspace.pack(np.array(walk, np.int64))
 

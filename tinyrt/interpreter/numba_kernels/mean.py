@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at, s64_at
+from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant, saturate
-from tinyrt.interpreter.numba_kernels.movement import index_offsets
+from tinyrt.interpreter.numba_kernels.movement import place_of
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.mean import MeanS8
 
 
 class Row(NamedTuple):
-    """Arguments of ``mean_s8``; ``kept`` and ``summed`` are tables of offsets into the input."""
+    """Arguments of ``mean_s8``: axes that are kept, and axes that are summed up, of the input.
+
+    Of the summed ones the last is a loop of ``run`` elements, ``step`` apart; the addresses of
+    outputs' first elements, and of runs, follow from their indices along the other axes.
+    """
 
     x: int
     y: int
     outputs: int
     kept: int
+    kept_dims: int
+    kept_steps: int
+    runs: int
     summed: int
-    per_output: int
+    summed_dims: int
+    summed_steps: int
+    run: int
+    step: int
     x_zp: int
     mult: int
     left: int
@@ -34,28 +47,39 @@ class Row(NamedTuple):
 def mean_s8(address: int) -> None:
     """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
     p = row_of(address, Row)
-    y, kept, summed = s8_at(p.y), s64_at(p.kept), s64_at(p.summed)
+    y = s8_at(p.y)
     for i in range(p.outputs):
-        x = s8_at(p.x + kept[i])
+        first = p.x + place_of(i, p.kept, p.kept_dims, p.kept_steps)
         total = np.int64(0)
-        for j in range(p.per_output):
-            total += x[summed[j]]
-        scaled = requant(total - p.x_zp * p.per_output, p.mult, p.left, p.right)
+        for r in range(p.runs):
+            x = s8_at(first + place_of(r, p.summed, p.summed_dims, p.summed_steps))
+            for j in range(p.run):
+                total += x[j * p.step]
+        scaled = requant(total - p.x_zp * p.runs * p.run, p.mult, p.left, p.right)
         y[i] = saturate(scaled + p.y_zp, INT8_MIN, INT8_MAX)
 
 
 def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
-    """Where the outputs start in the input, and what each adds up from there."""
+    """Which axes are kept, and which are summed up."""
     x, y = node.input(0), node.output
-    kept = index_offsets(x.shape, [i for i in range(len(x.shape)) if i not in p.axes])
-    summed = index_offsets(x.shape, sorted(p.axes))
+    strides = strides_of(x.shape)
+    kept = [i for i in range(len(x.shape)) if i not in p.axes]
+    kept_dims, (kept_steps,) = _axes(x.shape, strides, kept)
+    (*dims, run), ((*steps, step),) = _axes(x.shape, strides, p.axes)
+    tables = [workspace.pack(np.array(t, np.int64)) for t in (kept_dims, kept_steps, dims, steps)]
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         outputs=y.size,
-        kept=workspace.pack(kept),
-        summed=workspace.pack(summed),
-        per_output=p.count,
+        kept=len(kept_dims),
+        kept_dims=tables[0],
+        kept_steps=tables[1],
+        runs=math.prod(dims),
+        summed=len(dims),
+        summed_dims=tables[2],
+        summed_steps=tables[3],
+        run=run,
+        step=step,
         x_zp=p.x_zp,
         mult=p.mult,
         left=max(p.shift, 0),
@@ -63,3 +87,9 @@ def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
         y_zp=p.y_zp,
     )
     return Call(mean_s8, row)
+
+
+def _axes(
+    shape: Shape, strides: Sequence[int], axes: Sequence[int]
+) -> tuple[list[int], tuple[list[int], ...]]:
+    return merge_axes([shape[i] for i in axes], [strides[i] for i in axes])

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s8_at, s64_at, subroutine
+from tinyrt.interpreter.numba_kernels.abi import Call, Int, row_of, s8_at, s64_at, subroutine
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode
 from tinyrt.ops.concatenation import ConcatenationS8
 from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.move import MoveS8, Walk
@@ -20,21 +19,43 @@ from tinyrt.ops.reshape import ReshapeS8
 from tinyrt.ops.transpose import TransposeS8
 
 
-class Row(NamedTuple):
-    """Arguments of ``gather_s8``: runs of ``length`` bytes, ``step`` apart in the input.
+class WalkRow(NamedTuple):
+    """Arguments of ``walk_s8``: runs of ``length`` bytes, ``step`` apart in the input.
 
-    ``sources`` holds the address of each run, ``targets`` its place in the output; ``border`` is
-    written first where ``filled`` bytes of the output are not covered.
+    Each block has ``rows`` runs, ``x_row`` and ``y_row`` apart; the address of a block follows from
+    its indices along the axes before, ``start`` bytes into the output. ``border`` is written first
+    where ``filled`` bytes of the output are not covered.
     """
 
+    x: int
     y: int
-    runs: int
-    sources: int
-    targets: int
+    start: int
+    blocks: int
+    axes: int
+    dims: int
+    x_steps: int
+    y_steps: int
+    rows: int
+    x_row: int
+    y_row: int
     length: int
     step: int
     filled: int
     border: int
+
+
+class PickRow(NamedTuple):
+    """Arguments of ``pick_s8``: images of rows and columns, each of which is somewhere in ``x``."""
+
+    x: int
+    y: int
+    images: int
+    image_bytes: int
+    rows: int
+    row_at: int
+    columns: int
+    column_at: int
+    run: int
 
 
 class JoinRow(NamedTuple):
@@ -54,19 +75,54 @@ def _copy(x: int, y: int, count: int) -> None:
         target[i] = source[i]
 
 
-def gather_s8(address: int) -> None:
+@subroutine
+def place_of(block: Int, axes: Int, dims: int, steps: int) -> Int:
+    """Where a block begins: its index along each of these axes, times their steps."""
+    sizes, distances = s64_at(dims), s64_at(steps)
+    place, left = np.int64(0), np.uint64(block)
+    for i in range(axes):
+        axis = axes - 1 - i
+        size = np.uint64(sizes[axis])
+        place += np.int64(left % size) * distances[axis]
+        left //= size
+    return place
+
+
+def walk_s8(address: int) -> None:
     """Runs of the input, each to its place in the output."""
-    p = row_of(address, Row)
-    sources, targets, y = s64_at(p.sources), s64_at(p.targets), s8_at(p.y)
+    p = row_of(address, WalkRow)
+    border = s8_at(p.y)
     for i in range(p.filled):
-        y[i] = p.border
-    for r in range(p.runs):
-        if p.step == 1:
-            _copy(sources[r], p.y + targets[r], p.length)
-            continue
-        source, target = s8_at(sources[r]), s8_at(p.y + targets[r])
-        for i in range(p.length):
-            target[i] = source[i * p.step]
+        border[i] = p.border
+    for block in range(p.blocks):
+        x = p.x + place_of(block, p.axes, p.dims, p.x_steps)
+        y = p.y + p.start + place_of(block, p.axes, p.dims, p.y_steps)
+        for r in range(p.rows):
+            if p.step == 1:
+                _copy(x + r * p.x_row, y + r * p.y_row, p.length)
+                continue
+            source, target = s8_at(x + r * p.x_row), s8_at(y + r * p.y_row)
+            for i in range(p.length):
+                target[i] = source[i * p.step]
+
+
+def pick_s8(address: int) -> None:
+    """Column by column of each row, from where the tables say."""
+    p = row_of(address, PickRow)
+    rows, columns = s64_at(p.row_at), s64_at(p.column_at)
+    y = p.y
+    for n in range(p.images):
+        for i in range(p.rows):
+            x = p.x + n * p.image_bytes + rows[i]
+            if p.run == 1:
+                source, target = s8_at(x), s8_at(y)
+                for j in range(p.columns):
+                    target[j] = source[columns[j]]
+                y += p.columns
+                continue
+            for j in range(p.columns):
+                _copy(x + columns[j], y, p.run)
+                y += p.run
 
 
 def concatenation_s8(address: int) -> None:
@@ -80,79 +136,66 @@ def concatenation_s8(address: int) -> None:
             at += lengths[i]
 
 
-def index_offsets(shape: Shape, axes: Sequence[int]) -> NDArray[np.int64]:
-    """Offsets of all elements that differ in these axes only, in row-major order."""
-    strides = strides_of(shape)
-    return walk([shape[i] for i in axes], [strides[i] for i in axes])
-
-
-def walk(dims: Sequence[int], steps: Sequence[int]) -> NDArray[np.int64]:
-    """Offsets of a walk over ``dims`` with these steps, the last axis fastest."""
-    offsets = np.zeros(1, np.int64)
-    for size, step in zip(dims, steps, strict=True):
-        offsets = (offsets[:, None] + np.arange(size, dtype=np.int64) * step).reshape(-1)
-    return offsets
-
-
 def pack_reshape(node: BoundNode, p: ReshapeS8, workspace: Workspace) -> Call:
     """One run, or none where the output is a view of the input."""
     del p
     x, y = workspace.tensor(node.input(0)), workspace.tensor(node.output)
-    runs = np.array([x] if x != y else [], np.int64)
-    row = _row(workspace, y, runs, np.zeros(len(runs), np.int64), node.output.nbytes)
-    return Call(gather_s8, row)
+    length = node.output.nbytes if x != y else 0
+    return Call(walk_s8, _walk(workspace, x, y, [length], [1], [1]))
 
 
 def pack_transpose(node: BoundNode, p: TransposeS8, workspace: Workspace) -> Call:
     """Runs along the output's last axis."""
     x, y = node.input(0), node.output
     strides = strides_of(x.shape)
-    dims, (steps,) = merge_axes(y.shape, [strides[i] for i in p.perm])
-    sources = workspace.tensor(x) + walk(dims[:-1], steps[:-1])
-    targets = np.arange(len(sources), dtype=np.int64) * dims[-1]
-    row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1], steps[-1])
-    return Call(gather_s8, row)
+    steps = [strides[i] for i in p.perm]
+    at = workspace.tensor(x), workspace.tensor(y)
+    return Call(walk_s8, _walk(workspace, *at, y.shape, steps, strides_of(y.shape)))
 
 
 def pack_move(node: BoundNode, p: MoveS8, workspace: Workspace) -> Call:
-    """Runs along the output's last axis, or single elements where there is no regular walk."""
-    x, y = node.input(0), node.output
-    if not isinstance(p.layout, Walk):
-        positions = p.positions(x.shape).reshape(-1)
-        dims, steps, begin = [len(positions), 1], [0, 1], positions
-    else:
-        dims, (steps,) = merge_axes(p.layout.dims, p.layout.strides)
-        begin = p.layout.begin + walk(dims[:-1], steps[:-1])
-    targets = np.arange(len(begin), dtype=np.int64) * dims[-1]
-    sources = workspace.tensor(x) + begin
-    row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1], steps[-1])
-    return Call(gather_s8, row)
+    """Runs along the output's last axis, or rows and columns by tables."""
+    x, y, layout = workspace.tensor(node.input(0)), workspace.tensor(node.output), p.layout
+    if isinstance(layout, Walk):
+        dense = strides_of(layout.dims)
+        return Call(
+            walk_s8, _walk(workspace, x + layout.begin, y, layout.dims, layout.strides, dense)
+        )
+    rows, columns = workspace.pack(layout.rows), workspace.pack(layout.columns)
+    sizes = len(layout.rows), rows, len(layout.columns), columns
+    return Call(pick_s8, PickRow(x, y, layout.n, layout.x_size, *sizes, layout.run))
 
 
 def pack_pad(node: BoundNode, p: PadS8, workspace: Workspace) -> Call:
     """Runs of whole rows of the input inside a filled output."""
     x, y = node.input(0), node.output
-    y_strides = strides_of(y.shape)
-    dims, (x_steps, y_steps) = merge_axes(x.shape, strides_of(x.shape), y_strides)
-    if y_steps[-1] != 1:
-        dims, x_steps, y_steps = [*dims, 1], [*x_steps, 1], [*y_steps, 1]
-    start = sum(pair[0] * step for pair, step in zip(p.paddings, y_strides, strict=True))
-    sources = workspace.tensor(x) + walk(dims[:-1], x_steps[:-1])
-    targets = start + walk(dims[:-1], y_steps[:-1])
-    row = _row(workspace, workspace.tensor(y), sources, targets, dims[-1])
-    return Call(gather_s8, row._replace(filled=y.size, border=p.fill))
+    y_steps = strides_of(y.shape)
+    start = sum(pair[0] * step for pair, step in zip(p.paddings, y_steps, strict=True))
+    at = workspace.tensor(x), workspace.tensor(y)
+    row = _walk(workspace, *at, x.shape, strides_of(x.shape), y_steps)
+    return Call(walk_s8, row._replace(start=start, filled=y.size, border=p.fill))
 
 
-def _row(
+def _walk(
     workspace: Workspace,
+    x: int,
     y: int,
-    sources: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    length: int,
-    step: int = 1,
-) -> Row:
-    packed = workspace.pack(sources), workspace.pack(targets)
-    return Row(y, len(sources), *packed, length, step, filled=0, border=0)
+    dims: Sequence[int],
+    x_steps: Sequence[int],
+    y_steps: Sequence[int],
+) -> WalkRow:
+    """A walk over all of these axes; the last two are loops, those before them are counted."""
+    sizes, (sources, targets) = merge_axes(dims, x_steps, y_steps)
+    if targets[-1] != 1:
+        sizes, sources, targets = [*sizes, 1], [*sources, 1], [*targets, 1]
+    *outer, rows, length = [1, *sizes]
+    *x_outer, x_row, step = [0, *sources]
+    *y_outer, y_row, _ = [0, *targets]
+    dims_at, x_at, y_at = (workspace.pack(np.array(t, np.int64)) for t in (outer, x_outer, y_outer))
+    return WalkRow(
+        *(x, y, 0, math.prod(outer), len(outer), dims_at, x_at, y_at),
+        *(rows, x_row, y_row, length, step, 0, 0),
+    )
 
 
 def pack_concatenation(node: BoundNode, p: ConcatenationS8, workspace: Workspace) -> Call:

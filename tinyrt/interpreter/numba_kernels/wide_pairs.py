@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tinyrt.interpreter.numba_kernels import elementwise
-from tinyrt.interpreter.numba_kernels.abi import Call, Int, row_of, s16_at, s64_at, subroutine
+from tinyrt.interpreter.numba_kernels.abi import Call, Int, row_of, s16_at, subroutine
 from tinyrt.interpreter.numba_kernels.elementwise import AddRow, MulRow, Walk
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant
+from tinyrt.interpreter.numba_kernels.movement import place_of
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.add import LEFT_SHIFT_S16, AddS8
@@ -29,13 +30,21 @@ def _sum(a: Int, b: Int, sign: Int, p: AddRow) -> np.int16:
 @subroutine
 def _sums(p: AddRow, sign: Int) -> None:
     walk = row_of(p.walk, Walk)
-    starts = s64_at(walk.starts)
-    for r in range(walk.runs):
-        a = s16_at(walk.a + TWO_BYTES * starts[2 * r])
-        b = s16_at(walk.b + TWO_BYTES * starts[2 * r + 1])
+    for r in range(walk.blocks * walk.rows):
+        first, second = _starts(walk, r)
+        a, b = s16_at(first), s16_at(second)
         y = s16_at(walk.y + TWO_BYTES * r * walk.length)
         for i in range(walk.length):
             y[i] = _sum(a[i * walk.a_step], b[i * walk.b_step], sign, p)
+
+
+@subroutine
+def _starts(walk: Walk, r: Int) -> tuple[Int, Int]:
+    """Where both inputs of a run begin."""
+    block, row = r // walk.rows, r % walk.rows
+    a = place_of(block, walk.axes, walk.dims, walk.a_steps) + row * walk.a_row
+    b = place_of(block, walk.axes, walk.dims, walk.b_steps) + row * walk.b_row
+    return walk.a + TWO_BYTES * a, walk.b + TWO_BYTES * b
 
 
 def add_s16(address: int) -> None:
@@ -52,10 +61,9 @@ def mul_s16(address: int) -> None:
     """``clamp(requant(a * b))``."""
     p = row_of(address, MulRow)
     walk = row_of(p.walk, Walk)
-    starts = s64_at(walk.starts)
-    for r in range(walk.runs):
-        a = s16_at(walk.a + TWO_BYTES * starts[2 * r])
-        b = s16_at(walk.b + TWO_BYTES * starts[2 * r + 1])
+    for r in range(walk.blocks * walk.rows):
+        first, second = _starts(walk, r)
+        a, b = s16_at(first), s16_at(second)
         y = s16_at(walk.y + TWO_BYTES * r * walk.length)
         for i in range(walk.length):
             product = np.int64(a[i * walk.a_step]) * np.int64(b[i * walk.b_step])

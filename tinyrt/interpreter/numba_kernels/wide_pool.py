@@ -8,6 +8,7 @@ from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.interpreter.numba_kernels import mean, pool
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of, s16_at, s64_at
 from tinyrt.interpreter.numba_kernels.fixedpoint import requant
+from tinyrt.interpreter.numba_kernels.movement import place_of
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.mean import MeanS8
@@ -67,13 +68,16 @@ def max_pool2d_s16(address: int) -> None:
 def mean_s16(address: int) -> None:
     """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
     p = row_of(address, mean.Row)
-    y, kept, summed = s16_at(p.y), s64_at(p.kept), s64_at(p.summed)
+    y = s16_at(p.y)
     for i in range(p.outputs):
-        x = s16_at(p.x + TWO_BYTES * kept[i])
+        first = place_of(i, p.kept, p.kept_dims, p.kept_steps)
         total = np.int64(0)
-        for j in range(p.per_output):
-            total += x[summed[j]]
-        scaled = requant(total - p.x_zp * p.per_output, p.mult, p.left, p.right)
+        for r in range(p.runs):
+            place = first + place_of(r, p.summed, p.summed_dims, p.summed_steps)
+            x = s16_at(p.x + TWO_BYTES * place)
+            for j in range(p.run):
+                total += x[j * p.step]
+        scaled = requant(total - p.x_zp * p.runs * p.run, p.mult, p.left, p.right)
         y[i] = np.int16(min(max(scaled + p.y_zp, INT16_MIN), INT16_MAX))
 
 

@@ -1,0 +1,63 @@
+"""The part of the independent check that follows bytes through ops that merely move them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from tinyrt.errors import VerifyError
+from tinyrt.ir import BoundNode
+from tinyrt.memory.contents import Run, Runs, joined, part
+
+
+def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
+    """What the output's bytes hold if the op moves them from its inputs, as its reference would.
+
+    Args:
+        node: a reshape, a slice, or a concatenation.
+        parts: what the bytes of each input hold.
+
+    Raises:
+        VerifyError: the op does more than moving bytes: it cannot be left out.
+
+    """
+    if node.op == "reshape":
+        return joined(parts[0])
+    if node.op == "slice":
+        return joined(_cut(node, parts[0]))
+    if node.op == "concatenation":
+        return joined(_rows(node, parts))
+    raise VerifyError("the op is left out, and has work to do", op=node.describe())
+
+
+def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
+    """The inputs, a piece of each for every index along the dimensions before the axis."""
+    y = node.output
+    axis = node.attrs.axis % len(y.shape)
+    rows, at = math.prod(y.shape[:axis]), 0
+    sizes = [node.input(i).nbytes // rows for i in range(len(parts))]
+    for row in range(rows):
+        for runs, nbytes in zip(parts, sizes, strict=True):
+            yield from part(runs, row * nbytes, (row + 1) * nbytes, to=at)
+            at += nbytes
+
+
+def _cut(node: BoundNode, runs: Runs) -> Iterator[Run]:
+    """Pieces of neighbouring bytes, for every index along the dimensions before them."""
+    x, attrs = node.input(0), node.attrs
+    ranges = [
+        range(first, first + count * step, step)
+        for first, count, step in zip(attrs.begin, attrs.size, attrs.strides, strict=True)
+    ]
+    nbytes = [math.prod(x.shape[i + 1 :]) * x.dtype.itemsize for i in range(len(x.shape))]
+    outer = len(ranges)
+    while outer and ranges[outer - 1] == range(x.shape[outer - 1]):
+        outer -= 1
+    piece = nbytes[outer - 1] if outer else x.nbytes
+    if outer and ranges[outer - 1].step == 1:
+        piece *= len(ranges[outer - 1])
+        ranges[outer - 1] = ranges[outer - 1][:1]
+    for place, index in enumerate(product(*ranges[:outer])):
+        start = sum(i * step for i, step in zip(index, nbytes, strict=False))
+        yield from part(runs, start, start + piece, to=place * piece)

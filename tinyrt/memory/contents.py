@@ -1,0 +1,101 @@
+"""What every byte of an arena holds, written down in runs: what is alike takes one entry."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+
+class Held(NamedTuple):
+    """What a run of bytes holds: byte ``at`` of them the number ``first + step * at``.
+
+    Bytes of tensors are numbered one by one (``step`` is 1); padding, scratch memory and bytes that
+    nobody wrote hold the same number throughout.
+    """
+
+    first: int
+    step: int = 1
+
+    def moved(self, distance: int) -> Held:
+        """The same numbers, as they are called where they lie so many bytes further on."""
+        return Held(self.first - distance * self.step, self.step)
+
+
+class Run(NamedTuple):
+    """Bytes [start, stop), and what they hold."""
+
+    start: int
+    stop: int
+    held: Held
+
+
+Runs = tuple[Run, ...]
+
+
+class Contents:
+    """A map from bytes to what they hold, of as many entries as there are runs."""
+
+    def __init__(self, nbytes: int, held: Held) -> None:
+        self.nbytes = nbytes
+        self._starts = [0]
+        self._held = [held]
+
+    def write(self, start: int, stop: int, held: Held) -> None:
+        """Let bytes [start, stop) hold something else."""
+        if start >= stop:
+            return
+        starts, found = self._starts, self._held
+        first, last = bisect_left(starts, start), bisect_left(starts, stop)
+        new_starts, new = [], []
+        if first == 0 or found[first - 1] != held:
+            new_starts.append(start)
+            new.append(held)
+        behind = found[last - 1] if last else held
+        if last < len(starts) and starts[last] == stop:
+            last += found[last] == held
+        elif stop < self.nbytes and behind != held:
+            new_starts.append(stop)
+            new.append(behind)
+        starts[first:last] = new_starts
+        found[first:last] = new
+
+    def is_all(self, start: int, stop: int, held: Held) -> bool:
+        """Whether bytes [start, stop) hold just that."""
+        if start >= stop:
+            return True
+        i = bisect_right(self._starts, start) - 1
+        next_start = self._starts[i + 1] if i + 1 < len(self._starts) else self.nbytes
+        return self._held[i] == held and next_start >= stop
+
+    def runs(self, start: int, stop: int) -> Iterator[Run]:
+        """What bytes [start, stop) hold, from the first to the last."""
+        i = bisect_right(self._starts, start) - 1
+        while start < stop:
+            i += 1
+            end = min(self._starts[i] if i < len(self._starts) else stop, stop)
+            yield Run(start, end, self._held[i - 1])
+            start = end
+
+
+def part(runs: Iterable[Run], start: int, stop: int, to: int = 0) -> Iterator[Run]:
+    """What bytes [start, stop) hold, laid from byte ``to`` on."""
+    for run in runs:
+        low, high = max(run.start, start), min(run.stop, stop)
+        if low < high:
+            distance = to - start
+            yield Run(low + distance, high + distance, run.held.moved(distance))
+
+
+def joined(runs: Iterable[Run]) -> Iterator[Run]:
+    """The same with neighbours that hold one sequence as one run."""
+    last: Run | None = None
+    for run in runs:
+        if last is not None and last.held == run.held and last.stop == run.start:
+            last = Run(last.start, run.stop, run.held)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last

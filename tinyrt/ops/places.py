@@ -1,0 +1,112 @@
+"""Which elements of an input an output is computed from, axis by axis.
+
+An op that moves elements reads the sum of what the indices along each of its axes lead to. Written
+down so, it takes no memory to speak of, and the first and the last element that some neighbouring
+outputs are computed from are soon found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ends = tuple[int, int]
+"""The first and the last of some elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """An axis along which each index lies one step behind the one before.
+
+    Attributes:
+        count: indices.
+        step: elements from one to the next.
+        first: the first index that leads to an element, to the axis's first one.
+        stop: the first one behind those that do; as many as there are if not given.
+
+    """
+
+    count: int
+    step: int
+    first: int = 0
+    stop: int | None = None
+
+    def ends(self, start: int, stop: int) -> Ends | None:
+        """The first and last element that indices [start, stop) lead to; None if to none."""
+        start = max(start, self.first) - self.first
+        stop = min(stop, self.count if self.stop is None else self.stop) - self.first
+        if start >= stop:
+            return None
+        here, there = start * self.step, (stop - 1) * self.step
+        return (here, there) if here <= there else (there, here)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An axis whose indices lead to elements by a table.
+
+    Attributes:
+        low: of each index, the first element.
+        high: the last one.
+
+    """
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, *places: NDArray[np.int64]) -> Table:
+        """Each index leads to one element of each of these."""
+        every = np.stack(places)
+        return cls(every.min(axis=0), every.max(axis=0))
+
+    @classmethod
+    def between(cls, low: int, high: int) -> Table:
+        """An axis of one index, which leads to all from ``low`` to ``high``."""
+        return cls(np.array([low]), np.array([high]))
+
+    @property
+    def count(self) -> int:
+        """Indices."""
+        return len(self.low)
+
+    def ends(self, start: int, stop: int) -> Ends | None:
+        """As ``Steps.ends``."""
+        if start >= min(stop, self.count):
+            return None
+        return int(self.low[start:stop].min()), int(self.high[start:stop].max())
+
+
+Places = Sequence[Steps | Table]
+"""For each axis of the output, the last one fastest, what its indices lead to in one input."""
+
+
+def ends_of(places: Places, start: int, stop: int) -> Ends | None:
+    """The first and the last element that outputs [start, stop) are computed from."""
+    if start >= stop:
+        return None
+    if not places:
+        return 0, 0
+    axis, inner = places[0], places[1:]
+    size = math.prod(other.count for other in inner)
+    (first, begin), (last, end) = divmod(start, size), divmod(stop, size)
+    if first == last:
+        blocks = [(axis.ends(first, first + 1), begin, end)]
+    else:
+        # An index that is cut off in front, whole ones, and one that is cut off at the end.
+        whole = first + (begin > 0)
+        blocks = [
+            (axis.ends(first, whole), begin, size),
+            (axis.ends(whole, last), 0, size),
+            (axis.ends(last, last + 1), 0, end),
+        ]
+    known = []
+    for outer, begin, end in blocks:
+        ends = None if outer is None else ends_of(inner, begin, end)
+        if outer is not None and ends is not None:
+            known.append((outer[0] + ends[0], outer[1] + ends[1]))
+    return (min(e[0] for e in known), max(e[1] for e in known)) if known else None
