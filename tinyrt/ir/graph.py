@@ -185,21 +185,21 @@ class Graph:
         """All nodes in execution order, each with its values."""
         return (self.bind(i) for i in range(len(self.nodes)))
 
-    def consumers(self, name: str) -> list[Node]:
-        """Nodes that read the value; empty for a mere output."""
-        return list(self._consumers.get(name, ()))
+    def consumers(self, name: str) -> tuple[Node, ...]:
+        """Nodes that read the value, in their order; none for a mere output."""
+        return self._consumers.get(name, ())
 
     def producer(self, name: str) -> Node | None:
         """The node that writes the value; None for inputs and constants."""
         return self._producers.get(name)
 
     @cached_property
-    def _consumers(self) -> dict[str, list[Node]]:
+    def _consumers(self) -> dict[str, tuple[Node, ...]]:
         readers: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in dict.fromkeys(node.inputs):
                 readers.setdefault(name, []).append(node)
-        return readers
+        return {name: tuple(nodes) for name, nodes in readers.items()}
 
     @cached_property
     def _producers(self) -> dict[str, Node]:

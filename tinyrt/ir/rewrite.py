@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
@@ -12,6 +12,12 @@ from tinyrt.ir.graph import Graph, Node, Value
 
 T = TypeVar("T")
 
+Mark = str | tuple[str]
+"""What a rule may look at: a value with its producer, by name, or, as ``(name,)``, its readers."""
+
+ASK, PASS = 8_000, 4_000
+"""Work of asking a rule about a node, and of each node of a graph that has changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patch:
@@ -20,9 +26,11 @@ class Patch:
     Attributes:
         remove: nodes that go.
         add: nodes that come, in order, in the place of the last one removed (or of ``anchor``).
+            Where all nodes are removed, it is their new order: those that are in both stay.
         values: values that are new, or that replace those of the same name.
         rename: reads of the key, graph outputs included, become reads of the value.
         anchor: a node before which ``add`` goes when nothing is removed.
+        swaps: further nodes, each with what comes in its place.
 
     """
 
@@ -31,6 +39,7 @@ class Patch:
     values: tuple[Value, ...] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     anchor: Node | None = None
+    swaps: tuple[tuple[Node, tuple[Node, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +79,93 @@ class RewriteLog:
         return {key: reason for key, reason in self.refused.items() if key not in applied}
 
 
+@dataclass(slots=True)
+class _Change:
+    """A patch as what it does at each place.
+
+    Attributes:
+        gone: nodes that go.
+        places: identity of a node -> what comes in front of it; under 0, what comes at the end.
+        patch: whose change it is.
+
+    """
+
+    gone: list[Node]
+    places: dict[int, Sequence[Node]]
+    patch: Patch
+
+    @classmethod
+    def of(cls, graph: Graph, patch: Patch) -> _Change:
+        """What the patch does; one that says where every node goes leaves most of them alone."""
+        is_whole = len(patch.remove) == len(graph.nodes)
+        kept = {id(n) for n in patch.remove} & {id(n) for n in patch.add} if is_whole else set()
+        order = [id(n) for n in patch.remove if id(n) in kept]
+        if not kept or order != [id(n) for n in patch.add if id(n) in kept]:
+            anchor = patch.remove[-1] if patch.remove else patch.anchor
+            come: dict[int, Sequence[Node]] = {id(node): others for node, others in patch.swaps}
+            if patch.add:
+                place = id(anchor) if anchor else 0
+                come[place] = (*patch.add, *come.get(place, ()))
+            return cls([*patch.remove, *(node for node, _ in patch.swaps)], come, patch)
+        places: dict[int, Sequence[Node]] = {}
+        run: list[Node] = []
+        for node in patch.add:
+            if id(node) not in kept:
+                run.append(node)
+            elif run:
+                places[id(node)], run = run, []
+        if run:
+            # Behind the last node that stays: in place of the last one, if that goes.
+            last = patch.remove[-1]
+            places[0 if id(last) in kept else id(last)] = run
+        return cls([n for n in patch.remove if id(n) not in kept], places, patch)
+
+    def nodes(self) -> Iterator[Node]:
+        """The nodes that go and those that come."""
+        yield from self.gone
+        for added in self.places.values():
+            yield from added
+
+    def changed(self) -> set[Mark]:
+        """What of the graph's values is another behind it."""
+        marks: set[Mark] = {value.name for value in self.patch.values}
+        for old, new in self.patch.rename.items():
+            marks.update((old, (old,), (new,)))
+        for node in self.nodes():
+            marks.update(node.outputs)
+            marks.update((name,) for name in node.inputs)
+        return marks
+
+    def named(self) -> set[Mark]:
+        """The values that it refers to: no other change may take these away."""
+        names: set[Mark] = {value.name for value in self.patch.values}
+        names.update(self.patch.rename, self.patch.rename.values())
+        for node in self.nodes():
+            names.update(node.inputs, node.outputs)
+        return names
+
+
 def apply_patch(graph: Graph, patch: Patch) -> Graph:
     """The graph with the patch applied and unreferenced values dropped."""
-    return _apply_patches(graph, [patch])
+    return _apply(graph, [_Change.of(graph, patch)])
 
 
-def _apply_patches(graph: Graph, patches: Sequence[Patch]) -> Graph:
-    """The graph with patches applied that have nothing to do with each other."""
-    gone = {id(n) for patch in patches for n in patch.remove}
-    rename = {old: new for patch in patches for old, new in patch.rename.items()}
+def _apply(graph: Graph, changes: Sequence[_Change]) -> Graph:
+    """The graph with changes applied that have nothing to do with each other."""
+    gone = {id(n) for change in changes for n in change.gone}
+    rename = {old: new for change in changes for old, new in change.patch.rename.items()}
     places: dict[int, list[Node]] = {}
+    for change in changes:
+        for anchor, added in change.places.items():
+            places.setdefault(anchor, []).extend(added)
     nodes: list[Node] = []
-    for patch in patches:
-        anchor = patch.remove[-1] if patch.remove else patch.anchor
-        if anchor is not None:
-            places.setdefault(id(anchor), []).extend(patch.add)
     for node in graph.nodes:
         nodes.extend(places.get(id(node), ()))
         if id(node) not in gone:
-            nodes.append(_renamed(node, rename))
-    for patch in patches:
-        if not patch.remove and patch.anchor is None:
-            nodes.extend(patch.add)
+            nodes.append(_renamed(node, rename) if rename else node)
+    nodes.extend(places.get(0, ()))
     outputs = tuple(rename.get(n, n) for n in graph.outputs)
-    values = [value for patch in patches for value in patch.values]
+    values = [value for change in changes for value in change.patch.values]
     return drop_unused_values(replace(graph, outputs=outputs).with_nodes(nodes, values))
 
 
@@ -131,19 +203,20 @@ def rewrite(
 
     """
     log = log if log is not None else RewriteLog()
-    settled = _Settled(rules)
+    pending = _Pending(rules, graph)
     count = 0
     while True:
-        step = _next_patches(graph, rules, settled, log)
+        step = _next_changes(graph, rules, pending, log)
         if step is None:
             return graph
-        rule, patches = step
-        count += len(patches)
+        rule, changes = step
+        count += len(changes)
         if count > limit:
             raise VerifyError(f"rewriting did not settle after {limit} patches")
         before = graph
-        graph = _apply_patches(graph, patches)
-        settled.forget(before, graph, patches)
+        budget.current().spend(PASS * len(graph.nodes), f"the pass '{rule.name}'")
+        graph = _apply(graph, changes)
+        pending.follow(before, graph, changes)
         try:
             verify(graph)
         except VerifyError as error:
@@ -151,15 +224,26 @@ def rewrite(
             raise
 
 
-class _Watched(Graph):
-    """A graph that notes the values it is asked about."""
+class _Names(tuple[str, ...]):
+    """Names that are looked up at once, however many there are."""
 
-    seen: set[str]
+    def __init__(self, names: Iterable[str]) -> None:
+        self._found = frozenset(names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+
+class _Watched(Graph):
+    """A graph that notes what it is asked about."""
+
+    seen: set[Mark]
 
     @classmethod
     def of(cls, graph: Graph) -> _Watched:
         """The same graph, watched."""
         own = {f.name: getattr(graph, f.name) for f in fields(Graph)}
+        own |= {"inputs": _Names(graph.inputs), "outputs": _Names(graph.outputs)}
         watched = cls(**own)
         object.__setattr__(watched, "seen", set())
         return watched
@@ -169,9 +253,9 @@ class _Watched(Graph):
         self.seen.add(name)
         return super().value(name)
 
-    def consumers(self, name: str) -> list[Node]:
+    def consumers(self, name: str) -> tuple[Node, ...]:
         """As ``Graph.consumers``."""
-        self.seen.add(name)
+        self.seen.add((name,))
         return super().consumers(name)
 
     def producer(self, name: str) -> Node | None:
@@ -182,7 +266,7 @@ class _Watched(Graph):
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
         """As ``Graph.noted``; whoever takes note has looked at what was looked at to find it."""
 
-        def find_watched() -> tuple[T, set[str]]:
+        def find_watched() -> tuple[T, set[Mark]]:
             before, found = set(self.seen), self.seen
             found.clear()
             result = find()
@@ -195,43 +279,61 @@ class _Watched(Graph):
         return result
 
 
-class _Settled:
-    """Which rules need not be asked about which nodes, until a value changes."""
+class _Pending:
+    """Which rules are still to be asked about which nodes, at first and when something changes."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._done: list[dict[int, Node]] = [{} for _ in rules]
-        self._readers: dict[str, set[tuple[int, int]]] = {}
+    def __init__(self, rules: Sequence[Rule], graph: Graph) -> None:
+        self._rules = rules
+        self._by_op: dict[str, list[int]] = {}
+        self._open: list[dict[int, Node]] = [{} for _ in rules]
+        self._readers: dict[Mark, set[tuple[int, int]]] = {}
+        # Kept, so that no other node gets the identity of one that is there.
+        self._nodes: dict[int, Node] = {}
+        self._enter(graph)
 
-    def __contains__(self, key: tuple[int, Node]) -> bool:
-        rule, node = key
-        return id(node) in self._done[rule]
+    def _enter(self, graph: Graph) -> None:
+        """Ask all rules about the nodes that are new."""
+        for node in graph.nodes:
+            if id(node) not in self._nodes:
+                self._nodes[id(node)] = node
+                for number in self._asked(node.op):
+                    self._open[number][id(node)] = node
 
-    def add(self, rule: int, node: Node, seen: Iterable[str]) -> None:
-        """Note that rule number ``rule`` does not apply to the node, by what it has seen."""
-        # Kept, so that no other node gets its identity.
-        self._done[rule][id(node)] = node
-        for name in (*seen, *node.inputs, *node.outputs):
-            self._readers.setdefault(name, set()).add((rule, id(node)))
+    def _asked(self, op: str) -> list[int]:
+        """The rules that may start at an op."""
+        if op not in self._by_op:
+            ops = (rule.ops for rule in self._rules)
+            self._by_op[op] = [i for i, wanted in enumerate(ops) if not wanted or op in wanted]
+        return self._by_op[op]
 
-    def forget(self, before: Graph, after: Graph, patches: Sequence[Patch]) -> None:
-        """Drop what had been found out from values that the patches have changed."""
+    def of(self, rule: int, places: dict[int, int]) -> list[Node]:
+        """The nodes that a rule is to be asked about, in their order."""
+        return sorted(self._open[rule].values(), key=lambda node: places[id(node)])
+
+    def __bool__(self) -> bool:
+        return any(self._open)
+
+    def settle(self, rule: int, node: Node, seen: Iterable[Mark]) -> None:
+        """Note that a rule does not apply to the node, by what it has seen."""
+        del self._open[rule][id(node)]
+        key = (rule, id(node))
+        for mark in {*seen, *node.inputs, *node.outputs}:
+            self._readers.setdefault(mark, set()).add(key)
+
+    def follow(self, before: Graph, after: Graph, changes: Sequence[_Change]) -> None:
+        """Ask again what depends on something that has changed, and about new nodes."""
+        alive = {id(node) for node in after.nodes}
+        for change in changes:
+            for mark in change.changed():
+                for rule, node in self._readers.pop(mark, ()):
+                    if node in alive and rule in self._asked(self._nodes[node].op):
+                        self._open[rule][node] = self._nodes[node]
+        for identity in self._nodes.keys() - alive:
+            for rule in self._asked(self._nodes.pop(identity).op):
+                self._open[rule].pop(identity, None)
         if before.outputs != after.outputs:
-            self._done = [{} for _ in self._done]
-            self._readers = {}
-        for patch in patches:
-            for name in _touched(patch):
-                for rule, node in self._readers.pop(name, ()):
-                    self._done[rule].pop(node, None)
-
-
-def _touched(patch: Patch) -> set[str]:
-    """Values whose type, producer or readers the patch changes."""
-    kept = {id(n) for n in patch.remove} & {id(n) for n in patch.add}
-    names = {value.name for value in patch.values} | {*patch.rename, *patch.rename.values()}
-    for node in (*patch.remove, *patch.add):
-        if id(node) not in kept:
-            names.update(node.inputs, node.outputs)
-    return names
+            self._nodes, self._readers = {}, {}
+        self._enter(after)
 
 
 def _keep(patch: Patch) -> None:
@@ -242,38 +344,37 @@ def _keep(patch: Patch) -> None:
             held.keep(value.data, f"the constant '{value.name}'")
 
 
-def _next_patches(
-    graph: Graph, rules: Sequence[Rule], settled: _Settled, log: RewriteLog
-) -> tuple[Rule, list[Patch]] | None:
-    """The first rule that applies anywhere, and its patches that are free of each other."""
-    watched = _Watched.of(graph)
+def _next_changes(
+    graph: Graph, rules: Sequence[Rule], pending: _Pending, log: RewriteLog
+) -> tuple[Rule, list[_Change]] | None:
+    """The first rule that applies anywhere, and its changes that are free of each other."""
+    if not pending:
+        return None
+    watched, spent = _Watched.of(graph), budget.current()
+    places = {id(node): i for i, node in enumerate(graph.nodes)}
     for number, rule in enumerate(rules):
-        patches: list[Patch] = []
-        changed: set[str] = set()
-        looked_at: set[str] = set()
-        for node in graph.nodes:
-            if (rule.ops and node.op not in rule.ops) or (number, node) in settled:
-                continue
+        nodes = pending.of(number, places)
+        spent.spend(ASK * len(nodes), f"the pass '{rule.name}'")
+        changes: list[_Change] = []
+        changed: set[Mark] = set()
+        looked_at: set[Mark] = set()
+        for node in nodes:
             watched.seen.clear()
             result = rule.apply(watched, node)
             if not isinstance(result, Patch):
-                settled.add(number, node, watched.seen)
+                pending.settle(number, node, watched.seen)
                 if isinstance(result, Refusal):
                     log.refused[(rule.name, result.node)] = result.reason
                 continue
             _keep(result)
-            touched = _touched(result)
-            seen = watched.seen | touched
-            is_whole = len(result.remove) == len(graph.nodes)
-            meets = not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched))
-            if patches and (is_whole or meets):
+            change = _Change.of(graph, result)
+            touched, seen = change.changed(), watched.seen | change.named()
+            if changes and not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched)):
                 continue
-            patches.append(result)
+            changes.append(change)
             log.applied.append((rule.name, node.name))
             changed |= touched
             looked_at |= seen
-            if is_whole:
-                break  # it says where every node goes
-        if patches:
-            return rule, patches
+        if changes:
+            return rule, changes
     return None

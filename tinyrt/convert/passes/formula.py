@@ -19,7 +19,8 @@ class Formula:
         self._node = node
         self._names = Names(graph)
         self._output = graph.value(node.outputs[0])
-        self._types = {name: value.type for name, value in graph.values.items()}
+        self._graph = graph
+        self._types: dict[str, TensorType] = {}
         self._values: list[Value] = []
         self._nodes: list[Node] = []
 
@@ -29,7 +30,7 @@ class Formula:
         spec = OPS[op]
         record = attrs if attrs is not None else spec.attrs() if spec.attrs is not NoAttrs else None
         record = NoAttrs() if record is None else record
-        (kind,) = spec.infer(record, [self._types[name] for name in operands])
+        (kind,) = spec.infer(record, [self.type_of(name) for name in operands])
         name = self._names.new(f"{self._output.name}.{wish}")
         self._types[name] = kind
         self._values.append(Value(name, kind.dtype, kind.shape))
@@ -38,7 +39,7 @@ class Formula:
 
     def type_of(self, name: str) -> TensorType:
         """Dtype and shape of a value."""
-        return self._types[name]
+        return self._types[name] if name in self._types else self._graph.value(name).type
 
     def _constant(self, number: float) -> str:
         name = self._names.new(f"{self._output.name}.c")

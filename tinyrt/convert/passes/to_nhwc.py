@@ -47,16 +47,29 @@ class _Flip:
         self.values: dict[str, Value] = {}
         self.inside: dict[str, str] = {}
         self.outside: dict[str, str] = {}
+        self.exits = {id(node) for node in region.exits}
+        self.makers: dict[int, Node] = {}
         self.behind: dict[int, list[Node]] = {}
         self.at_start: list[Node] = []
 
     def patch(self) -> Patch:
         for name in self.region.members:
             self._turn(name)
-        nodes = [*self.at_start]
-        for node in self.graph.nodes:
-            nodes += [self._rewritten(node), *self.behind.get(id(node), [])]
-        return Patch(remove=self.graph.nodes, add=tuple(nodes), values=tuple(self.values.values()))
+        nodes = {**self.region.nodes, **self.makers}
+        readers = (n for name in self.outside for n in self.graph.consumers(name))
+        nodes.update((id(node), node) for node in (*self.region.exits, *readers))
+        # Constants are turned as the nodes that read them are rewritten.
+        swaps = tuple(
+            (node, (self._rewritten(node), *self.behind.get(id(node), ())))
+            for node in nodes.values()
+        )
+        start = self.graph.nodes[0] if self.at_start else None
+        return Patch(
+            add=tuple(self.at_start),
+            values=tuple(self.values.values()),
+            anchor=start,
+            swaps=swaps,
+        )
 
     def _turn(self, name: str) -> None:
         """Settle under which names a member is read inside and outside."""
@@ -86,8 +99,11 @@ class _Flip:
         self.values[output.name] = output
         node = Node("transpose", output.name, (source,), (output.name,), TransposeAttrs(perm))
         maker = self.graph.producer(member)
-        where = self.at_start if maker is None else self.behind.setdefault(id(maker), [])
-        where.append(node)
+        if maker is None:
+            self.at_start.append(node)
+        else:
+            self.makers[id(maker)] = maker
+            self.behind.setdefault(id(maker), []).append(node)
 
     def _rewritten(self, node: Node) -> Node:
         """The node after the flip; a transpose that cancels becomes an identity."""
@@ -98,7 +114,7 @@ class _Flip:
                 outputs=tuple(self.inside[n] for n in node.outputs),
                 attrs=_turned_attrs(node, self.perm),
             )
-        if any(node is leaving for leaving in self.region.exits):
+        if id(node) in self.exits:
             attrs = TransposeAttrs(tuple(range(len(self.perm))))
             return replace(node, inputs=(self.inside[node.inputs[0]],), attrs=attrs)
         inputs = tuple(self.outside.get(n, n) for n in node.inputs)
