@@ -23,7 +23,7 @@ from tinyrt import folders
 from tinyrt.errors import TinyrtError
 
 CHANGES = ("mkdir", "rename", "replace", "unlink", "rmdir", "link", "symlink", "chmod", "fchmod")
-CHANGES += ("chown", "fsync", "truncate", "ftruncate", "utime")
+CHANGES += ("chown", "truncate", "ftruncate", "utime")
 GROWING = ("mkdir", "link", "symlink", "open", "write")
 """What a full disk refuses."""
 
@@ -116,6 +116,8 @@ class _Machine:
         for name in CHANGES:
             patch.setattr(os, name, self._counted(name, getattr(os, name)))
         patch.setattr(folders, "_swap", self._counted("swap", folders._swap))
+        patch.setattr(folders, "_sync", lambda paths: self.meet("fsync"))
+        patch.setattr(os, "fsync", lambda handle: self.meet("fsync"))
         opened, raw = os.open, io.open
 
         def os_open(path, flags, *rest, **named):

@@ -41,14 +41,15 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "place"
 
 
-def check_every_write(action, place, holds, step=1):
-    """A kill at every operation, other faults at every third, from the same start.
+def check_every_write(action, place, holds, step=1, others=1):
+    """Every fault at every operation, from the same start.
 
     Args:
         action: what writes.
         place: the folder that it writes to.
         holds: told what the folder holds, whether that may be, beside what was there before.
-        step: 2 for half as many of each.
+        step: 2 for kills at every second operation only.
+        others: the same for other faults.
 
     """
     before = tree(place)
@@ -57,7 +58,7 @@ def check_every_write(action, place, holds, step=1):
     assert holds(after)
     assert operations >= 4
     for fault in Fault:
-        for at in range(1, operations + 1, step if fault is Fault.KILL else 3 * step):
+        for at in range(1, operations + 1, step if fault is Fault.KILL else others):
             restore(place, before)
             outcome = run_with(action, at, fault)
             found = {n: c for n, c in tree(place).items() if not _is_unfinished(n)}
@@ -152,7 +153,7 @@ def is_new(found):
 
 def test_a_folder_that_is_used_is_replaced_in_one_step(place):
     used(place)
-    check_every_write(lambda: write_folder(place / "c", NEW), place, is_new)
+    check_every_write(lambda: write_folder(place / "c", NEW), place, is_new, others=3)
 
 
 def test_where_folders_cannot_change_places_nothing_mixed_is_compiled(place, monkeypatch):
@@ -169,7 +170,7 @@ def test_where_folders_cannot_change_places_nothing_mixed_is_compiled(place, mon
             return found | {f"c/{MANIFEST}": old[f"c/{MANIFEST}"]} == old
         return is_new(found)
 
-    check_every_write(lambda: write_folder(place / "c", NEW), place, holds)
+    check_every_write(lambda: write_folder(place / "c", NEW), place, holds, others=3)
 
 
 # The commands
