@@ -22,13 +22,27 @@ FEW = 3
 UNSAFE = re.compile(rf"[^{SAFE}]")
 
 
+OWN = "\ud800"
+"""Half a character, which no decoder gives: it stands before names of the toolchain's own."""
+
+
+def own_name(name: str) -> str:
+    """A name that nothing in a file has; what is shown of it is ``name``."""
+    return OWN + name
+
+
+def shown_name(name: str) -> str:
+    """A name without the mark of the toolchain's own."""
+    return name.removeprefix(OWN)
+
+
 def clean(text: str, limit: int = MOST_NAME) -> str:
     """``text`` as generated files and tables show it: one line, and ``_`` for all but ``SAFE``.
 
     What is longer than the limit is cut in its middle. Different texts may become equal: this is
     for readers, never for what must be told apart.
     """
-    return UNSAFE.sub("_", shortened(text, limit))
+    return UNSAFE.sub("_", shortened(shown_name(text), limit))
 
 
 def printable(text: str) -> str:
@@ -39,7 +53,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text if c != OWN)
 
 
 _PLAIN = {"█": "#", "·": ".", "…": ".", "µ": "u", "×": "x", "–": "-"}

@@ -20,7 +20,7 @@ from tinyrt.emulate.blocks import harness_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
 from tinyrt.export.bundle import Rows, render_project
-from tinyrt.export.c_text import MOST_IDENTIFIER, identifier
+from tinyrt.export.c_names import MOST_IDENTIFIER, identifier
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import render
 from tinyrt.export.target import find_core, find_optimize
@@ -63,6 +63,8 @@ ATTACKS = (
     "*/" * 600,
 )
 LONG = ("x" * 100_000, "*/" * 50_000, "\x1b" * 100_000)
+
+OWN_BUFFERS = ("scratch#0", "state", "scratch#1", "sums#4", "rows0#scratch#0")
 
 NAMES = st.one_of(
     st.sampled_from(ATTACKS),
@@ -180,6 +182,14 @@ def test_names_that_look_like_the_codes_own_variables_declare_none(layout):
     assert "rows0_steps" in "".join(benign(layout).values())
     found = written(renamed(graph(), ["first rows arena + 4 NO_SCRATCH"]), **options)
     assert_same_but_for_comments(found, benign(layout))
+
+
+@pytest.mark.parametrize("layout", ["plain", "single rows", "pushed"])
+def test_tensors_may_be_called_as_the_planner_calls_its_own_buffers(layout):
+    graph, options = LAYOUTS[layout]
+    for first in range(len(OWN_BUFFERS)):
+        names = [*OWN_BUFFERS[first:], *OWN_BUFFERS[:first]]
+        assert_same_but_for_comments(written(renamed(graph(), names), **options), benign(layout))
 
 
 @settings(max_examples=40)

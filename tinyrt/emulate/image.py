@@ -140,7 +140,7 @@ def _build_program(project: ExportedProject, build_dir: Path) -> Image:
     toolchain.run(
         [
             *(core.compiler, "-std=gnu99", "-O2", "-Wall", "-Wextra", f"-I{build_dir}"),
-            *(f"-I{project.directory}", FIRMWARE / "host" / "harness_main.c", library),
+            *("-iquote", project.directory, FIRMWARE / "host" / "harness_main.c", library),
             *("-lm", "-o", path),
         ],
         doing="building the harness",
@@ -159,8 +159,13 @@ def _compile_harness(
     _write_header(project, build_dir)
     core = project.core
     machine = FIRMWARE / board.machine
-    folders = (f"-I{build_dir}", f"-I{FIRMWARE}", f"-I{machine}", f"-I{project.directory}")
-    options = (
+    folders = (
+        f"-I{build_dir}",
+        f"-I{FIRMWARE}",
+        f"-I{machine}",
+        *("-iquote", str(project.directory)),
+    )
+    options: tuple[object, ...] = (
         *(*core.flags, *HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *flags, *folders),
         f"-DHARNESS_GUARD_BYTES={board.guard_bytes}",
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
-from tinyrt.export import c_text
 from tinyrt.export.c_model import (
     Port,
     check_writable,
@@ -17,6 +16,7 @@ from tinyrt.export.c_model import (
     port_of,
     write_ops,
 )
+from tinyrt.export.c_names import identifier
 from tinyrt.export.c_writer import PushedRows
 from tinyrt.export.memories import Memories
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
@@ -170,7 +170,7 @@ def render_project(
         UnsupportedError: the model cannot be exported.
 
     """
-    prefix = c_text.identifier(graph.name)
+    prefix = identifier(graph.name)
     graph = settle(graph)
     check_writable(graph)
     states = lay_out(graph)

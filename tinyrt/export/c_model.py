@@ -13,6 +13,7 @@ from tinyrt import kernels_c
 from tinyrt.budget import readable
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import c_text
+from tinyrt.export.c_calls import without_comments
 from tinyrt.export.c_rows import SegmentWriter
 from tinyrt.export.c_writer import ModelWriter, base_of
 from tinyrt.export.memories import Memories
@@ -32,6 +33,14 @@ MOST_BYTES = 2**31 - 1
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
+
+MODEL_FILES = {
+    ".h": "model.h.j2",
+    ".c": "model.c.j2",
+    "_weights.h": "weights.h.j2",
+    "_weights.c": "weights.c.j2",
+}
+"""What the names of a model's own files end in -> their templates."""
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -225,13 +234,7 @@ def model_files(
 ) -> Mapping[str, str]:
     """File name -> text, for the model's own files."""
     sources = [kernels_c.source(k, isa.value) for k in writer.kernels]
-    weights = [
-        (
-            Source(c_text.described(v)),
-            Source(c_text.array("const", c_text.c_type(v.dtype), name, np.asarray(v.data))),
-        )
-        for name, v in writer.weights.items()
-    ]
+    arrays = [_array(name, v) for name, v in writer.weights.items()]
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
@@ -254,24 +257,39 @@ def model_files(
         "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
-        "floats": any(kernel.endswith("_f32") for kernel in writer.kernels)
-        or c_text.needs_math((*writer.definitions, *writer.statements)),
+        "floats": _needs_math(writer),
         "definitions": as_source(writer.definitions),
         "statements": as_source(writer.statements),
         "used": _ports_used(writer),
         "pushed": writer.pushed,
         "cases": as_source(writer.pushed.cases if writer.pushed else ()),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in writer.weights.items()},
-        "weight_arrays": weights,
-        "odd_weights": c_text.needs_math(text for _, text in weights),
+        "weight_arrays": arrays,
+        "odd_weights": c_text.needs_math(text for _, text in arrays),
     }
-    names = {
-        f"{prefix}.h": "model.h.j2",
-        f"{prefix}.c": "model.c.j2",
-        f"{prefix}_weights.h": "weights.h.j2",
-        f"{prefix}_weights.c": "weights.c.j2",
+    return {
+        f"{prefix}{end}": render(TEMPLATES, template, context)
+        for end, template in MODEL_FILES.items()
     }
-    return {file: render(TEMPLATES, template, context) for file, template in names.items()}
+
+
+def _needs_math(writer: ModelWriter) -> bool:
+    """Whether the model's source takes something from <math.h>."""
+    statements = (*writer.statements, *(writer.pushed.cases if writer.pushed else ()))
+    code = (*writer.definitions, *("\n".join(without_comments(s)) for s in statements))
+    return any(kernel.endswith("_f32") for kernel in writer.kernels) or c_text.needs_math(code)
+
+
+def _array(name: str, value: Value) -> tuple[Source, Source]:
+    """A constant's comment and its definition."""
+    data = np.asarray(value.data)
+    try:
+        c_text.check_nans(data)
+    except UnsupportedError as error:
+        error.tensor = value.describe()
+        raise
+    ctype = c_text.c_type(value.dtype)
+    return Source(c_text.described(value)), Source(c_text.array("const", ctype, name, data))
 
 
 def _ports_used(writer: ModelWriter) -> set[str]:

@@ -1,9 +1,7 @@
-"""Pieces of C source: identifiers, comments, literals, initialisers. All escaping is done here."""
+"""Pieces of C source: comments, literals, initialisers. All escaping is done here."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -45,33 +43,6 @@ def c_type(dtype: DType) -> str:
             hint="quantise the model to int8 with int8 inputs and outputs",
         )
     return C_TYPES[dtype]
-
-
-STANDARD_HEADERS = frozenset(
-    (
-        *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits"),
-        *("locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio"),
-        *("stdlib", "string", "tgmath", "time", "wchar", "wctype"),
-    )
-)
-
-
-MOST_IDENTIFIER = 100
-"""Characters of a model's name in C: files and functions have names that are longer."""
-
-
-def identifier(text: str) -> str:
-    """``text`` as a C identifier in lower case: ``My Model-2`` becomes ``my_model_2``.
-
-    It is used as a prefix and as a file name, so it must not look like a kernel or hide one of
-    C's own headers. What is too long for that ends in a digest, so that different names differ.
-    """
-    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
-    if len(name) > MOST_IDENTIFIER:
-        name = f"{name[: MOST_IDENTIFIER - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    if not name[0].isalpha() or name.startswith("tinyrt") or name in STANDARD_HEADERS:
-        name = f"model_{name}"
-    return name
 
 
 NOT_IN_COMMENTS = re.compile(rf"[^{SAFE}'>*]|\*(?! )|(?<! )\*")
@@ -121,10 +92,12 @@ def literal(value: object) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A float literal that reads back as the same float32; infinities are those of <math.h>."""
-    if not math.isfinite(value):
-        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-    text = f"{np.float32(value):.9g}"
+    """A float literal that reads back as the same float32; what is not finite needs <math.h>."""
+    single = np.float32(value)
+    if not np.isfinite(single):
+        sign = "-" if np.signbit(single) else ""
+        return f"{sign}{'NAN' if np.isnan(single) else 'INFINITY'}"
+    text = f"{single:.9g}"
     return f"{text}F" if any(c in text for c in ".en") else f"{text}.0F"
 
 
@@ -160,6 +133,29 @@ def fill(start: str, words: Sequence[str]) -> str:
             line, gap = " " * len(start), ""
         line += gap + word
     return "\n".join([*lines, line])
+
+
+PLAIN_NAN = 0x7FC0_0000
+"""Bits of the only NaN, but for its sign, that has a name in C."""
+
+
+def check_nans(data: NDArray[np.generic]) -> None:
+    """Check that every NaN of a constant is one that C can write.
+
+    Raises:
+        UnsupportedError: one has other bits.
+
+    """
+    if data.dtype != np.float32:
+        return
+    bits = np.ascontiguousarray(data[np.isnan(data)]).view(np.uint32)
+    odd = bits[(bits & 0x7FFF_FFFF) != PLAIN_NAN]
+    if odd.size:
+        raise UnsupportedError(
+            f"a constant holds a NaN with the bits {odd[0]:#010x}, which has no name in C",
+            expected=f"NaNs with the bits {PLAIN_NAN:#010x}, or finite values",
+            hint="a model with NaNs among its weights is likely broken: train or convert it again",
+        )
 
 
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:

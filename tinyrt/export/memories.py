@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyrt.errors import UnsupportedError
+from tinyrt.export.c_names import check_regions, check_section
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import Graph
 from tinyrt.memory import MemoryOptions, Region
 from tinyrt.memory.place import ALIGNMENT
 from tinyrt.memory.regions import ARENA
-
-RESERVED = frozenset({"state", "io"})
-"""Names of regions that would hide other variables of the generated code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +32,9 @@ class Memories:
     weights_section: str | None = None
 
     def __post_init__(self) -> None:
-        for region in self.regions:
-            if not region.name.isidentifier() or not region.name.isascii():
-                raise UnsupportedError(
-                    f"'{region.name}' cannot name a memory region",
-                    expected="letters, digits and underscores, with a letter first",
-                )
-            if region.name.lower() in RESERVED:
-                raise UnsupportedError(
-                    f"a memory region cannot be called '{region.name}'",
-                    expected=f"another name than {', '.join(sorted(RESERVED))}",
-                )
-        section = self.weights_section
-        if section is not None and not all(c.isalnum() or c in "._$" for c in section):
-            raise UnsupportedError(
-                f"'{section}' cannot name a section", expected="letters, digits, dots and dollars"
-            )
+        check_regions((region.name for region in self.regions), ARENA)
+        if self.weights_section is not None:
+            check_section(self.weights_section)
 
     def options(self, graph: Graph, states: StateLayout) -> MemoryOptions:
         """The same, as the planner takes it."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.export import c_text
 from tinyrt.export.bundle import ExportedProject, Rows, render_project
-from tinyrt.export.c_model import ARENA_ALIGNMENT, library_files
+from tinyrt.export.c_model import ARENA_ALIGNMENT, MODEL_FILES, library_files
+from tinyrt.export.c_names import add_files, identifier
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, render
 from tinyrt.export.target import find_core, find_optimize
@@ -95,10 +95,10 @@ def export_several(
                     hint="rename one of the files",
                 )
         found.append(project)
-        files |= own
-    library = c_text.identifier(directory.resolve().name)
+        names = (f"{project.name}{end}" for end in MODEL_FILES)
+        add_files(files, {name: own[name] for name in names}, project.name)
+    library = identifier(directory.resolve().name)
     kernels = list(dict.fromkeys(k for project in found for k in project.kernels))
-    files |= library_files(library, [p.name for p in found], kernels, target, made_for)
     regions = _largest(found) if shared_arena else ()
     if shared_arena:
         alignment = max(ARENA_ALIGNMENT, memories.alignment if memories else 0)
@@ -109,7 +109,9 @@ def export_several(
             "regions": regions,
             "alignment": alignment,
         }
-        files[f"{library}_arena.h"] = render(TEMPLATES, "arena.h.j2", context)
+        header = render(TEMPLATES, "arena.h.j2", context)
+        add_files(files, {f"{library}_arena.h": header}, library)
+    files |= library_files(library, [p.name for p in found], kernels, target, made_for)
     write_folder(directory, files)
     return ExportedModels(library, directory, tuple(found), regions)
 

@@ -43,6 +43,7 @@ TUNING = ("-fno-tree-pre", "-malign-data=cacheline")
 COMPILERS = ("cc", "gcc", "clang")
 ALIGNMENT = 64
 RUN = "tinyrt_native_run"
+RUN_FILE = f"{RUN}.c"  # models have no names that begin so
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:
@@ -65,7 +66,7 @@ def prepare(graph: Graph, tensors: Tensors) -> Program:
         sample = graph
     with scratch_folder() as folder:
         project = export_graph(sample, folder / "model", core=core_of(compiler))
-        write_text(project.directory / "batch.c", _batch_source(project))
+        write_text(project.directory / RUN_FILE, _batch_source(project))
         library = load_library(build_library(compiler, project.directory))
     ports = [tensors[name] for name in (*graph.inputs, *graph.outputs)]
     samples = batch_of(graph) if sample is not graph else 1

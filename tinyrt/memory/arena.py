@@ -16,6 +16,7 @@ from tinyrt.memory.segments import Segment
 from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.text import shown_name
 
 MOST_PAIRS_PLANNED = 300_000
 """Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
@@ -64,7 +65,8 @@ class Moment:
 
     Attributes:
         node: the op that runs then.
-        kept: name and bytes of what must be kept, the most first; of rings, rows still to be read.
+        kept: name, as it is shown, and bytes of what must be kept, the most first; of rings, rows
+            still to be read.
 
     """
 
@@ -74,7 +76,7 @@ class Moment:
     @classmethod
     def of(cls, node: int, sizes: Mapping[str, int]) -> Moment:
         """The moment at which so many bytes of each buffer are kept."""
-        kept = ((name, nbytes) for name, nbytes in sizes.items() if nbytes)
+        kept = ((shown_name(name), nbytes) for name, nbytes in sizes.items() if nbytes)
         return cls(node, tuple(sorted(kept, key=lambda pair: (-pair[1], pair[0]))))
 
 

@@ -20,8 +20,9 @@ from tinyrt.memory.row_costs import Cost, added_code, added_instructions
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.text import own_name
 
-STATE_NAME = "state"
+STATE_NAME = own_name("state")
 """The buffer for where a segment stands between two rows that are pushed."""
 
 COUNTER_BYTES = 4

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import InstructionSet, is_integer
+from tinyrt.text import own_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Buffer:
 
 def scratch_name(index: int) -> str:
     """The name under which node ``index``'s scratch memory appears in a plan."""
-    return f"scratch#{index}"
+    return own_name(f"scratch#{index}")
 
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:

@@ -9,6 +9,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
 from tinyrt.ops.rows import Fold, RowOp, RowWindow
+from tinyrt.text import own_name
 
 MOST_STAGES = 31
 """Stages of a segment: a step names its stage by five bits, of which one number is for the end."""
@@ -44,12 +45,12 @@ def _row_op(node: BoundNode) -> RowOp | None:
 
 def sums_name(index: int) -> str:
     """The name of the sums that node ``index`` adds rows up in."""
-    return f"sums#{index}"
+    return own_name(f"sums#{index}")
 
 
 def ring_name(value: str, first: int) -> str:
     """The name of the ring that a segment from node ``first`` on copies rows of a tensor into."""
-    return f"rows{first}#{value}"
+    return own_name(f"rows{first}#{value}")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@
 #include "harness_clock.h"
 #include "harness_model.h"
 #include "harness_profile.h"
-#include "semihosting.h"
+#include "harness_semihosting.h"
 
 #define ARENA_FILL 0xA5U
 #define CANARY_FILL 0x3CU

@@ -1,7 +1,7 @@
 /** Vector table, reset and faults. A fault ends the emulation with a message. */
 #include <stdint.h>
 
-#include "semihosting.h"
+#include "harness_semihosting.h"
 
 extern uint32_t image_guard;
 extern uint32_t image_stack_limit;

@@ -1,7 +1,7 @@
 /** Reset and traps. A trap ends the emulation with a message. */
 #include <stdint.h>
 
-#include "semihosting.h"
+#include "harness_semihosting.h"
 
 extern uint32_t image_guard;
 extern uint32_t image_stack_limit;

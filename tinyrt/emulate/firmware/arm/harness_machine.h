@@ -1,6 +1,6 @@
 /** What the harness asks of an Arm core in assembly. */
-#ifndef MACHINE_H
-#define MACHINE_H
+#ifndef HARNESS_MACHINE_H
+#define HARNESS_MACHINE_H
 
 #include <stdint.h>
 

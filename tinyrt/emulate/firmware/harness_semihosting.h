@@ -1,10 +1,10 @@
 /** Files, text and exit through the debugger's semihosting calls, as QEMU serves them. */
-#ifndef SEMIHOSTING_H
-#define SEMIHOSTING_H
+#ifndef HARNESS_SEMIHOSTING_H
+#define HARNESS_SEMIHOSTING_H
 
 #include <stdint.h>
 
-#include "machine.h"
+#include "harness_machine.h"
 
 enum {
     SEMIHOSTING_OPEN = 0x01,
