@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
-from tinyrt.ir import Graph
+from tinyrt.errors import BudgetError
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.arena import MemoryOptions, Moment
 from tinyrt.memory.divide import Division, divide
 from tinyrt.memory.extents import Clock, extents_of
@@ -17,7 +19,7 @@ from tinyrt.memory.overlap import leads
 from tinyrt.memory.packing import Packing
 from tinyrt.memory.regions import NO_LIMIT, traffic_of
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions
-from tinyrt.memory.segment_builder import build, row_ops
+from tinyrt.memory.segment_builder import MOST_STAGES, build, row_ops
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.text import own_name
@@ -32,6 +34,14 @@ PROGRESS_BYTES = 12
 """The position in the schedule."""
 
 
+MOST_CELLS = 2_000_000
+"""Buffers times steps that are followed at once: 32 MB of extents. Segments with more of them are
+not looked at."""
+
+KEPT_CELLS = 20_000
+"""As many stay with a candidate; where there are more, they are found out anew when needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How far the search for segments goes.
@@ -40,18 +50,21 @@ class Effort:
         tries: orders in which the buffers of the best candidates are placed.
         finalists: runs of ops that are looked at closely.
         several: whether there may be more than one segment.
+        steps: of all segments that are looked at, in all. A bound on work, not on time, so that
+            every machine finds the same ones.
 
     """
 
     tries: int
     finalists: int
     several: bool
+    steps: int
 
 
-THOROUGH = Effort(4000, 3, several=True)
+THOROUGH = Effort(4000, 3, several=True, steps=400_000)
 """For a program."""
 
-QUICK = Effort(200, 1, several=False)
+QUICK = Effort(200, 1, several=False, steps=30_000)
 """For an estimate: the arena is at most as large as it says."""
 
 
@@ -109,7 +122,16 @@ class Model:
                 self.ops[i] = None
         self.regions = options.regions
         self.alignment = options.alignment
+        self._left = effort.steps
+        self._rows = [0, *accumulate(map(_rows_of, graph.bound()))]
         self.buffers = buffers(graph, isa, options.outside)
+        if len(self.buffers) * len(graph.nodes) > MOST_CELLS:
+            raise BudgetError(
+                f"{len(graph.nodes):,} ops are too many to find out which of them can run by rows",
+                expected=f"fewer, with {len(self.buffers):,} tensors at most about "
+                f"{MOST_CELLS // len(self.buffers):,}",
+                hint="leave out --by-rows and --input-rows",
+            )
         names = [b.names[0] for b in self.buffers]
         found = leads(graph, self.buffers, isa)
         self.leads = {(names[y], names[x]): lead for (y, x), lead in found.items()}
@@ -123,9 +145,20 @@ class Model:
         """The model with these nodes as its only segment; None where they do not make one."""
         key = first, stop, pushed
         if key not in self._candidates:
-            segment = build(self.graph, self.ops, *key)
+            segment = self.build(*key)
             self._candidates[key] = None if segment is None else Candidate(self, (segment,))
         return self._candidates[key]
+
+    def build(
+        self, first: int, stop: int, pushed: str | None, times: int = 1, early: bool = False
+    ) -> Segment | None:
+        """A segment, see ``segment_builder``; None, too, once there is no work left for it."""
+        steps = self._rows[stop] - self._rows[first]
+        cells = steps * (len(self.buffers) + stop - first)
+        if stop - first > MOST_STAGES or cells > MOST_CELLS or steps > self._left:
+            return None
+        self._left -= steps
+        return build(self.graph, self.ops, first, stop, pushed, times, early)
 
     def kept_outside(self, first: int, stop: int) -> int:
         """Bytes that nodes outside of a segment cannot do without."""
@@ -188,27 +221,33 @@ class Candidate:
         self.segments = segments
         self.found = model.whole_buffers(segments)
         scratch = model.row_scratch(segments)
-        self._extents = extents_of(model.graph, self.found, segments, scratch)
+        self._model, self._graph, self._scratch = model, model.graph, scratch
+        self.size = 0
+        self._at: dict[int, int] = {}
+        self._tries = 0
+        self._kept: Packing | None = None
+        packing = self._packing()
+        if packing.extents.low.size <= KEPT_CELLS:
+            self._kept = packing
+        self.bound = packing.bound
+        begin = Clock.of(self._graph, segments).begins[segments[0].first + 1]
+        self.peak = int(packing.kept[begin : begin + len(segments[0].steps)].max())
+        """Bytes that are kept at the fullest step of the first segment."""
+
+    def _packing(self) -> Packing:
+        """The problem of placing the buffers."""
+        if self._kept is not None:
+            return self._kept
+        model = self._model
+        extents = extents_of(model.graph, self.found, self.segments, self._scratch)
         index = {b.names[0]: i for i, b in enumerate(self.found)}
-        inside = {i for s in segments for i in range(s.first, s.stop)}
+        inside = {i for s in self.segments for i in range(s.first, s.stop)}
         allowed = {
             (index[y], index[x]): lead
             for (y, x), lead in model.leads.items()
             if y in index and x in index and self.found[index[y]].first not in inside
         }
-        self._packing = Packing(self._extents, allowed, model.alignment)
-        self.bound = self._packing.bound
-        self._model, self._graph = model, model.graph
-        self.size = 0
-        self._at: dict[int, int] = {}
-        self._tries = 0
-
-    @property
-    def peak(self) -> int:
-        """Bytes that are kept at the fullest step of the first segment."""
-        segment = self.segments[0]
-        begin = Clock.of(self._graph, self.segments).begins[segment.first + 1]
-        return int(self._packing.kept[begin : begin + len(segment.steps)].max())
+        return Packing(extents, allowed, model.alignment)
 
     @cached_property
     def instructions(self) -> int:
@@ -231,8 +270,9 @@ class Candidate:
         if self._tries >= tries:
             return
         self._tries = tries
-        self._at = self._packing.pack(tries)
-        self.size = self._packing.size(self._at)
+        packing = self._packing()
+        self._at = packing.pack(tries)
+        self.size = packing.size(self._at)
 
     def finished(self) -> Streamed:
         """The placement, once it is the one to take.
@@ -241,12 +281,13 @@ class Candidate:
             BudgetError: it does not fit into the regions.
 
         """
+        packing = self._packing()
         placed = list(self.found)
-        sizes = zip(self._extents.names, self._extents.nbytes, strict=True)
+        sizes = zip(packing.extents.names, packing.extents.nbytes, strict=True)
         for name, nbytes in list(sizes)[len(placed) :]:
             segment = next(s for s in self.segments if _belongs(name, s))
             placed.append(Buffer((name,), nbytes, segment.first, segment.stop - 1))
-        division = self._divided(placed)
+        division = self._divided(placed, packing)
         where = [(i, name) for i, b in enumerate(placed) for name in b.names]
         return Streamed(
             self.segments,
@@ -255,22 +296,22 @@ class Candidate:
             tuple(division.sizes),
             self.bound,
             tuple(placed),
-            self._fullest(),
+            self._fullest(packing),
         )
 
-    def _fullest(self) -> Moment:
+    def _fullest(self, packing: Packing) -> Moment:
         """When most is kept."""
-        time = int(self._packing.kept.argmax())
-        sizes = np.maximum(self._extents.high - self._extents.low, 0)[:, time].tolist()
+        extents, time = packing.extents, int(packing.kept.argmax())
+        sizes = np.maximum(extents.high[:, time] - extents.low[:, time], 0).tolist()
         begins = Clock.of(self._graph, self.segments).begins
         node = max((i for i in range(len(self._graph.nodes)) if begins[i + 1] <= time), default=0)
         for segment in self.segments:
             if segment.first <= node < segment.stop:
                 stage = segment.stages[segment.steps[time - begins[segment.first + 1]].stage]
                 node = segment.first if stage.node is None else stage.node.index
-        return Moment.of(node, dict(zip(self._extents.names, sizes, strict=True)))
+        return Moment.of(node, dict(zip(extents.names, sizes, strict=True)))
 
-    def _divided(self, placed: Sequence[Buffer]) -> Division:
+    def _divided(self, placed: Sequence[Buffer], packing: Packing) -> Division:
         """Offsets in each region; what a segment's steps move lies in one."""
         regions = self._model.regions
         if len(regions) == 1 and regions[0].nbytes is None:
@@ -281,7 +322,15 @@ class Candidate:
         moved = [{*s.rings, *([STATE_NAME] if s.pushed is not None else [])} for s in self.segments]
         together = [[i for i, b in enumerate(placed) if b.names[0] in names] for names in moved]
         traffic = traffic_of(self._graph, placed)
-        return divide(self._packing, together, regions, traffic, self._model.effort.tries)
+        return divide(packing, together, regions, traffic, self._model.effort.tries)
+
+
+def _rows_of(node: BoundNode) -> int:
+    """Steps that a node takes in a segment, at least."""
+    images = [
+        v.shape[1] for v in (*node.inputs, node.output) if v is not None and len(v.shape) == 4
+    ]
+    return max(images, default=1)
 
 
 def _belongs(name: str, segment: Segment) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
@@ -11,7 +12,6 @@ from tinyrt.memory.candidates import THOROUGH, Candidate, Effort, Model, Streame
 from tinyrt.memory.chains import Chain, Piece, chains
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.row_costs import Cost, whole_cost
-from tinyrt.memory.segment_builder import build
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
@@ -24,6 +24,9 @@ MOST_SEVERAL = 4
 
 BATCHES = (2, 4, 8, 16)
 """Times that are tried as a batch."""
+
+MOST_RANGES = 20_000
+"""Runs of ops that are looked at: all those of 200 ops in a row."""
 
 MOST_OF_LEAST = 150
 """Per cent of the least bound that an arena with a pushed input may take to save instructions."""
@@ -113,7 +116,7 @@ def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[
     """Candidates with one segment."""
     found: list[Candidate] = []
     least = most
-    for first, stop in _ranges(model.graph, model.ops, pushed):
+    for first, stop in islice(_ranges(model.graph, model.ops, pushed), MOST_RANGES):
         if model.kept_outside(first, stop) > least:
             continue
         candidate = model.candidate(first, stop, pushed)
@@ -156,10 +159,11 @@ def _several(pieces: Sequence[Piece], kept: Sequence[int], most: int) -> list[Ch
 
 def _pieces(model: Model, pushed: str | None, kept: Sequence[int], most: int) -> list[Piece]:
     """Segments of which ways below ``most`` bytes may consist."""
-    ranges = [(first, stop, pushed) for first, stop in _ranges(model.graph, model.ops, pushed)]
+    runs = islice(_ranges(model.graph, model.ops, pushed), MOST_RANGES)
+    ranges = [(first, stop, pushed) for first, stop in runs]
     if pushed is not None:
         behind = min(stop for _, stop, _ in ranges)
-        rest = _ranges(model.graph, model.ops, None)
+        rest = islice(_ranges(model.graph, model.ops, None), MOST_RANGES)
         ranges += [(first, stop, None) for first, stop in rest if first >= behind]
     across = model.kept_across(pushed)
     ranges = [r for r in ranges if across[r[0]] < most and across[r[1]] < most]
@@ -195,9 +199,7 @@ def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
     """The same ops with other batches, and with rings that move earlier."""
     ways = [(1, True), *((n, early) for n in BATCHES for early in (True, False))]
     for times, early in ways:
-        other = build(
-            *(model.graph, model.ops, segment.first, segment.stop, segment.pushed, times, early)
-        )
+        other = model.build(segment.first, segment.stop, segment.pushed, times, early)
         if other is not None:
             yield other
 
