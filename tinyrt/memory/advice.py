@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tinyrt.budget import current
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
@@ -29,7 +30,10 @@ class Advice:
 
 
 def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
-    """Ways to an arena below that of ``plan``, the smallest first."""
+    """Ways to an arena below that of ``plan``, the smallest first.
+
+    Of huge models not all are tried: at most half of the budget goes into them.
+    """
 
     def outside(*names: str) -> ArenaPlan:
         options = MemoryOptions(outside=frozenset(names))
@@ -43,7 +47,10 @@ def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
         "order the ops anew: tinyrt convert": lambda: plan_memory(schedule(graph), isa),
     }
     found = []
+    budget = current()
     for what, way in ways.items():
+        if budget.done > budget.work // 2:
+            break  # what is asked for comes first
         try:
             nbytes = way().arena_bytes
         except TinyrtError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from tinyrt.budget import current
 from tinyrt.errors import BudgetError, VerifyError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check import check_plan
@@ -17,6 +18,9 @@ from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.text import shown_name
+
+PLAN = 150_000
+"""Work of planning and checking one op, in units of ``budget``."""
 
 MOST_PAIRS_PLANNED = 300_000
 """Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
@@ -217,11 +221,12 @@ def plan_memory(
         enough: bytes that are few enough: the search for fewer ends there.
 
     Raises:
-        BudgetError: the regions are too small.
+        BudgetError: the regions are too small, or the ops too many.
         VerifyError: the plan failed the independent check (a defect in the planner).
 
     """
     options = options or MemoryOptions()
+    current().spend(PLAN * len(graph.nodes), f"planning {len(graph.nodes):,} ops")
     plans = _Plans(graph, isa, overlap, options, enough)
     plan = plans.best()
     placed = {*plan.offsets, *plan.outside}

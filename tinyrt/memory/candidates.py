@@ -64,7 +64,7 @@ class Effort:
 THOROUGH = Effort(4000, 3, several=True, steps=400_000)
 """For a program."""
 
-QUICK = Effort(200, 1, several=False, steps=30_000)
+QUICK = Effort(200, 1, several=False, steps=50_000)
 """For an estimate: the arena is at most as large as it says."""
 
 

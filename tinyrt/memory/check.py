@@ -1,10 +1,15 @@
-"""An independent check of an arena plan: replay the model and watch every byte."""
+"""An independent check of an arena plan: replay the model and watch every byte.
+
+What bytes hold is written down in runs (``contents``): the check takes as much memory as the arena
+has parts, not as the model has activations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
+from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.check_moves import moved_runs
@@ -15,6 +20,9 @@ from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.sweep import Span, Step
+
+STEP = 4_000
+"""Work of one step of a kernel's sweep, in units of ``budget``."""
 
 NOBODY = Held(-1, 0)
 """What bytes hold that were never written."""
@@ -49,6 +57,7 @@ def check_plan(
 
     Raises:
         VerifyError: a tensor lies outside the arena, or was overwritten before its last reader.
+        BudgetError: checking takes more work than the budget has left.
 
     """
     replay = _Replay(offsets, arena_bytes, outside)
@@ -166,6 +175,7 @@ class _Replay:
         for value in node.outputs[1:]:
             self.write(value, (0, value.nbytes))
         self._check_planes(node, steps)
+        current().spend(STEP * len(steps), "checking the plan")
         for step in steps:
             if step.reads_first:
                 self._reads(node, step)
