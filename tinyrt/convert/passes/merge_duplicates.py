@@ -11,28 +11,35 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not node.inputs:
         return None
     source = node.inputs[0]
-    firsts = graph.noted(("firsts", source), lambda: _firsts(graph, source))
-    for other in firsts[_signature(node)]:
-        if other is node:
-            return None
-        if other.attrs == node.attrs:
-            return bypass(graph, node, other.outputs[0])
-    return None
+    groups = graph.noted(("alike", source), lambda: _groups(graph, source))
+    alike = next(g for g in groups[node.op, node.inputs] if g[0].attrs == node.attrs)
+    first = alike[0]
+    if node is first:
+        return None
+    if not _is_inner(graph, node):
+        return bypass(graph, node, first.outputs[0])
+    # All at once: each of them changes what the others have looked at.
+    twins = tuple(n for n in alike[1:] if _is_inner(graph, n))
+    pairs = (pair for n in twins for pair in zip(n.outputs, first.outputs, strict=True))
+    return Patch(remove=twins, rename=dict(pairs))
 
 
-def _firsts(graph: Graph, source: str) -> dict[tuple[object, ...], list[Node]]:
-    """The readers of a value that do something else than those before them."""
-    found: dict[tuple[object, ...], list[Node]] = {}
+def _is_inner(graph: Graph, node: Node) -> bool:
+    """Whether nothing that the node computes is an output of the model."""
+    return not any(name in graph.outputs for name in node.outputs)
+
+
+def _groups(graph: Graph, source: str) -> dict[tuple[str, tuple[str, ...]], list[list[Node]]]:
+    """The readers of a value by what they do and read; each list computes the same."""
+    found: dict[tuple[str, tuple[str, ...]], list[list[Node]]] = {}
     for node in graph.consumers(source):
-        alike = found.setdefault(_signature(node), [])
-        if all(other.attrs != node.attrs for other in alike):
+        groups = found.setdefault((node.op, node.inputs), [])
+        alike = next((g for g in groups if g[0].attrs == node.attrs), None)
+        if alike is None:
+            groups.append([node])
+        else:
             alike.append(node)
     return found
-
-
-def _signature(node: Node) -> tuple[object, ...]:
-    """What nodes that compute the same have in common, beside their attributes."""
-    return node.op, node.inputs
 
 
 MERGE_DUPLICATES = Rule("merge_duplicates", (), merge_duplicates)
