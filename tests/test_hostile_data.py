@@ -184,6 +184,14 @@ def test_a_bomb_is_refused_before_anything_is_unpacked(tmp_path):
         assert "--max-memory" in error.hint
 
 
+def test_a_small_bomb_is_refused_unless_it_is_allowed(tmp_path):
+    path = tmp_path / "bomb.npz"
+    error = refusal(path, bomb((1 << 19, 8, 8, 1)))
+    assert "takes 128.0 MiB unpacked" in error.problem
+    with limited(memory=129 << 20):
+        assert next(read_batches(path))["x"].shape == (64, 8, 8, 1)
+
+
 def test_what_is_read_piece_by_piece_takes_no_more_memory_the_longer_it_is(tmp_path):
     path = tmp_path / "zeros.npz"
     path.write_bytes(bomb((1 << 18, 8, 8, 1)))

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.budget import MAX_MEMORY, MEMORY_PER_BYTE, Budget, current, readable
+from tinyrt.budget import Budget, current, readable
 from tinyrt.errors import BudgetError, DataError, boundary
 from tinyrt.npy import MAGIC, Header, read_header
 
@@ -30,6 +30,9 @@ MAX_DIRECTORY = 4 << 20
 """Bytes of an archive's directory, of which each costs ten times that when it is read."""
 MAX_RATIO = 1032
 """Bytes that deflate can make of one."""
+MAX_UNPACKED, UNPACKED_PER_BYTE = 64 << 20, 32
+"""Bytes that a file may unpack to, however it is read, and what each byte of it adds: data of a
+thousand zeros to a byte would be worked on for minutes."""
 CHUNK = 1 << 20
 ONLY = "x"
 """What the array of an .npy file is called."""
@@ -154,7 +157,9 @@ class ArrayFile:
                 hint=_HINT,
             )
         total = sum(header.nbytes for header in self.headers.values())
-        most = max(self._budget.memory, MAX_MEMORY + MEMORY_PER_BYTE * self._size)
+        most = MAX_UNPACKED + UNPACKED_PER_BYTE * self._size
+        if not self._budget.memory_per_byte:  # somebody said what may be
+            most = max(most, self._budget.memory)
         if total > most:
             raise BudgetError(
                 f"the file takes {readable(total)} unpacked, and itself {readable(self._size)}",
