@@ -47,13 +47,13 @@ class Outcome:
     Attributes:
         killed: whether it was.
         error: the TinyrtError that it raised, as text; None where it raised none.
-        operations: how many operations it has begun.
+        names: the operations that it has begun.
 
     """
 
     killed: bool
     error: str | None
-    operations: int
+    names: tuple[str, ...]
 
 
 def run_with(action: Callable[[], object], at: int = 0, fault: Fault | None = None) -> Outcome:
@@ -68,14 +68,14 @@ def run_with(action: Callable[[], object], at: int = 0, fault: Fault | None = No
             found = str(error)
         except KilledError:
             killed = True
-    return Outcome(killed, found, machine.operations)
+    return Outcome(killed, found, tuple(machine.names))
 
 
-def count(action: Callable[[], object]) -> int:
-    """How many operations it has when nothing goes wrong."""
+def operations_of(action: Callable[[], object]) -> tuple[str, ...]:
+    """Its operations when nothing goes wrong."""
     outcome = run_with(action)
     assert outcome.error is None, outcome.error
-    return outcome.operations
+    return outcome.names
 
 
 def kill_child(action: Callable[[], object], at: int) -> None:
@@ -95,15 +95,15 @@ def kill_child(action: Callable[[], object], at: int) -> None:
 class _Machine:
     def __init__(self, at: int, fault: Fault | None) -> None:
         self.at, self.fault = at, fault
-        self.operations = 0
+        self.names: list[str] = []
 
     def die(self) -> None:
         raise KilledError
 
     def meet(self, name: str) -> None:
         """Count an operation; meet the fault if its time has come."""
-        self.operations += 1
-        if self.fault is None or self.operations < self.at:
+        self.names.append(name)
+        if self.fault is None or len(self.names) < self.at:
             return
         if self.fault is Fault.KILL:
             self.die()
@@ -155,7 +155,7 @@ class _Raw(io.FileIO):
     def write(self, data) -> int:
         part = bytes(data)[: len(data) // 2]
         machine = self._machine
-        if machine.fault is not None and machine.operations + 1 == machine.at:
+        if machine.fault is not None and len(machine.names) + 1 == machine.at:
             super().write(part)
         machine.meet("write")
         return super().write(data)

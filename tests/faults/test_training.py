@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from tests.faults.machine import Fault, count, run_with
+from tests.faults.machine import Fault, operations_of, run_with
 from tests.train.test_fit import run
 from tinyrt.errors import TinyrtError
 from tinyrt.files import UNFINISHED
@@ -56,7 +56,7 @@ def test_killed_again_and_again(tmp_path, whole):
 @pytest.mark.parametrize("fault", Fault)
 def test_faults_while_the_state_is_written(tmp_path, whole, fault):
     path = tmp_path / "state.npz"
-    operations = count(lambda: run(CONFIG, path))
+    operations = len(operations_of(lambda: run(CONFIG, path)))
     for at in range(1, operations + 1, 6 if fault is Fault.KILL else 14):
         path.unlink(missing_ok=True)
         met = run_with(lambda: run(CONFIG, path), at, fault)

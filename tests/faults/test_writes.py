@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.export.models import dense
-from tests.faults.machine import Fault, count, kill_child, run_with
+from tests.faults.machine import Fault, kill_child, operations_of, run_with
 from tests.graphs import small_cnn
 from tinyrt import cache, folders
 from tinyrt.cli.app import app
@@ -53,7 +53,7 @@ def check_every_write(action, place, holds, step=1, others=1):
 
     """
     before = tree(place)
-    operations = count(action)
+    operations = len(operations_of(action))
     after = tree(place)
     assert holds(after)
     assert operations >= 4
@@ -106,6 +106,16 @@ def test_a_file(place, there):
         write_atomic(place / "file", lambda file: [file.write(content) for _ in range(3)])
 
     check_every_write(action, place, lambda found: found == {"file": content * 3})
+
+
+def test_contents_are_on_disk_before_they_have_a_name(place):
+    """And names before it is said that all is done."""
+    names = operations_of(lambda: write_atomic(place / "file", lambda file: file.write(b"x")))
+    assert names[-5:-1] == ("write", "fsync", "replace", "fsync")
+    for how in ("rename", "swap"):
+        names = operations_of(lambda: write_folder(place / "c", NEW))
+        last_write = max(i for i, name in enumerate(names) if name == "write")
+        assert last_write < names.index("fsync") < names.index(how)
 
 
 def test_an_array_file(place):
