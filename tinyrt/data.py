@@ -6,8 +6,11 @@ piece at a time, so that files may be larger than memory.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -19,6 +22,7 @@ from tinyrt.budget import Budget, current
 from tinyrt.errors import DataError
 from tinyrt.files import write_atomic
 from tinyrt.npz import ArrayFile
+from tinyrt.text import clean
 
 Array = NDArray[Any]
 
@@ -212,12 +216,37 @@ PIECE = 128 << 20
 def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> Path:
     """Write arrays by name, whole or not at all.
 
+    A name that no member of an archive can have, or that leads out of a folder it is unpacked to,
+    is written as ``clean`` shows it.
+
     Raises:
         OutputError: the file cannot be written.
 
     """
 
     def write(file: BinaryIO) -> None:
-        np.savez(file, allow_pickle=False, **dict(arrays))
+        # As np.savez does, which takes no array that is called "file".
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for member, array in zip(_members(arrays), arrays.values(), strict=True):
+                with archive.open(f"{member}.npy", "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, np.asanyarray(array), allow_pickle=False)
 
     return write_atomic(path, write)
+
+
+MOST_MEMBER = 1_000
+"""Characters of a member's name."""
+
+
+def _members(names: Iterable[str]) -> Iterator[str]:
+    """A member of an archive for each name; no two are equal."""
+    given = tuple(names)
+    known = set(given)
+    for name in given:
+        member = name
+        if len(name) > MOST_MEMBER or not name.isprintable() or ".." in re.split(r"[/\\]", name):
+            short = clean(name, MOST_MEMBER).replace("..", "__")
+            numbered = (f"{short}_{i}" for i in itertools.count(1))
+            member = next(m for m in itertools.chain((short,), numbered) if m not in known)
+            known.add(member)
+        yield member

@@ -21,6 +21,7 @@ from tinyrt.api import inspect_model
 from tinyrt.cli.app import app
 from tinyrt.cli.console import MOST_NOTES, noting
 from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.data import save_npz
 from tinyrt.errors import UnsupportedError
 from tinyrt.quantize.debug import DebugReport, LayerReport
 from tinyrt.report import render_page
@@ -136,6 +137,27 @@ def test_a_large_model_takes_a_screen_and_all_of_it_is_there_on_request(tmp_path
     assert "--all" in short
     assert len(re.findall(r"^ +\d+ +tanh", whole, re.MULTILINE)) == 100
     assert len(call_json("inspect", path)["ops"]) == 100
+
+
+def test_arrays_of_any_name_are_written(tmp_path):
+    names = [
+        "file",
+        "allow_pickle",
+        "/m/x:0",
+        "../../up",
+        "..\\up",
+        "a\0b",
+        "\x1b[2J",
+        "n" * 70_000,
+    ]
+    names += ["n" * 70_000, "__/__/up", "\ud800"]
+    save_npz(tmp_path / "o.npz", {name: np.array([i]) for i, name in enumerate(names)})
+    with np.load(tmp_path / "o.npz") as found:
+        assert [int(found[name][0]) for name in found.files] == list(range(len(names)))
+        assert found.files[:3] == names[:3]
+        for name in found.files[3:]:
+            assert HARMLESS.fullmatch(name)
+            assert ".." not in name.split("/")
 
 
 LISTED = ", ".join(f"op_{i}" for i in range(5_000))
