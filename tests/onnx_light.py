@@ -19,6 +19,7 @@ from onnx import numpy_helper
 
 from tests.convert.onnx_build import channels_last, expected, feeds_for
 from tests.ops.peers import answers_of_litert
+from tinyrt.budget import limited
 from tinyrt.convert.onnx_reader import read_onnx
 from tinyrt.convert.passes import optimise
 from tinyrt.ops.evaluate import evaluate
@@ -76,8 +77,9 @@ def run(name: str, folder: Path) -> Outcome:
     path = folder / f"{name}.onnx"
     path.write_bytes(with_weights(name).SerializeToString())
     started = time.process_time()
-    raw = read_onnx(path)
-    graph = optimise(raw)
+    with limited(file_bytes=path.stat().st_size):
+        raw = read_onnx(path)
+        graph = optimise(raw)
     seconds = time.process_time() - started
     feeds = feeds_for(raw)
     turned = {

@@ -218,15 +218,15 @@ def rescaled(
     return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
 
 
-def asked(what: str, *elements: int) -> None:
-    """Ask the budget for arrays that a rule is about to compute, in up to 64 bits.
+def asked(what: str, *elements: int, itemsize: int = 8) -> None:
+    """Ask the budget for arrays that a rule is about to compute.
 
     Raises:
         BudgetError: they take more memory or work than is left.
 
     """
     count, spent = sum(elements), budget.current()
-    spent.reserve(8 * count, what)
+    spent.reserve(itemsize * count, what)
     spent.spend(count, f"computing {what}")
 
 

@@ -77,7 +77,7 @@ def _turned_weights(
         start = next(sizes, None)
         if start is None or perm[:start] != tuple(range(start)):
             return None
-        asked(f"the weights of '{reader.name}'", w.size)
+        asked(f"the weights of '{reader.name}'", w.size, itemsize=w.itemsize)
         columns = [0, *(i - start + 1 for i in inverse(perm)[start:])]
         parted = w.reshape(w.shape[0], *shape[start:])
         turned[id(reader)] = parted.transpose(columns).reshape(w.shape)
