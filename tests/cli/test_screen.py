@@ -150,7 +150,7 @@ def test_arrays_of_any_name_are_written(tmp_path):
         "\x1b[2J",
         "n" * 70_000,
     ]
-    names += ["n" * 70_000, "__/__/up", "\ud800"]
+    names += ["__/__/up", "\ud800"]
     save_npz(tmp_path / "o.npz", {name: np.array([i]) for i, name in enumerate(names)})
     with np.load(tmp_path / "o.npz") as found:
         assert [int(found[name][0]) for name in found.files] == list(range(len(names)))
