@@ -61,7 +61,7 @@ def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
     copies = MOVING if spec.quant is Quant.SAME_AS_INPUT else COMPUTING
     nbytes = copies * moved + gathered
     kernel = reference_kernel(node)
-    arrays = (None if v is None else v.data for v in node.inputs)
+    arrays = [None if v is None else v.data for v in node.inputs]
     return spent.computed(what, nbytes, lambda: as_tuple(kernel(*arrays)), nbytes + macs)
 
 
