@@ -1,17 +1,17 @@
-# make setup | demo | test | fuzz | lint | format | clean
+# make setup | demo | test | fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo test fuzz lint format clean
+.PHONY: setup demo test fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
 	@$(MAKE) --silent $(READY)
 
-$(READY): pyproject.toml tools/setup_python.sh
+$(READY): pyproject.toml constraints.txt tools/setup_python.sh
 	@PYTHON="$(PYTHON)" tools/setup_python.sh $(VENV)
 	@touch $@
 
@@ -35,10 +35,17 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
+# The versions that setup takes, their hashes and licences, anew.
+lock: setup
+	$(BIN)/python tools/lock.py
+
+wheel: setup
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
