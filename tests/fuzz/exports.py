@@ -116,7 +116,8 @@ class _Collector:
         ordered = [np.ascontiguousarray(f[p.name]).tobytes() for f in feeds for p in project.inputs]
         (self._place / f"{name}.in").write_bytes(b"".join(ordered))
         order = [graph.answers.index(port.name) for port in project.outputs]
-        (self._place / f"{name}.json").write_text(json.dumps({"order": order}))
+        facts = {"order": order, "kernels": " ".join(project.kernels[:3])}
+        (self._place / f"{name}.json").write_text(json.dumps(facts))
         return checks.RAN
 
 
@@ -213,7 +214,8 @@ def _compare(
     for name in names:
         with np.load(place / f"{name}.npz") as archive:
             wanted = [archive[f"arr_{i}"] for i in range(len(archive.files))]
-        order = json.loads((place / f"{name}.json").read_text())["order"]
+        facts = json.loads((place / f"{name}.json").read_text())
+        order = facts["order"]
         count, problems = len(wanted) // RUNS, []
         for run_, i in itertools.product(range(RUNS), order):
             want = wanted[run_ * count + i]
@@ -221,7 +223,7 @@ def _compare(
             at += want.nbytes
             if not checks.close(found.reshape(want.shape), want):
                 text = f"found {found[:40]}\nwanted {want.reshape(-1)[:40]}"
-                problems.append((f"{want.dtype} output {i} of run {run_}", text))
+                problems.append((f"{facts['kernels']}, run {run_}", text))
         for where, text in problems[:1]:
             _record(progress, place, name, "wrong answer", where, text, folder)
         progress.states["exported"] += 1

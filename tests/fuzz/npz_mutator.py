@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,17 +91,37 @@ def _archive(rng: Rng) -> bytes:
 def _member(rng: Rng, first: bool) -> dict[str, Any]:
     name = "x.npy" if first and rng.random() < 0.8 else pick(rng, MEMBERS)
     plain = _array(rng)
+    crc, size = zlib.crc32(plain), len(plain)
     method = 8 if rng.random() < 0.3 else 0
+    data = _deflated(plain) if method == 8 else plain
     if rng.random() < 0.04:
-        plain += b"\0" * int(pick(rng, (2**20, 2**24, 2**27)))  # which packs a thousandfold
-        method = 8
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    data = packer.compress(plain) + packer.flush() if method == 8 else plain
+        length = int(pick(rng, (2**20, 2**24, 2**27)))
+        plain = _header(f"({length // 16}, 4)", fortran=bool(rng.random() < 0.3))
+        zeros, crc = _bomb(plain, length)
+        method, data, size = 8, zeros, len(plain) + length
     return {
-        "name": name.encode(), "flags": 0, "method": method, "crc": zlib.crc32(plain),
-        "packed": len(data), "size": len(plain), "data": data, "extra": b"",
+        "name": name.encode(), "flags": 0, "method": method, "crc": crc,
+        "packed": len(data), "size": size, "data": data, "extra": b"",
         "version": 20,
     }  # fmt: skip
+
+
+def _header(shape_: str, fortran: bool) -> bytes:
+    """The front of an .npy file that is as it should be."""
+    text_ = f"{{'descr': '<f4', 'fortran_order': {fortran}, 'shape': {shape_}, }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + text_.encode().ljust(117) + b"\n"
+
+
+def _deflated(plain: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(plain) + packer.flush()
+
+
+@cache
+def _bomb(header: bytes, zeros: int) -> tuple[bytes, int]:
+    """The header and so many zeros, which pack a thousandfold, and their checksum."""
+    plain = header + bytes(zeros)
+    return _deflated(plain), zlib.crc32(plain)
 
 
 def _lie(member: dict[str, Any], rng: Rng) -> None:
