@@ -46,7 +46,7 @@ TEXTS = (
 )
 HOSTILE_NAMES = (
     "a\nb",
-    "[/b]",
+    "[b]",
     "\x1b[31m",
     "*\\ x",
     "é",

@@ -144,7 +144,7 @@ def attribute(model: Model, rng: Rng) -> None:
     found = pick(rng, list(pick(rng, held).attribute))
     kind = rng.random()
     if kind < 0.05:
-        found.type = int(rng.integers(0, 16))
+        found.type = int(rng.integers(0, 15))
     elif kind < 0.1:
         found.name = _text(rng, [a.name for node in held for a in node.attribute])
     elif found.type == onnx.AttributeProto.INT:
