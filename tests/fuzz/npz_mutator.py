@@ -94,8 +94,8 @@ def _member(rng: Rng, first: bool) -> dict[str, Any]:
     crc, size = zlib.crc32(plain), len(plain)
     method = 8 if rng.random() < 0.3 else 0
     data = _deflated(plain) if method == 8 else plain
-    if rng.random() < 0.04:
-        length = int(pick(rng, (2**20, 2**24, 2**27)))
+    if rng.random() < 0.01:
+        length = int(pick(rng, (2**20, 2**22, 2**24, 2**27)))
         plain = _header(f"({length // 16}, 4)", fortran=bool(rng.random() < 0.3))
         zeros, crc = _bomb(plain, length)
         method, data, size = 8, zeros, len(plain) + length

@@ -44,7 +44,7 @@ MOST_SECONDS, MOST_WALL = 10.0, 120.0
 """Processor time that a mutant may take, and time in all, on a machine that does other things."""
 MOST_RESIDENT, KILL_RESIDENT = 1 << 30, 3 << 29
 """Bytes that a process may hold at its peak, and at which it is ended at once."""
-CHUNK = 400
+CHUNK = 1000
 """Mutants of one process: what it keeps is then forgotten."""
 STATES = (REFUSED, OPENED, RAN)
 
@@ -147,7 +147,7 @@ def warm_up(kind: str, originals: list[bytes]) -> None:
                 check(kind, data, Path(folder), np.random.default_rng(0))
 
 
-MOST_WARM = 400
+MOST_WARM = 250
 
 
 def _processor_seconds() -> float:

@@ -132,7 +132,7 @@ def _image(call: Call) -> tuple[Value, int]:
 def depth_to_space(call: Call) -> Value:
     """Channels to blocks of pixels; in mode CRD a channel's block lies together."""
     x, b = _image(call)
-    if call.node.get_string("mode", "DCR") == "DCR":
+    if call.node.get_choice("mode", "DCR", "CRD") == "DCR":
         last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
         y = call.emit("depth_to_space", last, name=f"{call.result}.nhwc", block=b)
         return call.transpose(y, (0, 3, 1, 2))
@@ -145,7 +145,7 @@ def depth_to_space(call: Call) -> Value:
 def space_to_depth(call: Call) -> Value:
     """Blocks of pixels to channels; in mode CRD a channel's block lies together."""
     x, b = _image(call)
-    if call.node.get_string("mode", "DCR") == "CRD":
+    if call.node.get_choice("mode", "DCR", "CRD") == "CRD":
         n, c, h, w = x.shape
         pixels = call.reshape(x, (n, c, h // b, b, w // b, b), f"{call.result}.pixels")
         turned = call.transpose(pixels, (0, 1, 3, 5, 2, 4), f"{call.result}.turned")
@@ -173,7 +173,8 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         wanted = call.ints(3, "the sizes")
         if len(wanted) != len(axes):
             raise ModelFormatError(f"{len(wanted)} sizes for {len(axes)} dimensions")
-        policy = call.node.get_string("keep_aspect_ratio_policy", "stretch")
+        policies = ("stretch", "not_larger", "not_smaller")
+        policy = call.node.get_choice("keep_aspect_ratio_policy", *policies)
         ratios = [size / x.shape[axis] for axis, size in zip(axes, wanted, strict=True)]
         if policy != "stretch":
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
@@ -232,16 +233,17 @@ def _positions(
 
 
 ROUND: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "floor": np.floor,
-    "ceil": np.ceil,
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
+"""``nearest_mode`` of Resize -> which element a place between two is; the default first."""
 
 
 def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: str) -> Value:
     """TFLite's op where it picks the same elements, else a gather along each dimension."""
-    rounding = ROUND[call.node.get_string("nearest_mode", "round_prefer_floor")]
+    rounding = ROUND[call.node.get_choice("nearest_mode", *ROUND)]
     if call.opset < 11 or call.node.op == "Upsample":
         rounding = np.floor
     rois = _rois(call, len(x.shape))

@@ -176,6 +176,15 @@ class OnnxNode:
         found = self._attribute(name, onnx.AttributeProto.STRING)
         return default if found is None else found.s.decode(errors="replace")
 
+    def get_choice(self, name: str, *choices: str) -> str:
+        """A string attribute that is one of the choices; the first where it is absent."""
+        found = self.get_string(name, choices[0])
+        if found not in choices:
+            raise ModelFormatError(
+                f"attribute '{name}' is {listed([found])}", expected=", ".join(choices)
+            )
+        return found
+
     def get_ints(self, name: str, length: int | None = None) -> tuple[int, ...] | None:
         """A list of integers, of that length if one is given; None where it is absent."""
         found = self._attribute(name, onnx.AttributeProto.INTS)

@@ -18,7 +18,7 @@ from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.linear_sum import INPUTS, LinearSum, linear_sum
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import (
     Array,
     CWriter,
@@ -87,7 +87,7 @@ class AddS8:
 
 def infer(attrs: AddAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Two inputs of one dtype -> their broadcast shape."""
-    return infer_binary(inputs, attrs.activation)
+    return infer_arithmetic(inputs, attrs.activation)
 
 
 def add_f32(attrs: AddAttrs, a: Array, b: Array) -> Array:

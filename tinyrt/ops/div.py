@@ -21,7 +21,7 @@ from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.shapes import check_computable, infer_binary, sum_to
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
 
@@ -61,8 +61,10 @@ class DivS8:
 
 
 def infer(attrs: DivAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Two inputs of one dtype -> their broadcast shape."""
-    return infer_binary(inputs, attrs.activation)
+    """Two inputs of one dtype -> their broadcast shape; places and counts are not divided."""
+    (y,) = infer_binary(inputs, attrs.activation)
+    check_computable(y, "div")
+    return (y,)
 
 
 def ref_f32(attrs: DivAttrs, a: Array, b: Array) -> Array:

@@ -16,7 +16,7 @@ from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import (
     Array,
     CWriter,
@@ -65,7 +65,7 @@ class MulS8:
 
 def infer(attrs: MulAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Two inputs of one dtype -> their broadcast shape."""
-    return infer_binary(inputs, attrs.activation)
+    return infer_arithmetic(inputs, attrs.activation)
 
 
 def ref_f32(attrs: MulAttrs, a: Array, b: Array) -> Array:

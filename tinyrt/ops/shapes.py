@@ -127,6 +127,14 @@ def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, 
     return (TensorType(a.dtype, broadcast(a.shape, b.shape)),)
 
 
+def infer_arithmetic(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
+    """As ``infer_binary``, of numbers: truth values are not added or multiplied."""
+    (y,) = infer_binary(inputs, activation)
+    if y.dtype is DType.BOOL:
+        raise ShapeError(f"inputs are {y.dtype.short}", expected="numbers: cast truth values first")
+    return (y,)
+
+
 def sum_to(grad: NDArray[Any], shape: Shape) -> NDArray[Any]:
     """The gradient of a broadcast: ``grad`` summed over what was repeated from ``shape``."""
     if grad.shape == shape:

@@ -13,7 +13,7 @@ from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_binary, sum_to
+from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.sweep import elementwise
 
@@ -39,7 +39,7 @@ class SquaredDifferenceS8:
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Two inputs of one dtype -> their broadcast shape."""
     del attrs
-    return infer_binary(inputs)
+    return infer_arithmetic(inputs)
 
 
 def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
