@@ -73,3 +73,22 @@ def test_what_rules_note_is_found_once_and_again_when_it_changes():
     rewrite(_chain(), [Rule("drop", ("relu",), drop_second_of_three)], verify, log)
     assert counts == [3, 2]  # once for two nodes; the first relu had only looked at the note
     assert log.refused[("drop", "relu_1")] == "2 ops"
+
+
+def test_nodes_that_a_change_takes_away_are_not_asked():
+    b = Builder((1, 4))
+    for _ in range(20):
+        b.op("relu", ("x",))
+    graph, asked = b.graph(b.op("tanh", ("relu_0",))), []
+
+    def drop_others(graph, node):
+        asked.append(node.name)
+        first, *twins = graph.consumers("x")
+        if not twins:
+            return None
+        rename = {n.outputs[0]: first.outputs[0] for n in twins}
+        return Patch(remove=tuple(twins), rename=rename)
+
+    after = rewrite(graph, [Rule("drop others", ("relu",), drop_others)], verify)
+    assert [n.op for n in after.nodes] == ["relu", "tanh"]
+    assert len(asked) == 2, "the first one, and again when the others are gone"

@@ -358,7 +358,10 @@ def _next_changes(
         changes: list[_Change] = []
         changed: set[Mark] = set()
         looked_at: set[Mark] = set()
+        gone: set[int] = set()
         for node in nodes:
+            if id(node) in gone:
+                continue  # a change that is made already takes it away
             watched.seen.clear()
             result = rule.apply(watched, node)
             if not isinstance(result, Patch):
@@ -372,6 +375,7 @@ def _next_changes(
             if changes and not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched)):
                 continue
             changes.append(change)
+            gone.update(map(id, change.gone))
             log.applied.append((rule.name, node.name))
             changed |= touched
             looked_at |= seen
