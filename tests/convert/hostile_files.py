@@ -373,6 +373,23 @@ STRUCTURE: dict[str, Write] = {
             "LSTM", m.input(100_000, 1, 1), m.weights(1, 4, 1), m.weights(1, 4, 1), hidden_size=1
         )
     ),
+    "a diagonal that is no number": built(
+        lambda m: m.op("Trilu", m.input(4, 4), m.const(np.nan)), opset=18
+    ),
+    "half a turn of a loop": built(
+        lambda m: m.op(
+            "Loop",
+            m.const(0.5),
+            m.const(True, np.bool_),
+            m.input(1, 4),
+            body=loop_body(lambda b: [b.node("Relu", "s0")], state=1),
+        )
+    ),
+    "four million scales": built(
+        lambda m: m.op(
+            "Resize", m.input(1, 1, 4, 4), "", m.op("Expand", m.const([1.0]), m.ints(4_000_000))
+        )
+    ),
     "parts of more than there is": built(
         lambda m: m.op("Split", m.input(1, 4), m.ints(2**62, -(2**62)), axis=1, outputs=2)
     ),

@@ -150,6 +150,9 @@ SAYS = {
     "an equation of many operands": "ModelFormatError: an equation of 5007 characters",
     "a scan over more than there is": "UnsupportedError: Scan over [100000] elements",
     "a layer of 100,000 steps": "UnsupportedError: 100000 steps",
+    "a diagonal that is no number": "ModelFormatError: the diagonal is nan",
+    "half a turn of a loop": "ModelFormatError: the trip count of Loop is 0.5",
+    "four million scales": "ModelFormatError: 4000000 scales for 4 dimensions",
     "parts of more than there is": "UnsupportedError: parts of [4611686018427387904, -461168601842",
 }
 """What is wrong with a file -> how the refusal begins; "opened" for what is only odd."""

@@ -204,6 +204,18 @@ class Call:
         number: float | int = found.reshape(-1)[0].item()
         return number
 
+    def whole(self, i: int, what: str) -> int:
+        """Input ``i``, which must be one whole number that is known on import.
+
+        Raises:
+            ModelFormatError: it is none, or several.
+
+        """
+        number = self.scalar(i, what)
+        if not float(number).is_integer():
+            raise ModelFormatError(f"{what} is {number}", expected="a whole number")
+        return int(number)
+
     def ints(self, i: int, what: str = "") -> tuple[int, ...]:
         """Input ``i`` as a list of integers.
 

@@ -93,10 +93,7 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
 def _trip_count(call: Call) -> int:
     if not call.has(0):
         return _FOREVER
-    found = call.array(0, "the trip count of Loop")
-    if found.size != 1:
-        raise ModelFormatError(f"a trip count of shape {list(found.shape)}", expected="a scalar")
-    return int(found.reshape(-1)[0])
+    return call.whole(0, "the trip count of Loop")
 
 
 def _known(condition: Operand) -> np.ndarray:

@@ -41,7 +41,7 @@ def gather_at_run_time(call: Call, indices: Value) -> Value:
 
 def one_hot(call: Call) -> Value:
     """Rows of the identity, by indices of the model's input."""
-    indices, depth = call.value(0), int(call.scalar(1, "the depth"))
+    indices, depth = call.value(0), call.whole(1, "the depth")
     ends = call.array(2, "the values").astype(np.float32)
     if ends.shape != (2,) or not 1 <= depth <= MOST_CLASSES:
         raise ModelFormatError(

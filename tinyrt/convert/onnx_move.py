@@ -176,14 +176,17 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         policies = ("stretch", "not_larger", "not_smaller")
         policy = call.node.get_choice("keep_aspect_ratio_policy", *policies)
         ratios = [size / x.shape[axis] for axis, size in zip(axes, wanted, strict=True)]
-        if policy != "stretch":
+        if policy != "stretch" and ratios:
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
             wanted = tuple(math.floor(x.shape[a] * ratio + 0.5) for a in axes)
             ratios = [ratio] * len(ratios)
         for axis, size, ratio in zip(axes, wanted, ratios, strict=True):
             sizes[axis], scales[axis] = size, ratio
     else:
-        given = [float(s) for s in call.array(at, "the scales").reshape(-1)]
+        found = call.array(at, "the scales")
+        if found.size != len(axes):
+            raise ModelFormatError(f"{found.size} scales for {len(axes)} dimensions")
+        given = [float(s) for s in found.reshape(-1)]
     if not np.isfinite(given).all():
         raise ModelFormatError(f"scales {list(given)}", expected="finite numbers")
     if given and len(given) != len(axes):
@@ -325,8 +328,9 @@ def _rois(call: Call, rank: int) -> list[tuple[float, float]]:
     axes = _resized_axes(call, rank)
     if given.size != 2 * len(axes):
         raise ModelFormatError(f"a region of {given.size} numbers", expected=f"{2 * len(axes)}")
-    for i, axis in enumerate(axes):
-        whole[axis] = (float(given[i]), float(given[i + len(axes)]))
+    ends = given.reshape(2, len(axes)).T.tolist()
+    for axis, (start, end) in zip(axes, ends, strict=True):
+        whole[axis] = (float(start), float(end))
     return whole
 
 

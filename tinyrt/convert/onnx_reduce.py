@@ -251,10 +251,8 @@ def xor(call: Call) -> Value:
 
 def cumsum(call: Call) -> Value:
     """Running sums along a known axis."""
-    x, axis = call.value(0), call.array(1, "the axis").reshape(-1)
-    if axis.size != 1:
-        raise ModelFormatError(f"{axis.size} axes", expected="one")
-    (place,) = normal_axes([int(axis[0])], len(x.shape))
+    x = call.value(0)
+    (place,) = normal_axes([call.whole(1, "the axis")], len(x.shape))
     return call.emit(
         "cumsum",
         x,
@@ -269,7 +267,7 @@ def trilu(call: Call) -> Value:
     x = call.value(0)
     if len(x.shape) < 2:
         raise ModelFormatError(f"the input is {x.type}", expected="matrices")
-    diagonal = int(call.scalar(1, "the diagonal")) if call.has(1) else 0
+    diagonal = call.whole(1, "the diagonal") if call.has(1) else 0
     rows, columns = x.shape[-2:]
     diagonal = max(-rows, min(diagonal, columns))
     sized((rows, columns), f"the mask of '{call.result}'")

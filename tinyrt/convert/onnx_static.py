@@ -198,7 +198,7 @@ def _divide(a: Array, b: Array) -> Array:
 
 
 def _trilu(call: Call) -> Array:
-    diagonal = int(call.array(1).reshape(-1)[0]) if call.has(1) else 0
+    diagonal = call.whole(1, "the diagonal") if call.has(1) else 0
     cut = np.triu if call.node.get_int("upper", 1) else np.tril
     if call.array(0).ndim < 2:
         raise ModelFormatError(f"Trilu of {list(call.shape(0))}", expected="matrices")
@@ -207,7 +207,7 @@ def _trilu(call: Call) -> Array:
 
 def _cumsum(call: Call) -> Array:
     data = call.array(0)
-    (axis,) = normal_axes([int(call.array(1).reshape(-1)[0])], data.ndim)
+    (axis,) = normal_axes([call.whole(1, "the axis")], data.ndim)
     reverse = call.node.get_int("reverse", 0) != 0
     data = np.flip(data, axis) if reverse else data
     sums = np.cumsum(data, axis, dtype=data.dtype)
