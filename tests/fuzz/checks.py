@@ -47,8 +47,15 @@ class BrokenPromiseError(Exception):
     """What must hold does not."""
 
 
-def check(kind: str, data: bytes, folder: Path, rng: Rng) -> str:
+def check(kind: str, data: bytes, folder: Path, rng: Rng, share: float = SHARE_RUN) -> str:
     """Read the file and do with it what users do; returns what became of it.
+
+    Args:
+        kind: of the file.
+        data: its bytes.
+        folder: for what is written on the way.
+        rng: what inputs and choices are drawn from.
+        share: of models that open, how many are run everywhere.
 
     Raises:
         BrokenPromiseError: an answer, or a message, is not as it must be.
@@ -60,7 +67,7 @@ def check(kind: str, data: bytes, folder: Path, rng: Rng) -> str:
     path.write_bytes(data)
     with quietly():
         try:
-            return CHECKS[kind](path, rng)
+            return CHECKS[kind](path, rng, share)
         except DefectError:
             raise
         except TinyrtError as error:
@@ -91,7 +98,7 @@ def require_readable(error: TinyrtError) -> None:
         )
 
 
-def _check_model(path: Path, rng: Rng) -> str:
+def _check_model(path: Path, rng: Rng, share: float) -> str:
     graph = open_model(path)
     try:
         if rng.random() < 0.02:
@@ -99,7 +106,7 @@ def _check_model(path: Path, rng: Rng) -> str:
         if rng.random() < 0.05:
             _render(graph, path, rng)
         written = _written(graph)
-        if not is_small(graph) or rng.random() > SHARE_RUN:
+        if not is_small(graph) or rng.random() > share:
             return OPENED
         feeds = inputs_of(graph, rng)
         wanted = answers(graph, feeds, "reference")
@@ -122,7 +129,8 @@ def _check_model(path: Path, rng: Rng) -> str:
     return RAN
 
 
-def _check_data(path: Path, rng: Rng) -> str:
+def _check_data(path: Path, rng: Rng, share: float) -> str:
+    del share
     arrays = load_npz(path)
     inputs = load_inputs(path)
     most = max((len(a) for a in inputs.values() if a.ndim), default=1)
@@ -156,13 +164,14 @@ def _dense() -> Graph:
 _DENSE = _dense()
 
 
-def _check_command(path: Path, rng: Rng) -> str:
+def _check_command(path: Path, rng: Rng, share: float) -> str:
     from tests.fuzz import commands
 
+    del share
     return commands.check(path, rng)
 
 
-CHECKS: dict[str, Callable[[Path, Rng], str]] = {
+CHECKS: dict[str, Callable[[Path, Rng, float], str]] = {
     "tflite": _check_model,
     "onnx": _check_model,
     "npz": _check_data,

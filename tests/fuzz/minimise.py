@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -14,15 +15,17 @@ from tests.fuzz.checks import check
 from tests.fuzz.onnx_mutator import messages
 from tests.fuzz.runner import Campaign, Check, run
 
+thorough = partial(check, share=1.0)
 
-def outcome(kind: str, data: bytes, check: Check = check) -> str:
+
+def outcome(kind: str, data: bytes, check: Check = thorough) -> str:
     """What becomes of the file, in a process of its own: a finding's name, or nothing."""
     campaign = Campaign(kind, 0)
     run(campaign, Path(), count=1, check=check, given=[data], keep=False)
     return next(iter(campaign.findings), "")
 
 
-def minimised(kind: str, data: bytes, seconds: float = 60.0, check: Check = check) -> bytes:
+def minimised(kind: str, data: bytes, seconds: float = 60.0, check: Check = thorough) -> bytes:
     """The smallest file found in that time; the file itself where it shows nothing."""
     wanted, deadline = outcome(kind, data, check), time.monotonic() + seconds
     smaller = True

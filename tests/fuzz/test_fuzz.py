@@ -31,7 +31,7 @@ def test_mutants_do_no_harm(kind, tmp_path):
 
 def test_what_was_found_before_is_mended(tmp_path):
     for path in CORPUS:
-        check(path.suffix[1:], path.read_bytes(), tmp_path, np.random.default_rng(0))
+        check(path.suffix[1:], path.read_bytes(), tmp_path, np.random.default_rng(0), share=1.0)
 
 
 def test_the_corpus_is_small():
