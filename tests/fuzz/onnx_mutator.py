@@ -33,7 +33,10 @@ def mutate(data: bytes, rng: Rng) -> bytes:
     model = Model.FromString(data)
     for _ in range(int(pick(rng, (1, 1, 1, 2, 2, 3, 4)))):
         rule = pick(rng, RULES) if rng.random() < 0.6 else any_field
-        rule(model, rng)
+        try:
+            rule(model, rng)
+        except DecodeError:  # what it wraps is deeper than protobuf reads
+            break
     packed = model.SerializeToString()
     return of_bytes(rng, packed, 2) if rng.random() < 0.04 else packed
 
@@ -337,10 +340,7 @@ def nested(model: Model, rng: Rng) -> None:
                 helper.make_tensor_value_info(f"k{level}", TensorProto.BOOL, []),
             ]
             outputs = [helper.make_tensor_value_info(f"c{level}", TensorProto.BOOL, []), *outputs]
-        try:
-            body = helper.make_graph([node], f"body{level}", inputs, outputs)
-        except DecodeError:  # deeper than protobuf reads
-            break
+        body = helper.make_graph([node], f"body{level}", inputs, outputs)
         other = body if level < 3 else helper.make_graph([], "empty", [], outputs)
         fields = {"If": {"then_branch": body, "else_branch": other}}.get(flow, {"body": body})
         fed = {"If": [f"c{level}"], "Loop": [f"m{level}", f"c{level}"]}.get(flow, [f"m{level}"])
