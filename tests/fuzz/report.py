@@ -26,7 +26,7 @@ def page(results: dict[str, Any]) -> str:
 def _ran(runs: list[dict[str, Any]]) -> list[str]:
     lines = [
         "| file | mutants | refused by name | opened | ran | other exceptions, defects | signals "
-        "| over 10 s | over 1 GiB | processor hours |",
+        "| over 10 s | over 1 GiB | processor minutes |",
         "| --- |" + " ---: |" * 9,
     ]
     for run in runs:
