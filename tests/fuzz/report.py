@@ -34,7 +34,7 @@ def _ran(runs: list[dict[str, Any]]) -> list[str]:
         cells = [run["kind"], *(states.get(s, 0) for s in ("refused", "opened", "ran"))]
         cells.insert(1, run["next"])
         cells += [run["found"][k] for k in ("exceptions", "signals", "time", "memory")]
-        lines.append(_row([*cells, f"{run['seconds'] / 3600:.1f}"]))
+        lines.append(_row([*cells, f"{run['seconds'] / 60:.0f}"]))
     return lines
 
 
