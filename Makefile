@@ -20,7 +20,7 @@ demo: setup
 
 test: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 5
 

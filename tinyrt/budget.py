@@ -32,7 +32,7 @@ of kernels need themselves, the process stays below 1 GiB."""
 MAX_WORK = 4 * 10**9
 """Units of work that a file may cost: a few seconds."""
 
-MEMORY_PER_BYTE, WORK_PER_BYTE = 8, 500
+MEMORY_PER_BYTE, WORK_PER_BYTE = 8, 100
 """What each byte of a file adds: large files are slow and large to handle, honest ones too."""
 
 OP = 50_000

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import onnx
+from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tinyrt import budget
@@ -39,19 +41,76 @@ def parse_model(path: Path) -> onnx.ModelProto:
         raise ModelFormatError(
             f"cannot read the model: {error.strerror or error}", hint="check the path"
         ) from error
+    _ask_for_parts(data, budget.current())
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except (DecodeError, RuntimeError) as error:
         raise _not_a_model("the file cannot be parsed: it is cut short or damaged") from error
-    if not _all_text(model, budget.current()):
+    if not _all_text(model):
         raise _not_a_model("the file is damaged: a name in it is no text")
     if not model.opset_import or not model.graph.output:
         raise _not_a_model("the file holds no graph with outputs and operator set versions")
     return model
 
 
-def _all_text(message: Any, spent: budget.Budget) -> bool:
+def _ask_for_parts(data: bytes, spent: budget.Budget) -> None:
+    """Ask for the parts of the file before the parser makes them.
+
+    An empty one has two bytes in the file, and takes a hundred in memory. Where the bytes make no
+    sense, the parser will say so.
+
+    Raises:
+        BudgetError: there are too many.
+
+    """
+    waiting = [(_parts_of(onnx.ModelProto.DESCRIPTOR), 0, len(data))]
+    while waiting:
+        kinds, at, stop = waiting.pop()
+        while at < stop:
+            tag, at = _number_at(data, at)
+            wire = tag & 7
+            if wire == _LENGTH:
+                length, at = _number_at(data, at)
+                inner = kinds.get(tag >> 3)
+                if inner is not None:
+                    spent.spend(MESSAGE, "looking through the parts of the file")
+                    waiting.append((_parts_of(inner), at, min(at + length, stop)))
+                at += length
+            elif wire == _VARINT:
+                _, at = _number_at(data, at)
+            elif wire in _FIXED:
+                at += _FIXED[wire]
+            else:
+                return
+
+
+_VARINT, _LENGTH = 0, 2
+_FIXED = {1: 8, 5: 4}
+"""Wire types of Protocol Buffers: numbers, what has a length, and words of so many bytes."""
+
+
+def _number_at(data: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits to a byte, lowest first, and where it ends."""
+    number = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            break
+    return number, at
+
+
+@cache
+def _parts_of(kind: Descriptor) -> dict[int, Descriptor]:
+    """Field number -> kind, of the fields of a message that are messages."""
+    return {f.number: f.message_type for f in kind.fields if f.message_type is not None}
+
+
+def _all_text(message: Any) -> bool:
     """Whether all strings of a message are UTF-8; those that are not come as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
@@ -60,8 +119,7 @@ def _all_text(message: Any, spent: budget.Budget) -> bool:
                 return False
         elif field.type == field.TYPE_MESSAGE:
             inner = [value] if hasattr(value, "ListFields") else value
-            spent.spend(MESSAGE * len(inner), f"looking through {len(inner)} parts of the file")
-            if not all(_all_text(part, spent) for part in inner):
+            if not all(_all_text(part) for part in inner):
                 return False
     return True
 
