@@ -146,9 +146,11 @@ def train(out: Path) -> None:
     data, rng = split_digits(0), np.random.default_rng(0)
     x, y = data.x_train[:192], data.y_train[:192]
 
+    def rate(step, steps):
+        return cosine_lr(step, steps, 1e-2)
+
     def run(module, samples, epochs):
         config = FitConfig(epochs, batch=32, clip_norm=1.0, progress=False)
-        rate = lambda step, steps: cosine_lr(step, steps, 1e-2)  # noqa: E731
         fit(module, Adam(module.parameters()), samples, y, config, rng=rng, lr=rate)
 
     net = digits_cnn(rng)

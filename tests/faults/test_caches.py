@@ -192,10 +192,13 @@ def test_numbas_key_has_its_sources_its_versions_and_the_processor(folder, monke
 def test_the_sources_are_those_of_kernels_and_of_their_constants(monkeypatch):
     before = numba_cache.sources.__wrapped__()
     read = Path.read_bytes
+
+    def changed(name):
+        return lambda path: read(path) + b"#" * str(path).endswith(name)
+
     for name in ("ops/add.py", "interpreter/numba_kernels/lut.py", "tinyrt/fixedpoint.py"):
-        changed = lambda path, name=name: read(path) + b"#" * str(path).endswith(name)  # noqa: E731
         with monkeypatch.context() as patched:
-            patched.setattr(Path, "read_bytes", changed)
+            patched.setattr(Path, "read_bytes", changed(name))
             assert numba_cache.sources.__wrapped__() != before, name
     assert numba_cache.sources.__wrapped__() == before
 
