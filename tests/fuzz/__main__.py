@@ -11,7 +11,8 @@ import datetime
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,8 @@ def _page(options: Options) -> int:
     results = {
         "version": tinyrt.__version__,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "runs": [e for s, e in loaded.items() if not s.startswith(("export-", "peer-"))],
-        "exports": [e for s, e in loaded.items() if s.startswith("export-")],
+        "runs": _by_kind(e for s, e in loaded.items() if not s.startswith(("export-", "peer-"))),
+        "exports": _by_kind(e for s, e in loaded.items() if s.startswith("export-")),
         "peers": [],
     }
     for stem, entry in loaded.items():
@@ -135,6 +136,25 @@ def _all(options: Options) -> int:
     failed = _run(options)
     options.minutes, options.kinds = 0.25 * whole, "tflite"
     return _export(options) | failed
+
+
+def _by_kind(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Campaigns of one kind, from several seeds, as one."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        seed = entry.pop("seed")
+        if entry["kind"] not in found:
+            found[entry["kind"]] = entry | {"seeds": [seed]}
+            continue
+        whole = found[entry["kind"]]
+        whole["seeds"].append(seed)
+        for field in ("next", "seconds"):
+            whole[field] += entry[field]
+        for field in ("states", "found"):
+            whole[field] = dict(Counter(whole[field]) + Counter(entry[field])) | {
+                key: 0 for key in whole[field] if not whole[field][key] + entry[field].get(key, 0)
+            }
+    return list(found.values())
 
 
 COMMANDS: dict[str, Callable[[Options], int]] = {
