@@ -96,7 +96,7 @@ def digests(environment: Environment, scratch: Path, jobs: str = "all") -> dict[
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{environment}\n{done.stderr[-2000:]}")
+        raise RuntimeError(f"{environment}: exit {done.returncode}\n{done.stderr[-2000:]}")
     files = sorted(p for p in out.rglob("*") if p.is_file())
     return {str(p.relative_to(out)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
