@@ -237,16 +237,18 @@ def _chunk(campaign: Campaign, stop: int, job: Job) -> None:
             log.write_text(traceback.format_exc())
         finally:
             os._exit(status)
-    problem = _watch(child, board)
-    index, _, counts = board.read()
+    problem, index = _watch(child, board)
+    campaign.next, _, counts = board.read()
     campaign.states.update(dict(zip(STATES, counts, strict=True)))
-    for line in findings.read_text().splitlines() if findings.exists() else ():
-        _add(campaign, job, **json.loads(line))
-    campaign.next = index
-    if problem:
+    lines = findings.read_text().splitlines() if findings.exists() else ()
+    told = [json.loads(line) for line in lines]
+    for found in told:
+        _add(campaign, job, **found)
+    # A mutant that ended while its child was being stopped has told what was wrong itself.
+    if problem and index not in {found["index"] for found in told}:
         text = log.read_text(errors="replace") if log.exists() else ""
         _add(campaign, job, index, problem, _place_in_log(text), text[-6000:])
-        campaign.next = index + 1
+        campaign.next = max(campaign.next, index + 1)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -336,8 +338,8 @@ def _peak() -> int:
     return 0
 
 
-def _watch(child: int, board: Board) -> str:
-    """Wait for the child; what is wrong with how it ended, if anything.
+def _watch(child: int, board: Board) -> tuple[str, int]:
+    """Wait for the child; what is wrong with how it ended, if anything, and with which mutant.
 
     It is ended where one mutant takes too long or holds too much.
     """
@@ -350,14 +352,15 @@ def _watch(child: int, board: Board) -> str:
         if index != last:
             last, since = index, time.monotonic()
         if _resident(child) > KILL_RESIDENT:
-            return _end(child, "memory")
+            return _end(child, "memory"), index
         took = _processor_time(child) - cpu
         if (cpu and took > MOST_SECONDS) or time.monotonic() - since > MOST_WALL:
-            return _end(child, "time")
+            return _end(child, "time"), index
         time.sleep(0.02)
+    index, _, _ = board.read()
     if os.WIFSIGNALED(status):
-        return f"signal {os.WTERMSIG(status)}"
-    return f"exit {os.WEXITSTATUS(status)}" if os.WEXITSTATUS(status) else ""
+        return f"signal {os.WTERMSIG(status)}", index
+    return (f"exit {os.WEXITSTATUS(status)}" if os.WEXITSTATUS(status) else ""), index
 
 
 def _end(child: int, problem: str) -> str:

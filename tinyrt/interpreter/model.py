@@ -18,17 +18,16 @@ from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
 from tinyrt.interpreter.batch import batch_of, rebatch
+from tinyrt.interpreter.feeds import check_types, fitting, stored
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
-from tinyrt.ir import DType, Graph, Value
-from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
+from tinyrt.ir import Graph
+from tinyrt.ops.quantize import Affine, dequantize_array
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per thread: large enough for matrix products, small enough for the caches."""
-SHOWN = 8
-"""Names that a message lists."""
 PIECE = 16 << 20
 """Bytes of inputs and answers that are worth a piece of their own."""
 GPU_BATCH = 4096
@@ -271,7 +270,7 @@ class Model:
             arrays = self.named(x)
             self.check_types({n: ArrayType(a.shape, a.dtype) for n, a in arrays.items()})
             return {
-                name: _fitting(self.graph.value(name), arrays[name], (first or {}).get(name, 0))
+                name: fitting(self.graph.value(name), arrays[name], (first or {}).get(name, 0))
                 for name in self.graph.fed
             }
 
@@ -289,21 +288,7 @@ class Model:
             DataError: they do not fit it.
 
         """
-        expected = list(self.graph.fed)
-        if set(types) != set(expected):
-            raise DataError(
-                f"inputs are named {_listed(types)}",
-                expected=_listed(expected),
-                hint="name the arrays as the model's inputs, or 'x' for its only input",
-            )
-        for name in expected:
-            _check(self.graph.value(name), types[name])
-        lengths = {n: types[n].shape[0] for n in expected}
-        if len({length / self.rows[n] for n, length in lengths.items()}) != 1:
-            raise DataError(
-                f"inputs have different numbers of samples: {lengths}",
-                expected=f"for each run as many rows as {self.rows}",
-            )
+        check_types(self.graph, types, self.rows)
 
     @cached_property
     def rows(self) -> dict[str, int]:
@@ -346,7 +331,7 @@ class Model:
 
         """
         feeds = self.check_inputs(x)
-        return {n: _stored(self.graph.value(n), a) for n, a in feeds.items()}
+        return {n: stored(self.graph.value(n), a) for n, a in feeds.items()}
 
     def stored_source(self, source: Source) -> dict[str, Array]:
         """As ``stored_inputs``, of inputs that come a piece at a time.
@@ -356,15 +341,15 @@ class Model:
             BudgetError: there is no room for them.
 
         """
-        stored: dict[str, Array] = {}
+        results: dict[str, Array] = {}
         for start, total, feeds in self.pieces(source):
             for name, array in feeds.items():
-                part = _stored(self.graph.value(name), array)
-                if name not in stored:
-                    stored[name] = self._room_for(name, part, total * self.rows[name])
+                part = stored(self.graph.value(name), array)
+                if name not in results:
+                    results[name] = self._room_for(name, part, total * self.rows[name])
                 at = start * self.rows[name]
-                stored[name][at : at + len(part)] = part
-        return stored
+                results[name][at : at + len(part)] = part
+        return results
 
     def _batch_size(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one run."""
@@ -424,7 +409,7 @@ class Model:
         # A sample on its own may have outputs of any number of rows.
         rows = slice(len(next(iter(feeds.values()))) if batch > 1 else None)
         for name, view in ready.inputs.items():
-            view[rows] = _stored(self.graph.value(name), feeds[name])
+            view[rows] = stored(self.graph.value(name), feeds[name])
         ready.interpreter.invoke()
         return {name: view[rows].copy() for name, view in ready.outputs.items()}
 
@@ -436,75 +421,6 @@ class Model:
         return dequantize_array(Affine(value.q.scale, value.q.zero_point), y)
 
 
-def _check(value: Value, given: ArrayType) -> None:
-    """Refuse what is of another shape or dtype than a model's input takes."""
-    dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
-    want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
-    shape, dtype = given.shape, given.dtype
-    if (
-        len(shape) != max(len(value.shape), 1)
-        or shape[1:] != value.shape[1:]
-        or not shape
-        or not shape[0]
-    ):
-        raise DataError(
-            f"the data have shape {shape}",
-            tensor=value.describe(),
-            expected=want,
-            hint="pass samples as the model takes them, stacked along a first axis",
-        )
-    as_real = _is_real(value) and dtype.kind == "f"
-    narrowed = value.dtype is DType.INT32 and dtype == np.int64
-    if not as_real and not narrowed and dtype != value.dtype.numpy:
-        raise DataError(
-            f"the data have dtype {dtype}",
-            tensor=value.describe(),
-            expected=want,
-            hint=f"convert the array: x.astype('{next(reversed(dtypes))}')",
-        )
-
-
-def _is_real(value: Value) -> bool:
-    return value.q is not None or value.dtype is DType.FLOAT32
-
-
-def _fitting(value: Value, array: Array, first: int) -> Array:
-    """An array of a type that ``_check`` lets pass, in the dtype that is run or quantised.
-
-    Raises:
-        DataError: a value is not finite.
-
-    """
-    if array.dtype.kind == "f":
-        if _is_real(value):
-            with np.errstate(over="ignore", invalid="ignore"):
-                array = array.astype(np.float32, copy=False)
-        if not np.isfinite(array).all():
-            bad = first + int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
-            raise DataError(
-                f"the data hold NaN or infinity, or more than float32 holds, first in sample {bad}",
-                tensor=value.describe(),
-                expected="finite values",
-                hint="look at how the features of that sample were computed",
-            )
-    if value.dtype is DType.INT32 and array.dtype == np.int64:
-        small = np.iinfo(np.int32)
-        return array.clip(small.min, small.max).astype(np.int32)
-    return array
-
-
 def later(progress: Progress | None, start: int, total: int) -> Progress | None:
     """The progress of a piece as that of the whole."""
     return None if progress is None else lambda done, _: progress(start + done, total)
-
-
-def _stored(value: Value, array: Array) -> Array:
-    """The array as the model stores it: floats quantised with the model's own parameters."""
-    if value.q is not None and array.dtype.kind == "f":
-        return quantize_array(array, np.float32(value.q.scale), value.q.zero_point, value.dtype)
-    return array
-
-
-def _listed(names: Mapping[str, Any] | list[str]) -> str:
-    shown = [f"'{name[:60]}'" for name in names][:SHOWN]
-    return ", ".join(shown) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -1,0 +1,117 @@
+"""Arrays that are fed to a model: checked against its inputs, and as the model stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.data import ArrayType
+from tinyrt.errors import DataError
+from tinyrt.ir import DType, Graph, Value
+from tinyrt.ops.quantize import quantize_array
+
+Array = NDArray[Any]
+
+SHOWN = 8
+"""Names that a message lists."""
+
+
+def check_types(graph: Graph, types: Mapping[str, ArrayType], rows: Mapping[str, int]) -> None:
+    """Check names, shapes and dtypes of inputs against a model.
+
+    Args:
+        graph: the model.
+        types: what is given, by name.
+        rows: how many rows of each input belong together.
+
+    Raises:
+        DataError: they do not fit it.
+
+    """
+    expected = list(graph.fed)
+    if set(types) != set(expected):
+        raise DataError(
+            f"inputs are named {_listed(types)}",
+            expected=_listed(expected),
+            hint="name the arrays as the model's inputs, or 'x' for its only input",
+        )
+    for name in expected:
+        _check(graph.value(name), types[name])
+    lengths = {n: types[n].shape[0] for n in expected}
+    if len({length / rows[n] for n, length in lengths.items()}) != 1:
+        raise DataError(
+            f"inputs have different numbers of samples: {lengths}",
+            expected=f"for each run as many rows as {rows}",
+        )
+
+
+def _check(value: Value, given: ArrayType) -> None:
+    """Refuse what is of another shape or dtype than a model's input takes."""
+    dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
+    want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
+    shape, dtype = given.shape, given.dtype
+    if (
+        len(shape) != max(len(value.shape), 1)
+        or shape[1:] != value.shape[1:]
+        or not shape
+        or not shape[0]
+    ):
+        raise DataError(
+            f"the data have shape {shape}",
+            tensor=value.describe(),
+            expected=want,
+            hint="pass samples as the model takes them, stacked along a first axis",
+        )
+    as_real = _is_real(value) and dtype.kind == "f"
+    narrowed = value.dtype is DType.INT32 and dtype == np.int64
+    if not as_real and not narrowed and dtype != value.dtype.numpy:
+        raise DataError(
+            f"the data have dtype {dtype}",
+            tensor=value.describe(),
+            expected=want,
+            hint=f"convert the array: x.astype('{next(reversed(dtypes))}')",
+        )
+
+
+def _is_real(value: Value) -> bool:
+    return value.q is not None or value.dtype is DType.FLOAT32
+
+
+def fitting(value: Value, array: Array, first: int) -> Array:
+    """An array of a type that ``_check`` lets pass, in the dtype that is run or quantised.
+
+    Raises:
+        DataError: a value is not finite.
+
+    """
+    if array.dtype.kind == "f":
+        if _is_real(value):
+            with np.errstate(over="ignore", invalid="ignore"):
+                array = array.astype(np.float32, copy=False)
+        if not np.isfinite(array).all():
+            bad = first + int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
+            raise DataError(
+                f"the data hold NaN or infinity, or more than float32 holds, first in sample {bad}",
+                tensor=value.describe(),
+                expected="finite values",
+                hint="look at how the features of that sample were computed",
+            )
+    if value.dtype is DType.INT32 and array.dtype == np.int64:
+        small = np.iinfo(np.int32)
+        return array.clip(small.min, small.max).astype(np.int32)
+    return array
+
+
+def stored(value: Value, array: Array) -> Array:
+    """The array as the model stores it: floats quantised with the model's own parameters."""
+    if value.q is not None and array.dtype.kind == "f":
+        return quantize_array(array, np.float32(value.q.scale), value.q.zero_point, value.dtype)
+    return array
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [f"'{name[:60]}'" for name in names][:SHOWN]
+    return ", ".join(shown) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
