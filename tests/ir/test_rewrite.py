@@ -8,6 +8,7 @@ import pytest
 from tests.graphs import Builder
 from tinyrt.errors import VerifyError
 from tinyrt.ir import Patch, Refusal, RewriteLog, Rule, rewrite
+from tinyrt.ir.rewrite import _apply, _Change, _Pending
 from tinyrt.ops import verify
 from tinyrt.ops.evaluate import evaluate
 
@@ -92,3 +93,16 @@ def test_nodes_that_a_change_takes_away_are_not_asked():
     after = rewrite(graph, [Rule("drop others", ("relu",), drop_others)], verify)
     assert [n.op for n in after.nodes] == ["relu", "tanh"]
     assert len(asked) == 2, "the first one, and again when the others are gone"
+
+
+def test_a_new_node_may_have_the_identity_of_one_that_went():
+    """Python gives the address of what is gone to what comes; what was noted must not mix them."""
+    graph = _chain()
+    old, fresh = graph.nodes[0], replace(graph.nodes[0], name="fresh")
+    pending = _Pending([Rule("look", (), lambda graph, node: None)], graph)
+    pending._readers["x"] = {(0, id(fresh))}  # noted for a node that lay there before
+    change = _Change.of(graph, Patch(remove=(old,), add=(fresh,), values=(graph.value("x"),)))
+    after = _apply(graph, [change])
+    pending.follow(graph, after, [change])
+    places = {id(node): i for i, node in enumerate(after.nodes)}
+    assert pending.of(0, places) == list(after.nodes)

@@ -325,9 +325,11 @@ class _Pending:
         alive = {id(node) for node in after.nodes}
         for change in changes:
             for mark in change.changed():
-                for rule, node in self._readers.pop(mark, ()):
-                    if node in alive and rule in self._asked(self._nodes[node].op):
-                        self._open[rule][node] = self._nodes[node]
+                for rule, identity in self._readers.pop(mark, ()):
+                    # Of a node that went, a new one may have the identity: that is asked anyway.
+                    node = self._nodes.get(identity)
+                    if node and identity in alive and rule in self._asked(node.op):
+                        self._open[rule][identity] = node
         for identity in self._nodes.keys() - alive:
             for rule in self._asked(self._nodes.pop(identity).op):
                 self._open[rule].pop(identity, None)
