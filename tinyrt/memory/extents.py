@@ -74,13 +74,6 @@ class Extents:
     low: NDArray[np.int64]
     high: NDArray[np.int64]
 
-    def add(self, name: str, nbytes: int) -> None:
-        """One more buffer, of which nothing is kept."""
-        low, high = _nothing_kept(1, self.low.shape[1])
-        self.names.append(name)
-        self.nbytes.append(nbytes)
-        self.low, self.high = np.vstack([self.low, low]), np.vstack([self.high, high])
-
     def kept(self) -> NDArray[np.int64]:
         """Bytes that are kept, at each time."""
         kept: NDArray[np.int64] = np.maximum(self.high - self.low, 0).sum(axis=0)
@@ -106,10 +99,7 @@ def extents_of(
     clock = Clock.of(graph, segments)
     names, sizes = [b.names[0] for b in found], [b.nbytes for b in found]
     home = {name: i for i, b in enumerate(found) for name in b.names}
-    extents = Extents(names, sizes, *_nothing_kept(len(found), clock.count))
-    for i, b in enumerate(found):
-        begin, end = clock.span(b)
-        extents.low[i, begin:end], extents.high[i, begin:end] = 0, b.nbytes
+    rows: list[tuple[int, slice, _Places]] = []
     for segment in segments:
         begin = clock.begins[segment.first + 1]
         where = slice(begin, begin + len(segment.steps))
@@ -119,16 +109,19 @@ def extents_of(
             if name not in home and name not in own:
                 continue  # it lies outside the arena
             if name not in home:
-                home[name] = len(extents.names)
-                extents.add(name, places.count * places.nbytes)
-            if not places.idle:
-                extents.low[home[name], where] = places.low
-                extents.high[home[name], where] = places.high
+                home[name] = len(names)
+                names.append(name)
+                sizes.append(places.count * places.nbytes)
+            rows.append((home[name], where, places))
+    shape = len(names), clock.count
+    extents = Extents(names, sizes, np.full(shape, FREE), np.full(shape, -FREE))
+    for i, b in enumerate(found):
+        begin, end = clock.span(b)
+        extents.low[i, begin:end], extents.high[i, begin:end] = 0, b.nbytes
+    for i, where, places in rows:
+        if not places.idle:
+            extents.low[i, where], extents.high[i, where] = places.low, places.high
     return extents
-
-
-def _nothing_kept(count: int, times: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return np.full((count, times), FREE, np.int64), np.full((count, times), -FREE, np.int64)
 
 
 class _Places:

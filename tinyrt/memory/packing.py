@@ -40,11 +40,16 @@ def gaps_of(extents: Extents, leads: Leads) -> Gaps:
     count = len(extents.names)
     gaps: Gaps = [{} for _ in range(count)]
     for i in range(count):
+        times = np.flatnonzero(extents.low[i] < FREE)
+        if not times.size:
+            continue
+        # Most buffers are kept for a short while: only that is looked at.
+        alive = slice(times[0], times[-1] + 1)
         # The most by which i's end lies behind j's begin, both counted from their own starts.
-        reach = (extents.high[i] - extents.low).max(axis=1)
-        back = (extents.high - extents.low[i]).max(axis=1)
-        for j in range(count):
-            if j != i and reach[j] > -FREE // 2:
+        reach = (extents.high[i, alive] - extents.low[:, alive]).max(axis=1)
+        back = (extents.high[:, alive] - extents.low[i, alive]).max(axis=1)
+        for j in np.flatnonzero(reach > -FREE // 2).tolist():
+            if j != i:
                 gaps[i][j] = [(-int(reach[j]), int(back[j]))]
     for (y, x), lead in leads.items():
         close = lead.forbidden_output(extents.nbytes[y], 0, extents.nbytes[x])
@@ -97,8 +102,8 @@ class Packing:
 
     def lowest(self, i: int, at: dict[int, int]) -> int:
         """The lowest offset at which buffer ``i`` fits beside those placed."""
-        gaps = self.gaps[i]
-        spans = [(at[j] + low, at[j] + high) for j in gaps.keys() & at for low, high in gaps[j]]
+        gaps = self.gaps[i].items()
+        spans = [(at[j] + low, at[j] + high) for j, gap in gaps if j in at for low, high in gap]
         spans.sort()
         offset = 0
         for low, high in spans:
