@@ -6,11 +6,13 @@ answers that differ, messages that fill a screen.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from tinyrt.api_inputs import layout_as
 from tinyrt.convert.tflite_reader import parse_tflite
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
-from tinyrt.errors import DefectError, TinyrtError, UnsupportedError
+from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
 from tinyrt.export.bundle import Rows, render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.target import find_core, find_optimize
@@ -37,6 +39,9 @@ REFUSED, OPENED, RAN = "refused", "opened", "ran"
 
 SHARE_RUN = 0.4
 """Of those that open, how many are run everywhere, which takes ten times as long."""
+
+SHARE_NATIVE = 0.02
+"""Of those that are run, how many are built with the host's compiler, too: most of a second each."""
 
 MOST_LINES, MOST_TEXT = 12, 4000
 MOST_BYTES, MOST_WORK = 1 << 22, 3_000_000
@@ -119,6 +124,9 @@ def _check_model(path: Path, rng: Rng, share: float) -> str:
         elif often and path.suffix == ".tflite":
             plain = answers(parse_tflite(path.read_bytes()), feeds, "reference")
             _require_equal(plain, wanted, "as read", exact=False)
+        if rng.random() < SHARE_NATIVE:
+            found = _built(graph, feeds, path.parent, behind)
+            _require_equal(found, wanted, "native", exact=False)
         if often and written is not None:
             _require_equal(answers(written, feeds, "reference"), wanted, "written")
     except DefectError:
@@ -198,6 +206,17 @@ def _written(graph: Graph) -> Graph | None:
         require_readable(error)
         return None
     return parse_tflite(bytes(data))
+
+
+def _built(
+    graph: Graph, feeds: list[dict[str, np.ndarray]], folder: Path, behind: bool
+) -> list[np.ndarray]:
+    """Answers of the C code, built by the host's compiler; what it builds is kept in the folder."""
+    try:
+        with guarded(behind), mock.patch.dict(os.environ, TINYRT_CACHE=str(folder)):
+            return answers(graph, feeds, "native")
+    except ToolError as error:
+        raise BrokenPromiseError(f"native: {error}") from error
 
 
 def is_small(graph: Graph) -> bool:

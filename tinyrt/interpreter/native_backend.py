@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import current
 from tinyrt.cache import keep, kept_file, key_of
 from tinyrt.errors import ShapeError, ToolError, UnsupportedError
 from tinyrt.files import scratch_folder, write_text
@@ -109,7 +110,7 @@ class _Native:
         arena_bytes: int,
         packed_bytes: int,
     ) -> None:
-        arena = np.zeros(arena_bytes + ALIGNMENT, np.uint8)
+        arena = current().zeros(arena_bytes + ALIGNMENT, "the arena of the compiled model")
         base = arena.ctypes.data
         self._kept = (arena, ports, library)
         self._arguments = (
