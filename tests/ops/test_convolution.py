@@ -57,3 +57,18 @@ def test_tiles_are_the_convolution_and_its_derivatives(dtype):
             assert found.dtype == dtype
             tolerance = 1e-4 if dtype == np.float32 else 1e-10
             np.testing.assert_allclose(found, expected, tolerance, tolerance, err_msg=str(shapes))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_weights_that_are_no_numbers_do_not_meet_padding():
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        shapes, x, w = drawn(rng)
+        w.reshape(-1)[rng.integers(w.size, size=2)] = np.inf, np.nan
+        found = biased(shapes, x, w, None)
+        window, inside = shapes.window, shapes.window.pad(np.ones(x.shape))
+        patches, there = window.patches(window.pad(x)), window.patches(inside)
+        for ins, outs in shapes.groups():
+            read = patches[..., None, :, :, ins] * w[outs]
+            expected = np.where(there[..., None, :, :, ins] > 0, read, 0).sum((4, 5, 6))
+            np.testing.assert_allclose(found[..., outs], expected, 1e-9, 1e-9)

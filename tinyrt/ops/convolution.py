@@ -129,7 +129,23 @@ CONVOLUTION = bilinear_triple(
 
 def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
     """``CONVOLUTION.y`` plus the bias (c_out,), where there is one."""
+    # The loops multiply weights with the zeros of padding, of which only these would tell.
+    if shapes.window.is_padded and not np.isfinite(w).all():
+        return _without_padding(shapes, x, w, bias)
     y: Array = _compiled().convolve(shapes, x, w, bias)
+    return y
+
+
+def _without_padding(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
+    """The sum over taps that lie within the image, as kernels have it."""
+    start = np.zeros(shapes.w[0], w.dtype) if bias is None else bias
+    y = np.empty((len(x), *shapes.window.out, shapes.w[0]), np.result_type(x, start))
+    y[:] = start
+    for i, j, _ in shapes.window.taps():
+        written, read = shapes.window.within(shapes.x[1:3], (i, j))
+        for ins, outs in shapes.groups():
+            with np.errstate(invalid="ignore"):
+                y[(*written, outs)] += x[(*read, ins)] @ w[outs, i, j].T
     return y
 
 

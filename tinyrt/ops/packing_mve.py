@@ -10,7 +10,6 @@ The input's zero point is folded into the bias: ``bias - x_zp * sum(w)``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -220,7 +219,7 @@ def convolution_sweep(node: BoundNode, window: Window) -> Sweep | None:
         steps = columns(node, y.size // y.shape[3], at_once)
         return steps if convolution_scratch(node, window) else None
     copied = window.kernel != (1, 1) and at_once == window.out[1]
-    return tuple(replace(step, reads_first=copied) for step in windows(node, window))
+    return windows(node, window, reads_first=copied)
 
 
 def turned_fields(node: BoundNode, axes: tuple[int, int]) -> Fields:
@@ -340,8 +339,8 @@ def depthwise_sweep(node: BoundNode, window: Window) -> Sweep | None:
     if x.shape[3] != y.shape[3]:
         return None
     if band == lined.out[0]:
-        return whole_images(node, planes=y.shape[3])
-    return row_bands(node, window, band, planes=y.shape[3]) if lines_of(window) == (0, 1) else None
+        return whole_images(node)
+    return row_bands(node, window, band) if lines_of(window) == (0, 1) else None
 
 
 def evens_first(channels: NDArray[Any]) -> NDArray[Any]:

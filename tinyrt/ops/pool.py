@@ -59,7 +59,7 @@ def prepare(node: BoundNode) -> Pool2dS8:
     return Pool2dS8(window_of(node.attrs, x.shape), *act_range(node.attrs.activation, y))
 
 
-def windows_sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+def windows_sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Rows from the front, on all cores."""
     del isa
     return windows(node, window_of(node.attrs, node.input(0).shape))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.isa import InstructionSet
@@ -21,6 +22,10 @@ Span = tuple[int, int]
 
 ELEMENT_STEPS = 64
 """Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
+
+
+MOST_STEPS = 300_000
+"""Steps of one op that are looked at: writing down more takes seconds, for few bytes saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,12 @@ class Step:
 
 Sweep = tuple[Step, ...]
 """The steps of a kernel, in their order."""
+
+
+def limited(steps: Iterable[Step]) -> Sweep | None:
+    """The steps as a sweep; None where there are too many, so that nothing overlaps."""
+    sweep = tuple(islice(steps, MOST_STEPS + 1))
+    return None if len(sweep) > MOST_STEPS else sweep
 
 
 def planes_of(sweep: Sweep) -> int:
@@ -109,27 +120,30 @@ def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | 
     return None if ends is None else _bytes(value, ends[0], ends[1] + 1)
 
 
-def windows(node: BoundNode, window: Window) -> Sweep:
-    """Row by row of the output; each reads the input rows under its window as it writes."""
-    return tuple(_row_steps(node, window, lambda top, bottom, loaded: (top, bottom)))
+def windows(node: BoundNode, window: Window, *, reads_first: bool = False) -> Sweep | None:
+    """Row by row of the output; each reads the input rows under its window."""
+    steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+    return limited(replace(step, reads_first=reads_first) for step in steps)
 
 
-def transposed_windows(node: BoundNode, window: Window) -> Sweep:
+def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
     """Row by row of the output; each reads the input rows whose windows it lies under."""
+    return limited(_transposed_steps(node, window))
+
+
+def _transposed_steps(node: BoundNode, window: Window) -> Iterator[Step]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     (high, _), (step, _) = window.kernel, window.stride
-    steps = []
     for n in range(y.shape[0]):
         for oy in range(y.shape[1]):
             at = oy + window.before[0]
             first, last = max(-((high - 1 - at) // step), 0), min(at // step + 1, x.shape[1])
             read = _rows(x, n, first, last) if first < last else None
-            steps.append(Step((read, *others), _rows(y, n, oy, oy + 1)))
-    return tuple(steps)
+            yield Step((read, *others), _rows(y, n, oy, oy + 1))
 
 
-def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep:
+def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | None:
     """Channels after the other, each row by row.
 
     An output is written after all that is read up to the end of its window; with ``copied``, each
@@ -142,19 +156,22 @@ def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep:
     return _planes(node, _row_steps(node, window, reads))
 
 
-def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep:
+def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep | None:
     planes = node.output.shape[3]
-    return tuple(replace(step, reads_first=True, planes=planes) for step in steps)
+    return limited(replace(step, reads_first=True, planes=planes) for step in steps)
 
 
-def row_bands(node: BoundNode, window: Window, band: int, planes: int) -> Sweep:
-    """Some output rows at a time, from a copy of the input rows under their windows.
+def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
+    """Channel by channel, some output rows at a time, from a copy of the input rows under them.
 
     A row is read once: what the next band needs of it stays in the copy.
     """
+    return _planes(node, _band_steps(node, window, band))
+
+
+def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[Step]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
-    steps = []
     for n in range(y.shape[0]):
         loaded = 0
         for start in range(0, y.shape[1], band):
@@ -163,23 +180,24 @@ def row_bands(node: BoundNode, window: Window, band: int, planes: int) -> Sweep:
             last = (stop - 1) * window.stride[0] - window.before[0] + reach
             last = max(loaded, min(last, x.shape[1]))
             read = _rows(x, n, loaded, last) if loaded < last else None
-            write = _rows(y, n, start, stop)
-            steps.append(Step((read, *others), write, reads_first=True, planes=planes))
+            yield Step((read, *others), _rows(y, n, start, stop))
             loaded = last
-    return tuple(steps)
 
 
-def whole_images(node: BoundNode, planes: int) -> Sweep:
-    """Each plane of an image is copied before its output is written."""
+def whole_images(node: BoundNode) -> Sweep | None:
+    """Channel by channel, of which each is copied as a whole before its output is written."""
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
-    return tuple(
-        Step((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]), True, planes)
-        for n in range(y.shape[0])
+    return _planes(
+        node,
+        (
+            Step((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]))
+            for n in range(y.shape[0])
+        ),
     )
 
 
-def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep:
+def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None:
     """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
 
     An output is written after all that is read up to the end of its window. With stride 1, the
@@ -228,7 +246,7 @@ def _row_steps(
             yield Step((read, *others), _rows(y, n, oy, oy + 1))
 
 
-def columns(node: BoundNode, rows: int, at_once: int) -> Sweep:
+def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
     """Some rows of a matrix at a time, which are copied before their outputs are written.
 
     Args:
@@ -240,12 +258,13 @@ def columns(node: BoundNode, rows: int, at_once: int) -> Sweep:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     x_row, y_row = x.size // rows, y.size // rows
-    steps = []
-    for start in range(0, rows, at_once):
+
+    def step(start: int) -> Step:
         stop = min(start + at_once, rows)
         read, write = _bytes(x, start * x_row, stop * x_row), _bytes(y, start * y_row, stop * y_row)
-        steps.append(Step((read, *others), write, reads_first=True))
-    return tuple(steps)
+        return Step((read, *others), write, reads_first=True)
+
+    return limited(map(step, range(0, rows, at_once)))
 
 
 def _rows(value: Value, n: int, first: int, last: int) -> Span:

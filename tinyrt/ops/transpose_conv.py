@@ -180,7 +180,7 @@ def emit_f32(node: BoundNode, c: CWriter) -> None:
     c.call("tinyrt_transpose_conv_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
 
 
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
+def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
     """Rows from the front."""
     del isa  # the same on all
     return transposed_windows(node, window_of(node.attrs, node.input(1).shape))

@@ -96,11 +96,16 @@ class Window:
         pairs = _pair(before), _pair(after), _pair(out)
         return cls(kernel, stride, dilation, *pairs, on_rows=padding in (ROWS, BARE_ROWS))
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether there is a border."""
+        return any((*self.before, *self.after))
+
     def pad(self, x: NDArray[Any], fill: float = 0) -> NDArray[Any]:
         """``x`` (n, h, w, c) with the window's border, filled with ``fill``."""
-        (top, left), (bottom, right) = self.before, self.after
-        if not (top or left or bottom or right):
+        if not self.is_padded:
             return x
+        (top, left), (bottom, right) = self.before, self.after
         n, h, w, c = x.shape
         padded = np.full((n, top + h + bottom, left + w + right, c), fill, x.dtype)
         padded[:, top : top + h, left : left + w] = x
@@ -131,6 +136,23 @@ class Window:
                 rows = _steps(i * self.dilation[0], self.stride[0], self.out[0])
                 columns = _steps(j * self.dilation[1], self.stride[1], self.out[1])
                 yield i, j, (every, rows, columns)
+
+    def within(self, in_hw: Pair, tap: Pair) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Slices of the outputs whose tap lies within the input, and of what it reads there.
+
+        Args:
+            in_hw: height and width of the input, without padding.
+            tap: its row and column.
+
+        """
+        written, read = [slice(None)], [slice(None)]
+        for axis, size in enumerate(in_hw):
+            step, at = self.stride[axis], tap[axis] * self.dilation[axis] - self.before[axis]
+            first = max(0, -(at // step))
+            count = max(0, min(self.out[axis], (size - 1 - at) // step + 1) - first)
+            written.append(slice(first, first + count))
+            read.append(_steps(first * step + at, step, count) if count else slice(0, 0))
+        return tuple(written), tuple(read)
 
     def patches(self, padded: NDArray[Any]) -> NDArray[Any]:
         """A view (n, out_h, out_w, kh, kw, c) of what each output reads of the padded input."""
