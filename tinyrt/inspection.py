@@ -115,13 +115,14 @@ def inspect_model(
         plan = plan_pushed(graph, isa)
     else:
         plan = plan_streamed(graph, isa) if by_rows else plan_memory(graph, isa)
+    alive = plan.alive_bytes()
     ops = tuple(
         OpCost(
             name=node.name,
             op=node.op,
             macs=OPS[node.op].macs(node),
             output_shape=node.output.shape,
-            arena_bytes=plan.alive_bytes(node.index),
+            arena_bytes=alive[node.index] if node.index < len(alive) else 0,
         )
         for node in graph.bound()
     )

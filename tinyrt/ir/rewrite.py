@@ -15,7 +15,7 @@ T = TypeVar("T")
 Mark = str | tuple[str]
 """What a rule may look at: a value with its producer, by name, or, as ``(name,)``, its readers."""
 
-ASK, PASS = 8_000, 4_000
+ASK, PASS = 8_000, 8_000
 """Work of asking a rule about a node, and of each node of a graph that has changed."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,10 +18,11 @@ from tinyrt.memory.segments import Segment
 from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.sweep import Span
 from tinyrt.text import shown_name
 
-PLAN = 150_000
-"""Work of planning and checking one op, in units of ``budget``."""
+PLAN, PLACE = 200_000, 50_000
+"""Work of planning and checking one op and one tensor, in units of ``budget``."""
 
 MOST_PAIRS_PLANNED = 300_000
 """Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
@@ -134,29 +136,42 @@ class ArenaPlan:
         """Where everything lies if all regions are laid one behind the other."""
         return {name: self.start_of(name) for name in self.offsets}
 
-    def alive_bytes(self, step: int) -> int:
-        """Bytes in use while node ``step`` runs; shared ones count once."""
-        total = end = 0
-        for start, stop in sorted(
-            (self.start_of(b.names[0]), self.start_of(b.names[0]) + b.nbytes)
-            for b in self.buffers
-            if b.first <= step <= b.last
-        ):
-            total += max(0, stop - max(start, end))
-            end = max(end, stop)
-        return total
+    def alive_bytes(self) -> list[int]:
+        """Bytes in use while each node runs; shared ones count once."""
+        begin: dict[int, list[Span]] = {}
+        end: dict[int, list[Span]] = {}
+        for b in self.buffers:
+            start = self.start_of(b.names[0])
+            for step, spans in ((b.first, begin), (b.last, end)):
+                # Inputs are there before the first step, read or not.
+                spans.setdefault(max(step, 0), []).append((start, start + b.nbytes))
+        alive: list[Span] = []
+        found = []
+        for step in range(max(end, default=-1) + 1):
+            for span in begin.get(step, ()):
+                insort(alive, span)
+            found.append(_covered(alive))
+            for span in end.get(step, ()):
+                alive.remove(span)
+        return found
 
     def fullest(self) -> Moment:
         """When most of the arena is in use: what is kept then is in the way of a smaller one."""
         if self.peak is not None:
             return self.peak
-        step = max(
-            {b.first for b in self.buffers},
-            key=lambda step: (self.alive_bytes(step), -step),
-            default=0,
-        )
-        alive = [b for b in self.buffers if b.first <= step <= b.last]
-        return Moment.of(max(step, 0), {b.names[0]: b.nbytes for b in alive})
+        alive = self.alive_bytes()
+        step = max(range(len(alive)), key=lambda step: (alive[step], -step), default=0)
+        kept = [b for b in self.buffers if b.first <= step <= b.last]
+        return Moment.of(step, {b.names[0]: b.nbytes for b in kept})
+
+
+def _covered(spans: list[Span]) -> int:
+    """Bytes in any of the spans, which are sorted."""
+    total = end = 0
+    for start, stop in spans:
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
 
 
 def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
@@ -226,7 +241,8 @@ def plan_memory(
 
     """
     options = options or MemoryOptions()
-    current().spend(PLAN * len(graph.nodes), f"planning {len(graph.nodes):,} ops")
+    work = PLAN * len(graph.nodes) + PLACE * len(graph.values)
+    current().spend(work, f"planning {len(graph.nodes):,} ops")
     plans = _Plans(graph, isa, overlap, options, enough)
     plan = plans.best()
     placed = {*plan.offsets, *plan.outside}

@@ -141,8 +141,9 @@ def _without_padding(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> 
     start = np.zeros(shapes.w[0], w.dtype) if bias is None else bias
     y = np.empty((len(x), *shapes.window.out, shapes.w[0]), np.result_type(x, start))
     y[:] = start
+    _, height, width, _ = shapes.x
     for i, j, _ in shapes.window.taps():
-        written, read = shapes.window.within(shapes.x[1:3], (i, j))
+        written, read = shapes.window.within((height, width), (i, j))
         for ins, outs in shapes.groups():
             with np.errstate(invalid="ignore"):
                 y[(*written, outs)] += x[(*read, ins)] @ w[outs, i, j].T
