@@ -9,11 +9,14 @@ import pytest
 
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
+from tests.graphs import Builder
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import DType, Value
 from tinyrt.memory import plan_memory
 from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import InstructionSet
 
 
@@ -138,3 +141,14 @@ def test_hostile_names_stay_inside_comments(tmp_path):
     graph = dense("evil */ int x; /*\n??/", node_name="*/ #error \\\n ??/")
     project = export_graph(graph, tmp_path / "out")
     build_program(project, tmp_path)
+
+
+def test_a_state_that_stays_as_it_was_is_not_copied_onto_itself(tmp_path):
+    b = Builder((1, 4), (1, 4))
+    y = b.op("add", ("x", "x1"), AddAttrs())
+    kept = b.op("reshape", ("x1",), ReshapeAttrs((1, 4)))
+    graph = replace(b.graph(y, kept), states=(("x1", kept),))
+    export_graph(graph, tmp_path / "out")
+    code = (tmp_path / "out" / "net.c").read_text()
+    assert "tinyrt_zip_f32(" in code
+    assert "tinyrt_reshape(" not in code

@@ -41,7 +41,7 @@ SHARE_RUN = 0.4
 """Of those that open, how many are run everywhere, which takes ten times as long."""
 
 SHARE_NATIVE = 0.02
-"""Of those that are run, how many are built with the host's compiler, too: most of a second each."""
+"""Of those that are run, how many the host's compiler builds, too: most of a second each."""
 
 MOST_LINES, MOST_TEXT = 12, 4000
 MOST_BYTES, MOST_WORK = 1 << 22, 3_000_000

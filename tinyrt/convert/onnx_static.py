@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -228,20 +229,36 @@ def _power(call: Call) -> Array:
 
 def _elementwise(function: Callable[..., Any], arity: int, copies: int = 2) -> Static:
     def evaluate(call: Call) -> Array:
-        return np.asarray(function(*(call.array(i) for i in range(arity))))
+        return _of_numpy(function, *(call.array(i) for i in range(arity)))
 
     return Static(evaluate, broadcast, copies)
 
 
+def _of_numpy(function: Callable[..., Any], *operands: Array) -> Array:
+    """What a function of NumPy computes.
+
+    Raises:
+        ValueError: it takes no numbers of that kind, for which NumPy raises TypeError.
+
+    """
+    try:
+        return np.asarray(function(*operands))
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
 def _real(function: Callable[[Array], Array]) -> Static:
-    return Static(lambda call: function(call.array(0)).astype(call.array(0).dtype), copies=4)
+    def evaluate(call: Call) -> Array:
+        return _of_numpy(function, call.array(0)).astype(call.array(0).dtype)
+
+    return Static(evaluate, copies=4)
 
 
 def _variadic(function: Callable[[Array, Array], Array]) -> Static:
     def evaluate(call: Call) -> Array:
         result = call.array(0)
         for i in range(1, len(call.node.inputs)):
-            result = function(result, call.array(i))
+            result = _of_numpy(function, result, call.array(i))
         return result
 
     return Static(evaluate, broadcast)
@@ -251,7 +268,8 @@ def _reduction(function: Callable[..., Any], input_since: int = 18) -> Static:
     def evaluate(call: Call) -> Array:
         data, axes = call.array(0), reduced_axes(call, input_since)
         keep = call.node.get_int("keepdims", 1) != 0
-        return np.asarray(function(data, axis=axes, keepdims=keep)).astype(data.dtype)
+        reduced = partial(function, axis=axes, keepdims=keep)
+        return _of_numpy(reduced, data).astype(data.dtype)
 
     return Static(evaluate)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.reshape import emit_copy
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
 
@@ -50,10 +51,10 @@ def ref_f32(attrs: CastAttrs, x: Array) -> Array:
 def emit_f32(node: BoundNode, c: CWriter) -> None:
     """Write the call of ``tinyrt_cast``, or a copy where the types are the same."""
     x, y = node.input(0), node.output
-    pointers = c.pointer(x), c.pointer(y)
     if x.dtype is y.dtype:
-        c.call("tinyrt_reshape", str(y.nbytes), *pointers)
+        emit_copy(node, c)
         return
+    pointers = c.pointer(x), c.pointer(y)
     sizes = {"size": y.size, "x_bytes": x.dtype.itemsize, "y_bytes": y.dtype.itemsize}
     conversion = f"tinyrt_{x.dtype.short}_to_{y.dtype.short}"
     c.call("tinyrt_cast", c.params("tinyrt_cast_params", sizes), conversion, *pointers)

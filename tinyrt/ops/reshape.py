@@ -92,13 +92,17 @@ def rebatch(attrs: ReshapeAttrs, old: int, new: int) -> ReshapeAttrs:
 def emit_c(node: BoundNode, p: ReshapeS8, c: CWriter) -> None:
     """Write the call of ``tinyrt_reshape``, for a reshape that could not become a view."""
     del p
-    emit_f32(node, c)
+    emit_copy(node, c)
 
 
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reshape``, which copies any element type."""
-    y = node.output
-    c.call("tinyrt_reshape", str(y.nbytes), c.pointer(node.input(0)), c.pointer(y))
+def emit_copy(node: BoundNode, c: CWriter) -> None:
+    """Write the call of ``tinyrt_reshape``, which copies any element type.
+
+    A state that becomes what it was lies where it shall: nothing is written.
+    """
+    source, target = c.pointer(node.input(0)), c.pointer(node.output)
+    if source != target:
+        c.call("tinyrt_reshape", str(node.output.nbytes), source, target)
 
 
 RESHAPE = OpSpec(
@@ -113,6 +117,6 @@ RESHAPE = OpSpec(
     ref_s8=ref_integer,
     int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
     emit_c=emit_c,
-    emit_f32=emit_f32,
+    emit_f32=emit_copy,
     rebatch=rebatch,
 )
