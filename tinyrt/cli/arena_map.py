@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tinyrt.memory import ArenaPlan, Buffer
+from tinyrt.memory import ArenaPlan
 
 ROWS = 16
 """Lines of the map."""
@@ -30,11 +30,13 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
     columns = -(-max(steps, 1) // share)
     label = len(f"{plan.arena_bytes:,}")
     lines = []
+    spans = [(first, first + share - 1) for first in range(0, columns * share, share)]
+    alive = [_alive(plan, first, last) for first, last in spans]
     for row in reversed(range(ROWS)):
         low, high = (plan.arena_bytes * r // ROWS for r in (row, row + 1))
         line = Text(f"  {high:>{label},} ", style="dim")
-        for column in range(columns):
-            found = _holder(plan, low, high, column * share, (column + 1) * share - 1)
+        for there in alive:
+            found = _holder(there, low, high)
             if found is None:
                 line.append(FREE * width, "dim")
             else:
@@ -44,17 +46,21 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
     return Group(*lines, ends)
 
 
-def _holder(plan: ArenaPlan, low: int, high: int, first: int, last: int) -> int | None:
-    """The buffer that takes most of these bytes at these steps; the newest of several."""
-    best, most = None, 0
+def _alive(plan: ArenaPlan, first: int, last: int) -> list[tuple[int, int, int]]:
+    """Number, start and end of each buffer that is kept at some of these steps."""
+    found = []
     for i, buffer in enumerate(plan.buffers):
         if buffer.first <= last and max(buffer.last, 0) >= first:
-            taken = _taken(plan, buffer, low, high)
-            if taken > most or (taken and taken == most):
-                best, most = i, taken
+            start = plan.start_of(buffer.names[0])
+            found.append((i, start, start + buffer.nbytes))
+    return found
+
+
+def _holder(there: list[tuple[int, int, int]], low: int, high: int) -> int | None:
+    """The buffer that takes most of these bytes; the newest of several."""
+    best, most = None, 0
+    for i, start, stop in there:
+        taken = min(high, stop) - max(low, start)
+        if taken > 0 and taken >= most:
+            best, most = i, taken
     return best
-
-
-def _taken(plan: ArenaPlan, buffer: Buffer, low: int, high: int) -> int:
-    start = plan.start_of(buffer.names[0])
-    return max(0, min(high, start + buffer.nbytes) - max(low, start))

@@ -19,16 +19,18 @@ from tinyrt.convert.onnx_pointwise import POINTWISE
 from tinyrt.convert.onnx_recurrent import KINDS, recurrent
 from tinyrt.convert.onnx_reduce import REDUCE, layer_normalization
 from tinyrt.convert.onnx_shapes import (
+    WIDEST,
     flattened,
     normal_axes,
     permutation,
     reduced_axes,
     reshaped,
+    sized,
     squeezed,
     unsqueezed,
 )
 from tinyrt.convert.onnx_upsample import conv_transpose, global_lp_pool, lp_pool
-from tinyrt.convert.onnx_weights import checked_shape, element_type
+from tinyrt.convert.onnx_weights import TYPED, checked_shape, element_type
 from tinyrt.convert.onnx_window import (
     average_pool,
     conv,
@@ -275,6 +277,8 @@ def _repeating_pad(call: Call, x: Value, paddings: list[tuple[int, int]], mode: 
         return call.emit("mirror_pad", x, paddings=tuple(paddings))
     moved = [axis for axis, pair in enumerate(paddings) if pair != (0, 0)]
     for axis in moved:
+        size = x.shape[axis] + sum(paddings[axis])
+        sized((size,), f"the places of '{call.result}'", TYPED // WIDEST)
         places = np.pad(np.arange(x.shape[axis]), paddings[axis], mode=mode)  # type: ignore[call-overload]
         name = "" if axis == moved[-1] else f"{call.result}.axis{axis}"
         x = taken(call, x, axis, places, name or call.result)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.budget import current
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Value
 from tinyrt.text import SAFE, clean
@@ -158,10 +159,23 @@ def check_nans(data: NDArray[np.generic]) -> None:
         )
 
 
+LITERAL = 300
+"""Work of writing an element of a constant, in units of ``budget``."""
+
+
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
     """An array definition, its elements in lines of at most ``LINE`` columns."""
-    elements = wrap(literal(v) for v in data.ravel())
+    elements = wrap(_literals(data))
     return f"{qualifiers} {ctype} {name}[{data.size}] = {{\n{elements}\n}};"
+
+
+def _literals(data: NDArray[np.generic]) -> Iterator[str]:
+    """Of each element; those that are equal to the bit share theirs."""
+    flat = np.ascontiguousarray(data).ravel()
+    current().spend(LITERAL * flat.size, "writing constants as C")
+    bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
+    known = [literal(v) for v in bits.view(flat.dtype)]
+    return map(known.__getitem__, index.tolist())
 
 
 def wrap(items: Iterable[str]) -> str:

@@ -97,6 +97,8 @@ class ModelWriter:
         self.arrays: dict[str, str] = {}
         self.pushed: PushedRows | None = None
         self._graph = graph
+        self._ports = {name: f"input_{i}" for i, name in enumerate(graph.fed)}
+        self._ports |= {name: f"output_{i}" for i, name in enumerate(graph.answers)}
         self._plan = plan
         self._states = states or StateLayout()
         self._constants: dict[str, str] = {}
@@ -241,11 +243,8 @@ class ModelWriter:
         """The variable of the model output or input that the value is, or is a view of."""
         root, start = self._plan.views.get(value.name, (value.name, 0))
         step = f" + {start // value.dtype.itemsize}" if start else ""
-        if root in self._graph.answers:
-            return f"output_{self._graph.answers.index(root)}{step}"
-        if root in self._graph.fed:
-            return f"input_{self._graph.fed.index(root)}{step}"
-        return None
+        port = self._ports.get(root)
+        return None if port is None else f"{port}{step}"
 
     def _inside(self, name: str) -> str:
         """The C expression for the first byte of what lies in a region or in the state."""

@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,8 @@ TUNING = ("-fno-tree-pre", "-malign-data=cacheline")
 """Options of gcc on x86: the first keeps sums in registers over a loop's first iteration."""
 COMPILERS = ("cc", "gcc", "clang")
 ALIGNMENT = 64
+MOST_OPTIMISED = 400_000
+"""Bytes of a source file above which it is compiled as it stands."""
 RUN = "tinyrt_native_run"
 RUN_FILE = f"{RUN}.c"  # models have no names that begin so
 
@@ -202,18 +205,26 @@ def build_library(compiler: str, project: Path) -> Path:
 
 
 def _built(compiler: str, project: Path, sources: list[Path]) -> bytes:
-    files = [str(source) for source in sources if source.suffix == ".c"]
+    files = [source for source in sources if source.suffix == ".c"]
     with scratch_folder() as folder:
         library = folder / "model.so"
-        include = f"-I{project / 'tinyrt'}"
-        command = [compiler, *flags_of(compiler), include, *files, "-lm", "-o", library]
-        done = run_tool(command)
-        if done.status or not library.is_file():
-            raise ToolError(
-                f"{compiler} could not build the model (status {done.status}):\n{done.last_words}",
-                hint="choose backend 'numba'",
-            )
+        command = [compiler, *flags_of(compiler), f"-I{project / 'tinyrt'}"]
+        # All that large models' own files hold is calls, over which compilers think for minutes.
+        for i, large in enumerate([f for f in files if f.stat().st_size > MOST_OPTIMISED]):
+            plain = folder / f"{i}.o"
+            _compile([*command, "-O0", "-c", large, "-o", plain])
+            files[files.index(large)] = plain
+        _compile([*command, *files, "-lm", "-o", library])
         return library.read_bytes()
+
+
+def _compile(command: Sequence[str | Path]) -> None:
+    done = run_tool([str(word) for word in command])
+    if done.status or not Path(command[-1]).is_file():
+        raise ToolError(
+            f"{command[0]} could not build the model (status {done.status}):\n{done.last_words}",
+            hint="choose backend 'numba'",
+        )
 
 
 def load_library(path: Path) -> ctypes.CDLL:

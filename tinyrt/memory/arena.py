@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from tinyrt.budget import current
 from tinyrt.errors import BudgetError, VerifyError
@@ -18,7 +19,6 @@ from tinyrt.memory.segments import Segment
 from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
 from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Span
 from tinyrt.text import shown_name
 
 PLAN, PLACE = 200_000, 50_000
@@ -138,21 +138,23 @@ class ArenaPlan:
 
     def alive_bytes(self) -> list[int]:
         """Bytes in use while each node runs; shared ones count once."""
-        begin: dict[int, list[Span]] = {}
-        end: dict[int, list[Span]] = {}
-        for b in self.buffers:
-            start = self.start_of(b.names[0])
-            for step, spans in ((b.first, begin), (b.last, end)):
-                # Inputs are there before the first step, read or not.
-                spans.setdefault(max(step, 0), []).append((start, start + b.nbytes))
-        alive: list[Span] = []
-        found = []
-        for step in range(max(end, default=-1) + 1):
-            for span in begin.get(step, ()):
-                insort(alive, span)
-            found.append(_covered(alive))
-            for span in end.get(step, ()):
-                alive.remove(span)
+        starts = [self.start_of(b.names[0]) for b in self.buffers]
+        spans = [(start, start + b.nbytes) for start, b in zip(starts, self.buffers, strict=True)]
+        edges = np.unique(np.array(spans, np.int64))
+        pieces = np.diff(edges)
+        changes: dict[int, list[tuple[slice, int]]] = {}
+        for b, span in zip(self.buffers, spans, strict=True):
+            where = slice(*np.searchsorted(edges, span))
+            # Inputs are there before the first step, read or not.
+            changes.setdefault(max(b.first, 0), []).append((where, 1))
+            changes.setdefault(max(b.last, 0) + 1, []).append((where, -1))
+        holders, total, found = np.zeros(len(pieces), np.int64), 0, []
+        for step in range(max(changes, default=0)):
+            for where, change in changes.get(step, ()):
+                total -= int(pieces[where] @ (holders[where] > 0))
+                holders[where] += change
+                total += int(pieces[where] @ (holders[where] > 0))
+            found.append(total)
         return found
 
     def fullest(self) -> Moment:
@@ -163,15 +165,6 @@ class ArenaPlan:
         step = max(range(len(alive)), key=lambda step: (alive[step], -step), default=0)
         kept = [b for b in self.buffers if b.first <= step <= b.last]
         return Moment.of(step, {b.names[0]: b.nbytes for b in kept})
-
-
-def _covered(spans: list[Span]) -> int:
-    """Bytes in any of the spans, which are sorted."""
-    total = end = 0
-    for start, stop in spans:
-        total += max(0, stop - max(start, end))
-        end = max(end, stop)
-    return total
 
 
 def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:

@@ -6,7 +6,7 @@ has parts, not as the model has activations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from tinyrt.budget import current
@@ -76,7 +76,9 @@ def check_plan(
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
         else:
-            steps = (OPS[node.op].sweep_of(node, isa) if overlap else None) or _in_any_order(node)
+            # In memory of its own, the output may be written in any order.
+            ordered = overlap and replay.lies_on_input(node)
+            steps = (OPS[node.op].sweep_of(node, isa) if ordered else None) or _in_any_order(node)
             replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:
@@ -191,6 +193,22 @@ class _Replay:
     def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
         """Planes that keep apart may as well be swept together: see that they do keep apart."""
         y = node.output
+        for value in self._inputs_below(node):
+            apart = self._offsets[y.name] - self._offsets[value.name]
+            if any(apart % step.planes for step in steps):
+                raise VerifyError(
+                    "a plane of the output lies on another plane of the input",
+                    op=self.where,
+                    tensor=y.describe(),
+                )
+
+    def lies_on_input(self, node: BoundNode) -> bool:
+        """Whether the output has bytes in common with an input."""
+        return any(self._inputs_below(node))
+
+    def _inputs_below(self, node: BoundNode) -> Iterator[Value]:
+        """Inputs that have bytes in common with the output."""
+        y = node.output
         if y.name in self.outside:
             return
         y_at = self._offsets[y.name]
@@ -198,13 +216,8 @@ class _Replay:
             if value is None or value.is_constant or value.name in self.outside:
                 continue
             x_at = self._offsets[value.name]
-            overlap = x_at < y_at + y.nbytes and y_at < x_at + value.nbytes
-            if overlap and any((y_at - x_at) % step.planes for step in steps):
-                raise VerifyError(
-                    "a plane of the output lies on another plane of the input",
-                    op=self.where,
-                    tensor=y.describe(),
-                )
+            if x_at < y_at + y.nbytes and y_at < x_at + value.nbytes:
+                yield value
 
     def _reads(self, node: BoundNode, step: Step) -> None:
         for value, span in zip(node.inputs, step.reads, strict=True):

@@ -14,6 +14,9 @@ from tinyrt.ops.sweep import Sweep, planes_of
 
 Span = tuple[int, int]
 
+MOST_SWEPT = 500_000
+"""Steps of kernels' sweeps, of all ops of a model, behind which nothing overlaps any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lead:
@@ -91,8 +94,10 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
     roots = view_roots(graph)
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
     allowed: Leads = {}
+    left = MOST_SWEPT
     for node in graph.bound():
-        sweep = OPS[node.op].sweep_of(node, isa)
+        sweep = OPS[node.op].sweep_of(node, isa) if left > 0 else None
+        left -= len(sweep or ())
         if sweep is None or node.output.name in roots:
             continue
         activations = [v.name for v in node.inputs if v is not None and not v.is_constant]

@@ -37,7 +37,10 @@ def transpose_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(x[0]), f(x[1]), ... = f'(x)[0], f'(x)[1], ... for reshapes and transposes f."""
-    parts = [n for n in graph.consumers(node.inputs[0]) if _is_part(graph, n)]
+    source = node.inputs[0]
+    parts = graph.noted(
+        ("parts", source), lambda: [n for n in graph.consumers(source) if _is_part(graph, n)]
+    )
     if len(parts) < 2 or parts[0] is not node:
         return None
     movers = [graph.consumers(part.outputs[0]) for part in parts]
@@ -48,23 +51,23 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     same = {(part.attrs.size, part.attrs.dropped) for part in parts}
     if not alike or len(same) > 1 or any(n.outputs[0] in graph.outputs for n in parts):
         return Refusal(node.name, "its parts are not all moved alike")
-    source, shape = graph.value(node.inputs[0]), graph.value(first.outputs[0]).shape
-    if first.op == "reshape" and shape == source.shape[1:]:
+    x, shape = graph.value(source), graph.value(first.outputs[0]).shape
+    if first.op == "reshape" and shape == x.shape[1:]:
         return None  # no more than what a cut can drop itself
-    count, keeps = source.shape[0], not node.attrs.dropped
+    count, keeps = x.shape[0], not node.attrs.dropped
     if first.op == "transpose":
         perm = first.attrs.perm if keeps else (0, *(axis + 1 for axis in first.attrs.perm))
         if perm[0] != 0:
             return Refusal(node.name, "its parts are turned along the axis that is cut")
         attrs: TransposeAttrs | ReshapeAttrs = TransposeAttrs(perm)
-        whole = permuted(source.shape, perm)
+        whole = permuted(x.shape, perm)
     else:
         keeps, whole = False, (count, *shape)
         attrs = ReshapeAttrs(whole)
     if len(whole) > MOST_DIMS:
         return Refusal(node.name, f"its parts would be cut from more than {MOST_DIMS} dimensions")
-    name = Names(graph).new(f"{source.name}.{first.op}")
-    moved = Node(first.op, name, (source.name,), (name,), attrs)
+    name = Names(graph).new(f"{source}.{first.op}")
+    moved = Node(first.op, name, (source,), (name,), attrs)
     cuts = [
         replace(
             part,
@@ -81,7 +84,7 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
         for part, (mover,) in zip(parts, movers, strict=True)
     ]
     removed = tuple(n for part, (mover,) in zip(parts, movers, strict=True) for n in (part, mover))
-    value = replace(source, name=name, shape=whole)
+    value = replace(x, name=name, shape=whole)
     return Patch(remove=_in_order(graph, removed), add=(moved, *cuts), values=(value,))
 
 

@@ -12,7 +12,7 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     source = node.inputs[0]
     groups = graph.noted(("alike", source), lambda: _groups(graph, source))
-    alike = next(g for g in groups[node.op, node.inputs] if g[0].attrs == node.attrs)
+    alike = groups[node.op, node.inputs, node.attrs]
     first = alike[0]
     if node is first:
         return None
@@ -29,16 +29,11 @@ def _is_inner(graph: Graph, node: Node) -> bool:
     return not any(name in graph.outputs for name in node.outputs)
 
 
-def _groups(graph: Graph, source: str) -> dict[tuple[str, tuple[str, ...]], list[list[Node]]]:
-    """The readers of a value by what they do and read; each list computes the same."""
-    found: dict[tuple[str, tuple[str, ...]], list[list[Node]]] = {}
+def _groups(graph: Graph, source: str) -> dict[tuple[str, tuple[str, ...], object], list[Node]]:
+    """The readers of a value by what they do, to what and how; each list computes the same."""
+    found: dict[tuple[str, tuple[str, ...], object], list[Node]] = {}
     for node in graph.consumers(source):
-        groups = found.setdefault((node.op, node.inputs), [])
-        alike = next((g for g in groups if g[0].attrs == node.attrs), None)
-        if alike is None:
-            groups.append([node])
-        else:
-            alike.append(node)
+        found.setdefault((node.op, node.inputs, node.attrs), []).append(node)
     return found
 
 
