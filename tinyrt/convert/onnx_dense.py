@@ -14,7 +14,7 @@ from tinyrt.ir import Value
 def _dense(call: Call, x: Value, w: Array, w_name: str, bias: Value | None, name: str) -> Value:
     """``x @ w.T + bias`` for x (..., k) and weights (c_out, k)."""
     weights = call.constant(w_name, np.asarray(w), weight_params(w, 0, 0))
-    if x.shape[-1] != w.shape[1]:
+    if not x.shape or x.shape[-1] != w.shape[1]:
         raise ModelFormatError(
             f"a product of {list(x.shape)} and {list(w.T.shape)}",
             tensor=x.describe(),

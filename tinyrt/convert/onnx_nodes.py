@@ -41,7 +41,7 @@ from tinyrt.ir import Value
 DEEPEST = 32
 """Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 """A graph that would be larger, its loops unrolled, is refused."""
 
 Opsets = Mapping[str, int]
@@ -164,7 +164,8 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
             _import_node(builder, source, node)
             if len(builder.nodes) > MOST_NODES:
                 raise UnsupportedError(
-                    f"the model has more than {MOST_NODES} ops when its loops are unrolled",
+                    f"the model has more than {MOST_NODES:,} ops once its loops and functions are "
+                    "written out, and operators of many inputs",
                     expected="fewer iterations",
                     hint="export one iteration of the loop and run it as often as needed",
                 )

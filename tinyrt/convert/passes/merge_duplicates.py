@@ -18,7 +18,9 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not _is_inner(graph, node):
         return bypass(graph, node, first.outputs[0])
-    # All at once: each of them changes what the others have looked at.
+    # All at once, by the first of them: each changes what the others have looked at.
+    if node is not next(n for n in alike[1:] if _is_inner(graph, n)):
+        return None
     twins = tuple(n for n in alike[1:] if _is_inner(graph, n))
     pairs = (pair for n in twins for pair in zip(n.outputs, first.outputs, strict=True))
     return Patch(remove=twins, rename=dict(pairs))
