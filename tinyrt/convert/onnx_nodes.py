@@ -41,7 +41,7 @@ from tinyrt.ir import Value
 DEEPEST = 32
 """Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
-MOST_NODES = 20_000
+MOST_NODES = 10_000
 """A graph that would be larger, its loops unrolled, is refused."""
 
 Opsets = Mapping[str, int]
