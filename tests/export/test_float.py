@@ -13,6 +13,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.spec import NoAttrs
@@ -22,6 +23,18 @@ CAST = (
     *(9.2e18, 9.3e18, -9.3e18, 1e30, -1e30, np.inf, -np.inf, np.nan),
 )
 """Floats around the limits of int32 and int64, and beyond them."""
+
+
+def test_constants_that_are_equal_but_for_a_sign_keep_it(tmp_path):
+    data = np.array([0.0, -0.0, 1e-45, -np.inf, np.inf, np.nan, 0.1, 0.0], np.float32)
+    x, w = Value("x", DType.FLOAT32, data.shape), Value.constant("w", data)
+    y = Value("y", DType.FLOAT32, data.shape)
+    node = Node("mul", "y", ("x", "w"), ("y",), MulAttrs())
+    graph = verify(Graph("signs", ("x",), ("y",), {v.name: v for v in (x, w, y)}, (node,)))
+    project = export_graph(graph, tmp_path / "out")
+    feeds = {"x": np.ones(data.shape, np.float32)}
+    found = run_program(build_program(project, tmp_path), project, feeds)
+    assert np.array_equal(found["y"].view(np.uint32), data.view(np.uint32))
 
 
 def test_floats_beyond_an_integer_give_its_limits(tmp_path):

@@ -120,6 +120,24 @@ def test_a_library_is_built_once_per_content(cache):
     assert len(list(cache.iterdir())) == 2
 
 
+def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
+    monkeypatch.setattr(native_backend, "MOST_OPTIMISED", 1000)
+    commands = []
+    compile_ = native_backend._compile
+    monkeypatch.setattr(
+        native_backend, "_compile", lambda command: (commands.append(command), compile_(command))
+    )
+    case = _dense(3)
+    answers = []
+    for backend in ("native", "reference"):
+        interpreter = Interpreter.from_graph(case.graph, backend=backend)
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        answers.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    np.testing.assert_array_equal(*answers)
+    assert any("-O0" in command for command in commands)
+
+
 def test_what_cannot_be_done_is_said(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setitem(OPS, "conv2d", replace(OPS["conv2d"], emit_f32=None))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.graphs import Builder, small_cnn
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import VerifyError
-from tinyrt.memory import Buffer, check_plan, plan_memory
+from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
 from tinyrt.memory.place import ALIGNMENT, Problem, place, place_in_order
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.spec import InstructionSet
@@ -34,6 +34,19 @@ def buffer_lists(draw, most=24):
         last = draw(st.integers(first, 22))
         found.append(Buffer((f"b{i}",), draw(st.integers(1, 4000)), first, last))
     return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(buffer_lists(), st.data())
+def test_bytes_in_use_are_those_of_all_buffers_together(found, data):
+    offsets = {b.names[0]: data.draw(st.integers(0, 6000)) for b in found}
+    plan = ArenaPlan(offsets, 10_000, 0, tuple(found))
+    held = [set() for _ in range(1 + max(0, *(b.last for b in found)))]
+    for b in found:
+        start = offsets[b.names[0]]
+        for step in range(max(b.first, 0), max(b.last, 0) + 1):
+            held[step].update(range(start, start + b.nbytes))
+    assert plan.alive_bytes() == [len(bytes_) for bytes_ in held]
 
 
 @settings(max_examples=60, deadline=None)

@@ -159,8 +159,8 @@ def check_nans(data: NDArray[np.generic]) -> None:
         )
 
 
-LITERAL = 300
-"""Work of writing an element of a constant, in units of ``budget``."""
+LITERAL, ELEMENT = 300, 80
+"""Work of writing a number, and of each place where it stands, in units of ``budget``."""
 
 
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
@@ -172,8 +172,9 @@ def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> 
 def _literals(data: NDArray[np.generic]) -> Iterator[str]:
     """Of each element; those that are equal to the bit share theirs."""
     flat = np.ascontiguousarray(data).ravel()
-    current().spend(LITERAL * flat.size, "writing constants as C")
+    current().spend(ELEMENT * flat.size, "writing constants as C")
     bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
+    current().spend(LITERAL * bits.size, "writing constants as C")
     known = [literal(v) for v in bits.view(flat.dtype)]
     return map(known.__getitem__, index.tolist())
 
