@@ -88,6 +88,8 @@ def ref_integer(p: ReduceProdInteger, x: Array) -> Array:
     factors = factors.reshape(*(x.shape[i] for i in kept), -1)
     product = factors[..., 0]
     for i in range(1, factors.shape[-1]):
+        if not product.any():
+            break  # 0 stays 0, and of many factors products soon are
         product = _rescaled(p, product * factors[..., i])
     limited = np.clip(_rescaled(p, product) + p.y_zp, *limits_of(p.dtype))
     shape = tuple(1 if i in p.axes else d for i, d in enumerate(x.shape))
