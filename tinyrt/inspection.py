@@ -115,14 +115,14 @@ def inspect_model(
         plan = plan_pushed(graph, isa)
     else:
         plan = plan_streamed(graph, isa) if by_rows else plan_memory(graph, isa)
-    alive = plan.alive_bytes()
+    alive = plan.alive_bytes(len(graph.nodes))
     ops = tuple(
         OpCost(
             name=node.name,
             op=node.op,
             macs=OPS[node.op].macs(node),
             output_shape=node.output.shape,
-            arena_bytes=alive[node.index] if node.index < len(alive) else 0,
+            arena_bytes=alive[node.index],
         )
         for node in graph.bound()
     )

@@ -42,7 +42,7 @@ DEEPEST = 32
 """Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
 MOST_NODES = 10_000
-"""A graph that would be larger, its loops unrolled, is refused."""
+"""A graph that would be larger, its loops unrolled, is refused: planning it would take too long."""
 
 Opsets = Mapping[str, int]
 
@@ -164,10 +164,11 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
             _import_node(builder, source, node)
             if len(builder.nodes) > MOST_NODES:
                 raise UnsupportedError(
-                    f"the model has more than {MOST_NODES:,} ops once its loops and functions are "
-                    "written out, and operators of many inputs",
-                    expected="fewer iterations",
-                    hint="export one iteration of the loop and run it as often as needed",
+                    f"the model has more than {MOST_NODES:,} ops, all that loops, functions and "
+                    "recurrent layers stand for counted",
+                    expected=f"at most {MOST_NODES:,}",
+                    hint="export one iteration of a loop and run it as often as needed; keep LSTMs "
+                    "whole with --sequence-lstm",
                 )
 
 

@@ -136,8 +136,8 @@ class ArenaPlan:
         """Where everything lies if all regions are laid one behind the other."""
         return {name: self.start_of(name) for name in self.offsets}
 
-    def alive_bytes(self) -> list[int]:
-        """Bytes in use while each node runs; shared ones count once."""
+    def alive_bytes(self, steps: int) -> list[int]:
+        """Bytes in use while each of so many nodes runs; shared ones count once."""
         starts = [self.start_of(b.names[0]) for b in self.buffers]
         spans = [(start, start + b.nbytes) for start, b in zip(starts, self.buffers, strict=True)]
         edges = np.unique(np.array(spans, np.int64))
@@ -149,7 +149,7 @@ class ArenaPlan:
             changes.setdefault(max(b.first, 0), []).append((where, 1))
             changes.setdefault(max(b.last, 0) + 1, []).append((where, -1))
         holders, total, found = np.zeros(len(pieces), np.int64), 0, []
-        for step in range(max(changes, default=0)):
+        for step in range(steps):
             for where, change in changes.get(step, ()):
                 total -= int(pieces[where] @ (holders[where] > 0))
                 holders[where] += change
@@ -161,7 +161,7 @@ class ArenaPlan:
         """When most of the arena is in use: what is kept then is in the way of a smaller one."""
         if self.peak is not None:
             return self.peak
-        alive = self.alive_bytes()
+        alive = self.alive_bytes(1 + max((b.first for b in self.buffers), default=0))
         step = max(range(len(alive)), key=lambda step: (alive[step], -step), default=0)
         kept = [b for b in self.buffers if b.first <= step <= b.last]
         return Moment.of(step, {b.names[0]: b.nbytes for b in kept})

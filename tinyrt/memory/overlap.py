@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.ir import Graph
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import Buffer, view_roots
 from tinyrt.ops import OPS
 from tinyrt.ops.isa import InstructionSet
@@ -96,21 +96,30 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
     allowed: Leads = {}
     left = MOST_SWEPT
     for node in graph.bound():
-        sweep = OPS[node.op].sweep_of(node, isa) if left > 0 else None
-        left -= len(sweep or ())
-        if sweep is None or node.output.name in roots:
+        target = home.get(node.output.name)
+        if target is None or node.output.name in roots or left <= 0:
             continue
-        activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
-        for i, value in enumerate(node.inputs):
-            # An op that reads one tensor twice would have to satisfy both readings.
-            if value is None or activations.count(value.name) != 1:
-                continue
-            source, target = home.get(value.name), home.get(node.output.name)
-            if source is None or target is None:
-                continue
-            if found[source].last != node.index or found[source].nbytes != value.nbytes:
-                continue
-            lead = _lead(sweep, i, value.nbytes)
+        below = _last_read(node, found, home)
+        sweep = OPS[node.op].sweep_of(node, isa) if below else None
+        if sweep is None:
+            continue
+        left -= len(sweep)
+        for i, source in below.items():
+            lead = _lead(sweep, i, found[source].nbytes)
             if lead is not None:
                 allowed[target, source] = lead
     return allowed
+
+
+def _last_read(node: BoundNode, found: list[Buffer], home: dict[str, int]) -> dict[int, int]:
+    """Inputs, by number, that nobody reads after the node, and the buffers that they fill."""
+    activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
+    below = {}
+    for i, value in enumerate(node.inputs):
+        # An op that reads one tensor twice would have to satisfy both readings.
+        source = home.get(value.name) if value and activations.count(value.name) == 1 else None
+        if value is None or source is None:
+            continue
+        if found[source].last == node.index and found[source].nbytes == value.nbytes:
+            below[i] = source
+    return below
