@@ -14,7 +14,7 @@ from tinyrt.ir import Value
 def _dense(call: Call, x: Value, w: Array, w_name: str, bias: Value | None, name: str) -> Value:
     """``x @ w.T + bias`` for x (..., k) and weights (c_out, k)."""
     weights = call.constant(w_name, np.asarray(w), weight_params(w, 0, 0))
-    if not x.shape or x.shape[-1] != w.shape[1]:
+    if x.shape[-1] != w.shape[1]:
         raise ModelFormatError(
             f"a product of {list(x.shape)} and {list(w.T.shape)}",
             tensor=x.describe(),
@@ -127,6 +127,8 @@ def _matmul_of_activations(call: Call) -> Value:
 
 def matmul(call: Call) -> Value:
     """``A @ B``; with a constant matrix, a dense layer."""
+    if not (call.shape(0) and call.shape(1)):
+        raise ModelFormatError("a product with a scalar", expected="one dimension or more")
     if not _is_matrix(call, 1) and not (_is_matrix(call, 0) and len(call.shape(0)) > 1):
         return _matmul_of_activations(call)
     if not call.is_known(1):

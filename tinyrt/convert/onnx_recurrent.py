@@ -150,7 +150,9 @@ def _joined(call: Call, values: list[Value], axis: int, name: str) -> Value:
 
 def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) -> Weights:
     w, r = call.array(1, "the input weights"), call.array(2, "the recurrent weights")
-    hidden = r.shape[-1] if r.shape else 0
+    if r.ndim != 3:
+        raise ModelFormatError(f"R has shape {list(r.shape)}", expected="three dimensions")
+    hidden = r.shape[-1]
     rows = kind.gates * hidden
     shapes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
         "W": (w.shape, (directions, rows, inputs)),
