@@ -18,7 +18,7 @@ def _modules_after(statement: str) -> set[str]:
     ("statement", "absent"),
     [
         ("import tinyrt", {"numpy", "tflite", "onnx", "typer"}),
-        ("import tinyrt.interpreter", {"onnx", "typer", "rich", "jinja2", "tinyrt.train"}),
+        ("import tinyrt.interpreter", {"numba", "onnx", "typer", "rich", "jinja2", "tinyrt.train"}),
         ("import tinyrt; tinyrt.load", {"onnx", "typer", "tinyrt.export"}),
         ("import tinyrt.ir", {"tflite", "tinyrt.ops"}),
     ],

@@ -1,4 +1,4 @@
-"""Real models on random inputs against TFLM, and what starting up costs."""
+"""Real models on random inputs against TFLM, and what starting up compiles."""
 
 import os
 import subprocess
@@ -54,42 +54,21 @@ def test_a_profile_names_every_op_and_shares_out_the_time(zoo):
     assert all(t.microseconds > 0 for t in found)
 
 
-# In processor time, which a busy machine does not stretch.
 START = """
-import sys, time
-begin = time.process_time()
+import sys
 from tinyrt.interpreter import Interpreter
-assert "numba" not in sys.modules
-imported = time.process_time()
 interpreter = Interpreter(sys.argv[1])
 interpreter.allocate_tensors()
 interpreter.invoke()
-print(imported - begin, time.process_time() - begin)
 """
 
 
-def start(path, environment=()):
-    command = [sys.executable, "-c", START, str(path)]
-    env = os.environ | dict(environment)
-    result = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    imported, ran = map(float, result.stdout.split())
-    return imported, ran, result.stderr
-
-
-def seconds_to_import(package):
-    """Of processor time, in a new process."""
-    code = f"import time; import {package}; print(time.process_time())"
-    command = [sys.executable, "-c", code]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(3)]
-    return min(float(run.stdout) for run in runs)
-
-
-def test_a_warm_start_is_quick_and_a_cold_one_says_why_it_is_not(zoo, tmp_path):
-    path = zoo / "models" / "autoencoder_ad_int8.tflite"
-    *_, cold = start(path, {"TINYRT_CACHE": str(tmp_path)})
+def test_a_warm_start_compiles_nothing_and_a_cold_one_says_that_it_does(zoo, tmp_path):
+    command = [sys.executable, "-c", START, zoo / "models" / "autoencoder_ad_int8.tflite"]
+    env = os.environ | {"TINYRT_CACHE": str(tmp_path)}
+    cold, warm = (
+        subprocess.run(command, capture_output=True, text=True, check=True, env=env).stderr
+        for _ in range(2)
+    )
     assert "compiling" in cold
-    imported, ran, warm = min(start(path, {"TINYRT_CACHE": str(tmp_path)}) for _ in range(5))
     assert warm == ""
-    # A machine on which the packages underneath take long may take long in all.
-    assert imported < max(0.6, 3 * seconds_to_import("numpy"))
-    assert ran < max(1.5, 3 * seconds_to_import("numba"))

@@ -1,6 +1,5 @@
 """What planning itself takes: memory by what an arena consists of, time by what a graph does."""
 
-import time
 import tracemalloc
 from itertools import product
 from random import Random
@@ -12,6 +11,7 @@ from benchmarks.nets import NETS, unet
 from tests.graphs import Builder
 from tests.ops.build import Case, build_f32
 from tests.ops.cases import CASES
+from tests.work import calls
 from tinyrt.budget import limited
 from tinyrt.errors import BudgetError
 from tinyrt.interpreter.numba_backend import prepare
@@ -64,12 +64,10 @@ def _chain(count):
     return b.graph(x)
 
 
-@pytest.mark.parametrize("make", [_wide, _chain])
-def test_graphs_of_hundreds_of_ops_are_planned_in_seconds(make):
-    graph = make(300)
-    start = time.process_time()
-    plan_memory(schedule(graph))
-    assert time.process_time() - start < 5  # about 0.5 s
+@pytest.mark.parametrize(("make", "most"), [(_wide, 7_000_000), (_chain, 170_000)])
+def test_graphs_of_hundreds_of_ops_are_planned_with_little_work(make, most):
+    graph = make(120)
+    assert calls(lambda: plan_memory(schedule(graph))) < most
     assert _peak(lambda: schedule(make(100))) < 30e6
 
 

@@ -1,12 +1,15 @@
-"""Large graphs are planned in seconds, and the plan says how good it is."""
+"""Large graphs are planned with little work, and the plan says how good it is.
 
-import time
+Work is counted in calls, or in buffers placed: other work on the machine changes neither.
+"""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.work import calls
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import plan_memory, plan_streamed, schedule
@@ -77,20 +80,32 @@ def as_int8(graph):
     return replace(graph, values={name: cast(value) for name, value in graph.values.items()})
 
 
+@pytest.fixture
+def placed(monkeypatch):
+    """How often a buffer was placed: `len(placed)`."""
+    seen = []
+    lowest = Packing.lowest
+
+    def counted(packing, i, at):
+        seen.append(i)
+        return lowest(packing, i, at)
+
+    monkeypatch.setattr(Packing, "lowest", counted)
+    return seen
+
+
 @pytest.mark.parametrize("make", [mobilenet_v2, many_branches])
-def test_large_graphs_are_planned_in_seconds(make):
+def test_large_graphs_are_planned_with_little_work(make):
     graph = make()
-    start = time.process_time()
+    assert calls(lambda: plan_memory(schedule(graph), InstructionSet.DSP)) < 1_000_000
     plan = plan_memory(schedule(graph), InstructionSet.DSP)
-    assert time.process_time() - start < 20
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
 
 
-def test_segments_of_a_large_graph_are_chosen_in_seconds():
-    graph = as_int8(mobilenet_v2())
-    start = time.process_time()
-    plan = plan_streamed(graph, InstructionSet.DSP)
-    assert time.process_time() - start < 20
+def test_segments_of_a_large_graph_are_chosen_with_little_work(placed):
+    """About 6 s."""
+    plan = plan_streamed(as_int8(mobilenet_v2()), InstructionSet.DSP)
+    assert len(placed) < 350_000
     assert plan.segments
     assert plan.lower_bound <= plan.arena_bytes <= 226_688
 
@@ -101,25 +116,16 @@ def test_a_large_graph_takes_several_segments():
     assert plan.lower_bound <= plan.arena_bytes <= 47_616
 
 
-def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, monkeypatch):
-    """About 1.6 s; counted in buffers placed, as other work on the machine slows this down."""
-    placed = 0
-    lowest = Packing.lowest
-
-    def counted(packing, i, at):
-        nonlocal placed
-        placed += 1
-        return lowest(packing, i, at)
-
-    monkeypatch.setattr(Packing, "lowest", counted)
+def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, placed):
+    """About 1.6 s."""
     for path in sorted((zoo / "models").glob("*_int8.tflite")):
         plan_streamed(read_tflite(path), InstructionSet.DSP)
-    assert placed < 140_000
+    assert len(placed) < 140_000
 
 
-def test_the_zoo_is_planned_in_two_seconds_and_every_plan_is_the_best(zoo):
+def test_the_zoo_is_planned_with_little_work_and_every_plan_is_the_best(zoo):
     graphs = [read_tflite(path) for path in sorted((zoo / "models").glob("*_int8.tflite"))]
-    start = time.process_time()
-    plans = [plan_memory(graph, InstructionSet.DSP) for graph in graphs]
-    assert time.process_time() - start < 2
+    plans = []
+    work = calls(lambda: plans.extend(plan_memory(graph, InstructionSet.DSP) for graph in graphs))
+    assert work < 900_000
     assert all(plan.optimal for plan in plans)
