@@ -7,7 +7,7 @@ name; names of imported tensors survive, rewrites append suffixes to them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -222,10 +222,22 @@ class Graph:
         merged.update((v.name, v) for v in values)
         return replace(self, nodes=tuple(nodes), values=merged)
 
-    def unique_name(self, wish: str) -> str:
-        """``wish``, or ``wish_1``, ``wish_2``, ... if a value has that name already."""
-        name, i = wish, 0
-        while name in self.values:
+    def unique_name(self, wish: str, others: Container[str] = ()) -> str:
+        """``wish``, or ``wish_1``, ``wish_2``, ... if a value or one of the others has the name."""
+        i = self._numbers.get(wish, 0)
+        while self.is_taken(name := f"{wish}_{i}" if i else wish):
+            i += 1
+        self._numbers[wish] = i
+        while name in others or self.is_taken(name):
             i += 1
             name = f"{wish}_{i}"
         return name
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a value has the name."""
+        return name in self.values
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """What a wish ends in, where smaller numbers are taken."""
+        return {}

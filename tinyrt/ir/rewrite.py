@@ -235,9 +235,16 @@ class _Names(tuple[str, ...]):
 
 
 class _Watched(Graph):
-    """A graph that notes what it is asked about."""
+    """A graph that notes what it is asked about.
+
+    Attributes:
+        seen: what it was asked about.
+        taken: names of values that the changes bring which are to be made with it.
+
+    """
 
     seen: set[Mark]
+    taken: set[str]
 
     @classmethod
     def of(cls, graph: Graph) -> _Watched:
@@ -246,7 +253,12 @@ class _Watched(Graph):
         own |= {"inputs": _Names(graph.inputs), "outputs": _Names(graph.outputs)}
         watched = cls(**own)
         object.__setattr__(watched, "seen", set())
+        object.__setattr__(watched, "taken", set())
         return watched
+
+    def is_taken(self, name: str) -> bool:
+        """As ``Graph.is_taken``, or whether another change brings a value of the name."""
+        return name in self.taken or super().is_taken(name)
 
     def value(self, name: str) -> Value:
         """As ``Graph.value``."""
@@ -377,6 +389,7 @@ def _next_changes(
             if changes and not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched)):
                 continue
             changes.append(change)
+            watched.taken.update(value.name for value in result.values)
             gone.update(map(id, change.gone))
             log.applied.append((rule.name, node.name))
             changed |= touched

@@ -88,15 +88,12 @@ class Names:
     """New value names for one patch, all different."""
 
     def __init__(self, graph: Graph) -> None:
-        self._known = graph.values
+        self._graph = graph
         self._taken: set[str] = set()
 
     def new(self, wish: str) -> str:
         """``wish``, with a number where the name is taken."""
-        name, i = wish, 0
-        while name in self._known or name in self._taken:
-            i += 1
-            name = f"{wish}_{i}"
+        name = self._graph.unique_name(wish, self._taken)
         self._taken.add(name)
         return name
 

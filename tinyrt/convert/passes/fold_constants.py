@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tinyrt.ir import BoundNode, Graph, Node, Patch, Rule, Value
 from tinyrt.ops.evaluate import folded
 
 
 def fold_constants(graph: Graph, node: Node) -> Patch | None:
-    """f(constants) = constant."""
-    inputs = tuple(graph.value(n) if n else None for n in node.inputs)
-    if not all(v is None or v.is_constant for v in inputs):
-        return None
-    outputs = tuple(graph.value(n) for n in node.outputs)
-    results = zip(outputs, folded(BoundNode(0, node, inputs, outputs)), strict=True)
-    return Patch(remove=(node,), values=tuple(Value.constant(v.name, x) for v, x in results))
+    """f(constants) = constant; with it go the ops that then have constants alone to read."""
+    found: dict[str, Value] = {}
+    gone: list[Node] = []
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        inputs = _constants(graph, node, found)
+        if inputs is None or node.outputs[0] in found:
+            continue
+        outputs = tuple(graph.value(n) for n in node.outputs)
+        results = folded(BoundNode(0, node, inputs, outputs))
+        found |= {v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)}
+        gone.append(node)
+        readers = [reader for value in outputs for reader in graph.consumers(value.name)]
+        waiting += reversed(readers)
+    return Patch(remove=tuple(gone), values=tuple(found.values())) if gone else None
+
+
+def _constants(
+    graph: Graph, node: Node, found: Mapping[str, Value]
+) -> tuple[Value | None, ...] | None:
+    """The node's inputs, if all are constant once ``found`` is."""
+    inputs = tuple(found.get(n) or graph.value(n) if n else None for n in node.inputs)
+    return inputs if all(v is None or v.is_constant for v in inputs) else None
 
 
 FOLD_CONSTANTS = Rule("fold_constants", (), fold_constants)
