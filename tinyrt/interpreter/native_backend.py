@@ -81,20 +81,26 @@ def _batch_source(project: ExportedProject) -> str:
     """C of the function that runs the model on samples that lie one behind the other."""
     fields = [f"input_{i}" for i in range(len(project.inputs))]
     fields += [f"output_{i}" for i in range(len(project.outputs))]
-    steps = "".join(
-        f"        io.{field} = (void *)(ports[{i}] + n * bytes[{i}]);\n"
-        for i, field in enumerate(fields)
-    )
+    places = ",\n".join(f"        offsetof({project.name}_io_t, {field})" for field in fields)
+    # A loop over a table: over thousands of assignments a compiler thinks for minutes.
     return f"""#include <stddef.h>
+#include <string.h>
 #include "{project.name}.h"
 
 int {RUN}(size_t samples, char *const *ports, const size_t *bytes, void *arena);
 
 int {RUN}(size_t samples, char *const *ports, const size_t *bytes, void *arena) {{
+    static const size_t places[] = {{
+{places},
+    }};
     int status = 0;
     for (size_t n = 0; n < samples && status == 0; ++n) {{
         {project.name}_io_t io;
-{steps}        status = {project.name}_invoke(&io, arena);
+        for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {{
+            char *const port = ports[i] + n * bytes[i];
+            memcpy((char *)&io + places[i], &port, sizeof port);
+        }}
+        status = {project.name}_invoke(&io, arena);
     }}
     return status;
 }}

@@ -145,13 +145,13 @@ class Graph:
     nodes: tuple[Node, ...] = field(repr=False)
     states: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def fed(self) -> tuple[str, ...]:
         """The inputs that a caller feeds: those that are no state."""
         kept = {name for name, _ in self.states}
         return tuple(name for name in self.inputs if name not in kept)
 
-    @property
+    @cached_property
     def answers(self) -> tuple[str, ...]:
         """The outputs that a caller reads: those that are no state."""
         kept = {name for _, name in self.states}
