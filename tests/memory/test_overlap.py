@@ -59,14 +59,17 @@ def test_element_wise_ops_run_in_place():
 
 def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     """Rows of two poolings: 12 steps each."""
-    graph = _pools((3, 1, "SAME"), (3, 1, "SAME"))
-    x, y, z = _bytes(graph)
-    assert plan_memory(graph).arena_bytes < x + y
+
+    def planned():  # leads are found once for each graph
+        return plan_memory(_pools((3, 1, "SAME"), (3, 1, "SAME"))).arena_bytes
+
+    x, y, z = _bytes(_pools((3, 1, "SAME"), (3, 1, "SAME")))
+    assert planned() < x + y
     with monkeypatch.context() as patched:
         patched.setattr("tinyrt.ops.sweep.MOST_STEPS", 11)
-        assert plan_memory(graph).arena_bytes == x + y
+        assert planned() == x + y
     monkeypatch.setattr("tinyrt.memory.overlap.MOST_SWEPT", 11)  # the first one's are counted
-    assert plan_memory(graph).arena_bytes == max(x, y + z)
+    assert planned() == max(x, y + z)
 
 
 def test_a_repeating_input_is_whole_until_the_last_element():

@@ -37,14 +37,16 @@ def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
 
     def outside(*names: str) -> ArenaPlan:
         options = MemoryOptions(outside=frozenset(names))
-        return plan_memory(graph, isa, options=options)
+        return plan_memory(graph, isa, options=options, checked=False)
 
     ways: dict[str, Callable[[], ArenaPlan]] = {
         "run ops row by row: --by-rows": lambda: plan_streamed(graph, isa, effort=QUICK),
         "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa, effort=QUICK),
         "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
         "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),
-        "order the ops anew: tinyrt convert": lambda: plan_memory(schedule(graph), isa),
+        "order the ops anew: tinyrt convert": lambda: plan_memory(
+            schedule(graph), isa, checked=False
+        ),
     }
     found = []
     budget = current()

@@ -48,23 +48,27 @@ class Effort:
 
     Attributes:
         tries: orders in which the buffers of the best candidates are placed.
+        first_tries: orders in which those of every candidate are.
         finalists: runs of ops that are looked at closely.
         several: whether there may be more than one segment.
         steps: of all segments that are looked at, in all. A bound on work, not on time, so that
             every machine finds the same ones.
+        checked: whether the plan is to be used, and so must pass the independent check.
 
     """
 
     tries: int
+    first_tries: int
     finalists: int
     several: bool
     steps: int
+    checked: bool
 
 
-THOROUGH = Effort(4000, 3, several=True, steps=400_000)
+THOROUGH = Effort(4000, 20, 3, several=True, steps=400_000, checked=True)
 """For a program."""
 
-QUICK = Effort(200, 1, several=False, steps=50_000)
+QUICK = Effort(200, 2, 1, several=False, steps=50_000, checked=False)
 """For an estimate: the arena is at most as large as it says."""
 
 

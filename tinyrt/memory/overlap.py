@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -100,15 +101,25 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
         if target is None or node.output.name in roots or left <= 0:
             continue
         below = _last_read(node, found, home)
-        sweep = OPS[node.op].sweep_of(node, isa) if below else None
-        if sweep is None:
+        if not below:
             continue
-        left -= len(sweep)
-        for i, source in below.items():
-            lead = _lead(sweep, i, found[source].nbytes)
-            if lead is not None:
-                allowed[target, source] = lead
+        # Plans of one graph that differ in what lies outside have most of them in common.
+        key = "leads", node.index, isa, tuple(below)
+        steps, ahead = graph.noted(key, partial(_leads_of, node, isa, tuple(below)))
+        left -= steps
+        allowed |= {(target, below[i]): lead for i, lead in ahead.items()}
     return allowed
+
+
+def _leads_of(
+    node: BoundNode, isa: InstructionSet, inputs: tuple[int, ...]
+) -> tuple[int, dict[int, Lead]]:
+    """Steps of the node's sweep, and the leads of those inputs, by number, that may overlap."""
+    sweep = OPS[node.op].sweep_of(node, isa)
+    if sweep is None:
+        return 0, {}
+    found = {i: _lead(sweep, i, node.input(i).nbytes) for i in inputs}
+    return len(sweep), {i: lead for i, lead in found.items() if lead is not None}
 
 
 def _last_read(node: BoundNode, found: list[Buffer], home: dict[str, int]) -> dict[int, int]:

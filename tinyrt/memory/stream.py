@@ -16,11 +16,11 @@ from tinyrt.memory.segments import Segment
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
 
-QUICK_TRIES = 20
-"""Orders in which each candidate's buffers are placed."""
-
 MOST_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""
+
+SOON = 20
+"""Orders in which the buffers of what costs little are placed."""
 
 BATCHES = (2, 4, 8, 16)
 """Times that are tried as a batch."""
@@ -125,7 +125,7 @@ def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[
         if candidate.bound <= least:
             found.append(candidate)
         if candidate.bound < least:
-            candidate.place(QUICK_TRIES)
+            candidate.place(model.effort.first_tries)
             least = max(min(least, candidate.size), enough + 1)
     variants = []
     for candidate in _promising(found, model.effort.finalists):
@@ -208,7 +208,7 @@ def _cheapest(found: Sequence[Candidate], enough: int) -> Candidate | None:
     """The candidate with the fewest instructions of those that are soon placed in ``enough``."""
     fitting = (candidate for candidate in found if candidate.bound <= enough)
     for candidate in sorted(fitting, key=lambda c: (c.instructions, c.bound)):
-        candidate.place(QUICK_TRIES)
+        candidate.place(SOON)
         if candidate.size <= enough:
             return candidate
     return None

@@ -30,7 +30,7 @@ def plan_streamed(
     costly: bool = False,
     effort: Effort = THOROUGH,
 ) -> ArenaPlan:
-    """The plan of the smallest arena, with segments where they help; deterministic and checked.
+    """The plan of the smallest arena, with segments where they help; deterministic.
 
     Args:
         graph: a verified graph.
@@ -41,7 +41,7 @@ def plan_streamed(
             and one that costs more than the others only if none of them does.
         costly: whether a smaller arena is worth any number of instructions and bytes of code; else
             it may cost 3 % of either, as estimated in ``row_costs``.
-        effort: how far the search goes.
+        effort: how far the search goes; the plan of a quick one is an estimate, and not checked.
 
     Raises:
         BudgetError: the regions are too small.
@@ -52,7 +52,7 @@ def plan_streamed(
     whole, most = None, NO_LIMIT
     too_small: BudgetError | None = None
     try:
-        whole = plan_memory(graph, isa, options=options, enough=enough)
+        whole = plan_memory(graph, isa, options=options, enough=enough, checked=effort.checked)
         if whole.arena_bytes <= enough:
             return whole
         most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
@@ -72,7 +72,7 @@ def plan_streamed(
                 effort=effort,
             )
             if streamed is not None:
-                found.append(_checked(graph, isa, options, streamed))
+                found.append(_as_plan(graph, isa, options, streamed, effort))
         except BudgetError as error:
             too_small = error
         if found and (not enough or found[-1].arena_bytes <= enough):
@@ -124,7 +124,7 @@ def plan_pushed(
             )
             if found is None:
                 break
-            return _checked(graph, isa, options, found)
+            return _as_plan(graph, isa, options, found, effort)
         except BudgetError as error:
             too_small = error
     if too_small is not None:
@@ -169,7 +169,7 @@ def plan_segments(
 
     """
     options = _with_states(graph, options)
-    return _checked(graph, isa, options, place_segments(graph, isa, options, segments))
+    return _as_plan(graph, isa, options, place_segments(graph, isa, options, segments), THOROUGH)
 
 
 def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
@@ -178,8 +178,8 @@ def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
     return replace(aligned_for(graph, options), outside=outside)
 
 
-def _checked(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, found: Streamed
+def _as_plan(
+    graph: Graph, isa: InstructionSet, options: MemoryOptions, found: Streamed, effort: Effort
 ) -> ArenaPlan:
     roots = view_roots(graph)
     absent = options.outside | {s.pushed for s in found.segments if s.pushed is not None}
@@ -200,6 +200,8 @@ def _checked(
         segments=found.segments,
         peak=found.peak,
     )
+    if not effort.checked:
+        return plan
     verify(graph, Stage.PLANNED, placed={*plan.offsets, *outside})
     check_regions(graph, plan)
     check_plan(
