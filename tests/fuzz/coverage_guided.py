@@ -16,7 +16,17 @@ from pathlib import Path
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["tinyrt"]):
+import tinyrt
+
+KERNELS = "tinyrt.interpreter.numba_kernels"
+FORMULAS = ("compiled", "elementary", "elementary_formulas", "elementary_loops", "packing_lanes")
+COMPILED = [
+    *("tinyrt.fixedpoint", KERNELS, *(f"tinyrt.ops.{name}" for name in FORMULAS)),
+    *(f"{KERNELS}.{p.stem}" for p in Path(tinyrt.__path__[0]).glob("interpreter/numba_kernels/*")),
+]
+"""What Numba compiles, which cannot be instrumented."""
+
+with atheris.instrument_imports(include=["tinyrt"], exclude=COMPILED):
     from tests.fuzz.checks import check
     from tests.fuzz.runner import MUTATORS
     from tests.fuzz.seeds import seeds
