@@ -143,6 +143,9 @@ HOSTILE = {
     # Data types
     "int4 activations": (model(T("x", (2, 3), "INT4", scale=0.1), T("y", (2, 3), "INT4", scale=0.1),
                          op=Op("RESHAPE", ["x"], ["y"])), VerifyError, "does not fit"),
+    "an int4 input that is an output": (
+        model(T("c", (2,), "INT4"), inputs=["x", "c"], outputs=["y", "c"]),
+        VerifyError, "does not fit"),
     "half activations": (model(T("x", (6,), "FLOAT16"), T("y", (6,), "FLOAT16"),
                          op=Op("RESHAPE", ["x"], ["y"])), VerifyError, "does not fit"),
     "strings": (model(T("s", (1,), "STRING")), UnsupportedError, "dtype STRING"),

@@ -23,6 +23,8 @@ from tinyrt.memory.contents import Held, Run
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.places import Steps, Table, ends_of
+from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.sweep import STEP
 
 
 def _peak(work) -> int:
@@ -148,3 +150,18 @@ def test_what_is_left_out_is_followed_as_the_reference_moves_it(op):
             [run.held.first + np.arange(run.start, run.stop) for run in moved_runs(node, parts)]
         )
         assert np.array_equal(found[::4], 4 * moved)
+
+
+def test_steps_of_kernels_cost_work(monkeypatch):
+    """Images of many rows: each op's are written down, however few of them are of use."""
+    b = Builder((1, 4000, 1, 1))
+    x = "x"
+    for _ in range(10):
+        x = b.op("max_pool2d", (x,), Pool2dAttrs((3, 1), (1, 1), "SAME"))
+    graph = b.graph(x)
+    work = PLAN * 20 + 60_000 * STEP
+    with limited(work=work):
+        plan_memory(graph, checked=False)
+    monkeypatch.setattr("tinyrt.ops.sweep.MOST_STEPS", 3999)
+    with limited(work=work // 4), pytest.raises(BudgetError, match="kernels read and write"):
+        plan_memory(b.graph(x), checked=False)

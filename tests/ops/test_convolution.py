@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from tinyrt.ops import transpose_conv
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient, biased, convolve
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.ops.window import Window
 
 
@@ -72,3 +74,20 @@ def test_weights_that_are_no_numbers_do_not_meet_padding():
             read = patches[..., None, :, :, ins] * w[outs]
             expected = np.where(there[..., None, :, :, ins] > 0, read, 0).sum((4, 5, 6))
             np.testing.assert_allclose(found[..., outs], expected, 1e-9, 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_weights_that_are_no_numbers_do_not_meet_zeros_between_inputs():
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        (h, w, c_in, c_out), (kh, kw), (sh, sw) = (rng.integers(1, 4, n) for n in (4, 2, 2))
+        kernel = rng.standard_normal((c_out, kh, kw, c_in)).astype(np.float32)
+        kernel.reshape(-1)[rng.integers(kernel.size, size=2)] = np.inf, np.nan
+        x = rng.standard_normal((1, h, w, c_in)).astype(np.float32)
+        expected = np.zeros((1, (h - 1) * sh + kh, (w - 1) * sw + kw, c_out), np.float32)
+        for i, j in np.ndindex(h, w):
+            rows, columns = slice(i * sh, i * sh + kh), slice(j * sw, j * sw + kw)
+            expected[0, rows, columns] += np.einsum("okli,i->klo", kernel, x[0, i, j])
+        size = int(expected.shape[1]), int(expected.shape[2])
+        attrs = TransposeConvAttrs(size, (int(sh), int(sw)), "VALID")
+        np.testing.assert_allclose(transpose_conv.ref_f32(attrs, x, kernel), expected, 1e-4, 1e-4)

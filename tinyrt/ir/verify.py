@@ -79,6 +79,8 @@ def verify(
 
     """
     check_order(graph)
+    for value in graph.input_values:
+        _check_not_stored(value)
     for i, node in enumerate(graph.nodes):
         bound = graph.bind(i)
         if known is None or not _is_same(known.get(id(node)), bound):
@@ -211,12 +213,16 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
     elif stage is Stage.INT8 and spec.float_only and any(v.q for v in activations):
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     for value in activations:
-        if value.dtype in STORED:
-            raise _wrong(value, "activations in another dtype: this one is for constants alone")
+        _check_not_stored(value)
         if value.dtype in QUANTISED and value.q is None:
             raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
     if any(v.q for v in activations):
         spec.check_quant(node)
+
+
+def _check_not_stored(value: Value) -> None:
+    if value.dtype in STORED:
+        raise _wrong(value, "activations in another dtype: this one is for constants alone")
 
 
 def _check_placed(graph: Graph, placed: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from tinyrt.ops.sweep import Sweep, planes_of
 
 Span = tuple[int, int]
 
-MOST_SWEPT = 500_000
+MOST_SWEPT = 250_000
 """Steps of kernels' sweeps, of all ops of a model, behind which nothing overlaps any more."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
 from typing import Any
@@ -61,7 +61,7 @@ def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
     axes[axis] = Table.between(0, (x.shape[axis] - 1) * strides[axis])
     steps = in_order(node, [axes])
     alone = len(steps) == y.size
-    return tuple(replace(step, reads_first=alone) for step in steps)
+    return tuple(step._replace(reads_first=alone) for step in steps)
 
 
 def emit_f32(node: BoundNode, c: CWriter) -> None:

@@ -9,9 +9,10 @@ derives from it how far the two must be apart, the checker replays it byte by by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
+from tinyrt import budget
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.places import Places, ends_of
@@ -24,12 +25,14 @@ ELEMENT_STEPS = 64
 """Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
 
 
-MOST_STEPS = 300_000
+MOST_STEPS = 150_000
 """Steps of one op that are looked at: writing down more takes seconds, for few bytes saved."""
 
+STEP = 2_500
+"""Work of writing down a step, in units of ``budget``."""
 
-@dataclass(frozen=True, slots=True)
-class Step:
+
+class Step(NamedTuple):
     """One step of a sweep; steps happen one after the other.
 
     Attributes:
@@ -53,8 +56,14 @@ Sweep = tuple[Step, ...]
 
 
 def limited(steps: Iterable[Step]) -> Sweep | None:
-    """The steps as a sweep; None where there are too many, so that nothing overlaps."""
+    """The steps as a sweep; None where there are too many, so that nothing overlaps.
+
+    Raises:
+        BudgetError: with all others, they take more work than is left.
+
+    """
     sweep = tuple(islice(steps, MOST_STEPS + 1))
+    budget.current().spend(STEP * len(sweep), "finding out in which order kernels read and write")
     return None if len(sweep) > MOST_STEPS else sweep
 
 
@@ -123,7 +132,7 @@ def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | 
 def windows(node: BoundNode, window: Window, *, reads_first: bool = False) -> Sweep | None:
     """Row by row of the output; each reads the input rows under its window."""
     steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
-    return limited(replace(step, reads_first=reads_first) for step in steps)
+    return limited(Step(step.reads, step.writes, reads_first) for step in steps)
 
 
 def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
@@ -158,7 +167,7 @@ def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | Non
 
 def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep | None:
     planes = node.output.shape[3]
-    return limited(replace(step, reads_first=True, planes=planes) for step in steps)
+    return limited(Step(step.reads, step.writes, True, planes) for step in steps)
 
 
 def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
@@ -234,16 +243,19 @@ def _row_steps(
 ) -> Iterator[Step]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
+    height, x_row, y_row = x.shape[1], _row_bytes(x), _row_bytes(y)
+    stride, before = window.stride[0], window.before[0]
+    reach = (window.kernel[0] - 1) * window.dilation[0] + 1
     for n in range(y.shape[0]):
         loaded = 0
         for oy in range(y.shape[1]):
-            top = oy * window.stride[0] - window.before[0]
-            bottom = top + (window.kernel[0] - 1) * window.dilation[0] + 1
-            top, bottom = max(top, 0), min(bottom, x.shape[1])
-            first, last = reads(top, bottom, loaded)
+            top = oy * stride - before
+            bottom = min(top + reach, height)
+            first, last = reads(max(top, 0), bottom, loaded)
             loaded = max(loaded, bottom)
-            read = _rows(x, n, first, last) if first < last else None
-            yield Step((read, *others), _rows(y, n, oy, oy + 1))
+            at, to = n * height + first, n * y.shape[1] + oy
+            read = (at * x_row, (at + last - first) * x_row) if first < last else None
+            yield Step((read, *others), (to * y_row, (to + 1) * y_row))
 
 
 def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
@@ -257,20 +269,23 @@ def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
     """
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
-    x_row, y_row = x.size // rows, y.size // rows
+    x_row, y_row = x.nbytes // rows, y.nbytes // rows
 
     def step(start: int) -> Step:
         stop = min(start + at_once, rows)
-        read, write = _bytes(x, start * x_row, stop * x_row), _bytes(y, start * y_row, stop * y_row)
+        read, write = (start * x_row, stop * x_row), (start * y_row, stop * y_row)
         return Step((read, *others), write, reads_first=True)
 
     return limited(map(step, range(0, rows, at_once)))
 
 
 def _rows(value: Value, n: int, first: int, last: int) -> Span:
-    row = value.shape[2] * value.shape[3]
-    image = n * value.shape[1] * row
-    return _bytes(value, image + first * row, image + max(first, last) * row)
+    row, image = _row_bytes(value), n * value.shape[1]
+    return (image + first) * row, (image + max(first, last)) * row
+
+
+def _row_bytes(value: Value) -> int:
+    return value.shape[2] * value.shape[3] * value.dtype.itemsize
 
 
 def _pixels(value: Value, n: int, row: int, columns: Span) -> Span:
