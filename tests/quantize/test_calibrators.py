@@ -98,13 +98,14 @@ def test_a_moving_average_follows_the_samples():
     assert found.high == pytest.approx(3, abs=1e-3)
 
 
-def test_auto_is_at_least_as_good_as_each_on_the_data_it_saw():
+@pytest.mark.parametrize("float_io", [False, True])
+def test_auto_is_at_least_as_good_as_each_on_the_data_it_saw(float_io):
     rng = np.random.default_rng(3)
     data = rng.standard_t(3, (16, 8, 8, 3)).astype(np.float32)
     graph = small_cnn()
 
     def ratio(calibrator):
-        quantised = quantize_graph(graph, data, QuantConfig(calibrator))
+        quantised = quantize_graph(graph, data, QuantConfig(calibrator, float_io=float_io))
         return evaluate_graph(quantised, {"x": data}, against=graph).sqnr_db
 
     auto = ratio(Calibrator.AUTO)

@@ -74,7 +74,9 @@ def _choose(
 
     def candidates(names: tuple[str, ...], start: Range) -> list[Range]:
         del start
-        return [reduce(Range.union, (t[n] for n in names if n in t)) for t in tables]
+        origins = [plans[best].layout.origins.get(name, name) for name in names]
+        observed = [name for name in origins if name in proposals]
+        return [reduce(Range.union, (t[n] for n in observed)) for t in tables if observed]
 
     plans = [make_plan(graph, table, config) for table in tables]
     simulator = simulator_of(plans[0], graph, head)
