@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 
 from tests.fuzz.guard import guarded, with_guarded_constants
+from tests.fuzz.quantising import quantised
 from tests.fuzz.values import Rng
 from tinyrt.api_inputs import layout_as
 from tinyrt.convert.tflite_reader import parse_tflite
@@ -42,6 +43,9 @@ SHARE_RUN = 0.4
 
 SHARE_NATIVE = 0.02
 """Of those that are run, how many the host's compiler builds, too: most of a second each."""
+
+SHARE_QUANTISED = 0.1
+"""Of the float ones that are run, how many are quantised, which takes some tens of milliseconds."""
 
 MOST_LINES, MOST_TEXT = 12, 4000
 MOST_BYTES, MOST_WORK = 1 << 22, 3_000_000
@@ -124,6 +128,8 @@ def _check_model(path: Path, rng: Rng, share: float) -> str:
         elif often and path.suffix == ".tflite":
             plain = answers(parse_tflite(path.read_bytes()), feeds, "reference")
             _require_equal(plain, wanted, "as read", exact=False)
+        elif rng.random() < SHARE_QUANTISED:
+            _check_quantised(graph, rng)
         if rng.random() < SHARE_NATIVE:
             found = _built(graph, feeds, path.parent, behind)
             _require_equal(found, wanted, "native", exact=False)
@@ -206,6 +212,14 @@ def _written(graph: Graph) -> Graph | None:
         require_readable(error)
         return None
     return parse_tflite(bytes(data))
+
+
+def _check_quantised(graph: Graph, rng: Rng) -> None:
+    """It is quantised, or refused, and answers the same on two backends."""
+    small = quantised(graph, rng)
+    feeds = inputs_of(small, rng)
+    wanted = answers(small, feeds, "reference")
+    _require_equal(answers(small, feeds, "numba"), wanted, "quantised, numba")
 
 
 def _built(

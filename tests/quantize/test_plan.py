@@ -109,3 +109,24 @@ def test_what_cannot_be_quantised_is_named():
 def test_calibration_data_must_fit_the_model():
     with pytest.raises(DataError, match="shape"):
         calibrate(small_cnn(), _data(8, 8, 4))
+
+
+@pytest.mark.parametrize("float_io", [False, True])
+def test_outputs_that_are_constants_or_listed_twice_stay(float_io):
+    b = Builder((1, 4))
+    y, number = b.op("tanh", ("x",)), b.constant(np.float32([0.5, 2.0]))
+    graph = b.graph(y, number, y)
+    data = np.linspace(-2, 2, 80, dtype=np.float32).reshape(20, 4)
+    for tune_ranges in (False, True):
+        config = QuantConfig(float_io=float_io, tune_ranges=tune_ranges)
+        found = quantize_graph(graph, data, config)
+        assert found.outputs == (y, number, y)
+        np.testing.assert_array_equal(found.value(number).data, [0.5, 2.0])
+
+
+def test_a_model_of_constant_outputs_loses_nothing():
+    b = Builder((1, 4))
+    b.op("tanh", ("x",))
+    graph = b.graph(b.constant(np.float32([0.5])))
+    quantised = quantize_graph(graph, _data(4), QuantConfig(tune_ranges=True))
+    assert quantised.outputs == graph.outputs

@@ -52,6 +52,9 @@ class _Applier:
             self._add(self._activation(value))
         for node in self.graph.bound():
             self._node(node)
+        for value in self.graph.output_values:
+            if value.is_constant:
+                self.values.setdefault(value.name, value)
         graph = replace(self.graph, values=self.values, nodes=tuple(self.nodes))
         # What was gathered for int8 may have come to lie among float ops.
         return verify(spread(graph, all_of_them=False), Stage.INT8)

@@ -300,7 +300,7 @@ class _Borders:
                 self.dtypes[value.name] = self.ports[value.name]
         for node in self.graph.bound():
             self._node(node)
-        for name in self.graph.outputs:
+        for name in dict.fromkeys(self.graph.outputs):
             inner = self.renamed.get(name)
             if inner is not None:
                 self._identity(inner, name, self.ports[name])

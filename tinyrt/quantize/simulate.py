@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -64,7 +65,8 @@ class Simulator:
             name: array.reshape(self.samples, *graph.value(name).shape) if self._stacked else array
             for name, array in feeds.items()
         }
-        self.targets = (logits_name(graph), *graph.outputs[1:])
+        ends = dict.fromkeys((logits_name(graph), *graph.outputs[1:]))
+        self.targets = tuple(name for name in ends if name not in self._constants)
         self.reference = self.run({}, {})
 
     def run(
@@ -142,7 +144,12 @@ class Simulator:
         return self._nodes
 
     def sqnr_db(self, live: Mapping[str, Array]) -> float:
-        """Mean over samples and outputs (before a final softmax) of the SQNR against float."""
+        """Mean over samples and outputs (before a final softmax) of the SQNR against float.
+
+        Infinite where all outputs are constants.
+        """
+        if not self.targets:
+            return math.inf
         ratios = [sqnr_db(self.reference[n], live[n]).mean() for n in self.targets]
         return float(np.mean(ratios))
 
