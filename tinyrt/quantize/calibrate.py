@@ -74,14 +74,15 @@ def _choose(
 
     def candidates(names: tuple[str, ...], start: Range) -> list[Range]:
         del start
-        origins = [plans[best].layout.origins.get(name, name) for name in names]
-        observed = [name for name in origins if name in proposals]
+        observed = [o for name in names if (o := origins.get(name, name)) in proposals]
         return [reduce(Range.union, (t[n] for n in observed)) for t in tables if observed]
 
     plans = [make_plan(graph, table, config) for table in tables]
     simulator = simulator_of(plans[0], graph, head)
     ratios = [simulator.sqnr_db(simulator.run_plan(plan)) for plan in plans]
     best = ratios.index(max(ratios))
+    layout = plans[best].layout
+    origins = layout.origins if layout is not None else {}
     return search_ranges(simulator, plans[best], tables[best], candidates)
 
 
