@@ -117,8 +117,8 @@ def test_outputs_that_are_constants_or_listed_twice_stay(float_io):
     y, number = b.op("tanh", ("x",)), b.constant(np.float32([0.5, 2.0]))
     graph = b.graph(y, number, y)
     data = np.linspace(-2, 2, 80, dtype=np.float32).reshape(20, 4)
-    for tune_ranges in (False, True):
-        config = QuantConfig(float_io=float_io, tune_ranges=tune_ranges)
+    for methods in ({}, {"tune_ranges": True}, {"equalize": True, "smooth": True}):
+        config = QuantConfig(float_io=float_io, **methods)
         found = quantize_graph(graph, data, config)
         assert found.outputs == (y, number, y)
         np.testing.assert_array_equal(found.value(number).data, [0.5, 2.0])

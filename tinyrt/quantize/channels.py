@@ -55,7 +55,7 @@ def free_spaces(graph: Graph) -> list[Space]:
             name = root[name]
         return name
 
-    bound = [*graph.inputs, *graph.outputs]
+    bound = [name for name in (*graph.inputs, *graph.outputs) if name in root]
     for node in graph.bound():
         data = [v.name for v in _data_inputs(node)]
         if is_weighted(node):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
+from tinyrt.ir.rewrite import drop_unused_values
 from tinyrt.ops import OPS, elementary, verify
 from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
@@ -175,10 +176,7 @@ def in_new_channels(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:
         new = [_constant(graph, node, i, a) for i, a in enumerate(_mapped(node, before, after), 1)]
         values += new
         nodes.append(replace(node.node, inputs=(node.node.inputs[0], *(v.name for v in new))))
-    kept = {name for node in nodes for name in node.inputs} | set(graph.inputs)
-    changed = graph.with_nodes(nodes, values)
-    used = {n: v for n, v in changed.values.items() if not v.is_constant or n in kept}
-    return verify(replace(changed, values=used))
+    return verify(drop_unused_values(graph.with_nodes(nodes, values)))
 
 
 def _constant(graph: Graph, node: BoundNode, i: int, data: Array) -> Value:
