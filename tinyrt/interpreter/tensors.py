@@ -57,13 +57,13 @@ def place_tensors(
 
     """
     activations = [v for v in graph.values.values() if not v.is_constant]
-    budget = budget or current()
+    budget, inputs = budget or current(), frozenset(graph.inputs)
     for value in activations:
         _require(value.nbytes, budget, value.describe())
     if plan is None:
         with limited():
             plan = plan_memory(graph, overlap=overlap)
-    kept = sum(v.nbytes for v in activations if apart or v.name in graph.inputs)
+    kept = sum(v.nbytes for v in activations if apart or v.name in inputs)
     _require(plan.arena_bytes + kept, budget, "inputs and arena")
     arena = budget.zeros(plan.arena_bytes, "the arena")
     rings = {name for segment in plan.segments for name in segment.rings}
@@ -71,7 +71,7 @@ def place_tensors(
     for name in dict.fromkeys((*plan.offsets, *plan.outside, *graph.inputs)):
         if name in graph.values and name not in rings:
             value = graph.value(name)
-            outside = apart or name in graph.inputs or name in plan.outside
+            outside = apart or name in inputs or name in plan.outside
             start = 0 if outside else plan.start_of(name)
             home = budget.zeros(value.nbytes, value.describe()) if outside else arena[start:]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
