@@ -68,7 +68,7 @@ class Effort:
 THOROUGH = Effort(4000, 20, 3, several=True, steps=400_000, checked=True)
 """For a program."""
 
-QUICK = Effort(200, 2, 1, several=False, steps=50_000, checked=False)
+QUICK = Effort(200, 2, 1, several=False, steps=20_000, checked=False)
 """For an estimate: the arena is at most as large as it says."""
 
 
