@@ -11,6 +11,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from tests.graphs import Builder, small_cnn
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import (
     Calibrator,
     QuantConfig,
@@ -110,6 +113,18 @@ def test_auto_is_as_good_as_each_on_the_data_it_saw(float_io, loss_db):
 
     auto = ratio(Calibrator.AUTO)
     assert all(auto > ratio(c) - loss_db for c in SINGLE)
+
+
+@pytest.mark.parametrize("calibrator", Calibrator)
+def test_a_scalar_on_the_way_has_a_range(calibrator):
+    b = Builder((2, 4))
+    total = b.op("sum", (b.op("tanh", ("x",)),), ReduceAttrs((0, 1), keep_dims=False))
+    y = b.op("add", (b.op("reshape", (total,), ReshapeAttrs((1, 1))), "x"), AddAttrs())
+    data = np.random.default_rng(5).normal(size=(48, 4)).astype(np.float32)
+    quantised = quantize_graph(b.graph(y), data, QuantConfig(calibrator))
+    # A moving average cuts off what is rare.
+    least = 3 if calibrator is Calibrator.MOVING_AVERAGE else 20
+    assert evaluate_graph(quantised, {"x": data}, against=b.graph(y)).sqnr_db > least
 
 
 def _samples(count=24):

@@ -108,6 +108,7 @@ def observe(
         array = np.maximum(array, -LARGEST) if name in hiding else array
         if not np.isfinite(array).all():
             raise _endless(graph, name)
+        array = np.atleast_1d(array)
         observers.setdefault(name, make()).add(array)
         extent.setdefault(name, MinMax()).add(array)
 
