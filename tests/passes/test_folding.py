@@ -5,6 +5,7 @@ import pytest
 
 from tests.passes.nets import Net
 from tests.passes.run import apply, ops, refusal
+from tinyrt.budget import limited
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
 from tinyrt.convert.passes.fold_constants import FOLD_CONSTANTS
@@ -98,3 +99,13 @@ def test_folded_weights_leave_shared_ones_alone():
     graph, _ = apply(net.graph(net.batch_norm(first), second), FOLD_BATCHNORM)
     kept = graph.value(shared.inputs[1])
     assert np.array_equal(kept.data, net.values[shared.inputs[1]].data)
+
+
+def test_what_is_folded_on_the_way_is_let_go():
+    net = Net((1, 4))
+    x = net.random(100_000, 4)
+    for _ in range(40):
+        x = net.op("tanh", (x,))
+    graph = net.graph(net.op("mul", ("x", x), MulAttrs()))
+    with limited(memory=24_000_000):  # 1.6 MB each
+        assert ops(apply(graph, FOLD_CONSTANTS)[0]) == ["mul"]

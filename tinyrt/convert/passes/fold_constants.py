@@ -11,20 +11,26 @@ from tinyrt.ops.evaluate import folded
 def fold_constants(graph: Graph, node: Node) -> Patch | None:
     """f(constants) = constant; with it go the ops that then have constants alone to read."""
     found: dict[str, Value] = {}
-    gone: list[Node] = []
+    gone: dict[str, Node] = {}
+    unread: dict[str, int] = {}
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        inputs = _constants(graph, node, found)
-        if inputs is None or node.outputs[0] in found:
+        inputs = None if node.outputs[0] in gone else _constants(graph, node, found)
+        if inputs is None:
             continue
         outputs = tuple(graph.value(n) for n in node.outputs)
         results = folded(BoundNode(0, node, inputs, outputs))
         found |= {v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)}
-        gone.append(node)
+        gone[node.outputs[0]] = node
+        for name in unread.keys() & node.inputs:
+            unread[name] -= 1
+            if not unread[name] and name not in graph.outputs:
+                del found[name]  # all that read it are computed: its memory is free again
+        unread |= {value.name: len(graph.consumers(value.name)) for value in outputs}
         readers = [reader for value in outputs for reader in graph.consumers(value.name)]
         waiting += reversed(readers)
-    return Patch(remove=tuple(gone), values=tuple(found.values())) if gone else None
+    return Patch(remove=tuple(gone.values()), values=tuple(found.values())) if gone else None
 
 
 def _constants(
