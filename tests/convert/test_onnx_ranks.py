@@ -45,7 +45,8 @@ def models(op):
 
 @pytest.mark.filterwarnings("ignore")
 def test_no_rank_is_unforeseen(tmp_path):
-    tried, unforeseen = 0, []
+    tried = refused = 0
+    unforeseen = []
     for op in SCHEMAS:
         for ranks, m in models(op):
             tried += 1
@@ -54,6 +55,7 @@ def test_no_rank_is_unforeseen(tmp_path):
             except DefectError as error:
                 unforeseen.append(f"{op} on ranks {ranks}: {error.problem}")
             except TinyrtError:
-                pass  # what it says is its own test's matter
+                refused += 1
     assert tried > 2_000
+    assert 0 < refused < tried
     assert not unforeseen, "\n".join(unforeseen)
