@@ -73,6 +73,25 @@ class Node:
     attrs: Any = None
 
 
+class Notes:
+    """What was found out about a node, so that it is found out once.
+
+    Attributes:
+        of_node: what depends on the node as it is.
+        of_constants: what follows from its constants and scales alone: the same on a few rows.
+
+    """
+
+    def __init__(self, of_constants: dict[Hashable, Any] | None = None) -> None:
+        self.of_node: dict[Hashable, Any] = {}
+        self.of_constants = {} if of_constants is None else of_constants
+
+    @cached_property
+    def on_rows(self) -> Notes:
+        """Notes on the same node where it computes a few rows of its output."""
+        return Notes(self.of_constants)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundNode:
     """A node with its values looked up: what kernels, shape rules and writers work on."""
@@ -81,6 +100,7 @@ class BoundNode:
     node: Node
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
+    notes: Notes = field(default_factory=Notes, repr=False, compare=False)
 
     @property
     def op(self) -> str:
@@ -121,6 +141,25 @@ class BoundNode:
     def describe(self) -> str:
         """``#3 conv2d 'stem/conv'``, for messages."""
         return f"#{self.index} {self.op} '{self.name}'"
+
+    def noted(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out about this node, on tensors of these shapes, found once."""
+        shapes = tuple(v.shape for v in (*self.inputs, *self.outputs) if v is not None)
+        return _noted(self.notes.of_node, (key, shapes), find)
+
+    def noted_of_constants(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out about the node's constants and scales, found once.
+
+        It must not depend on shapes of activations, nor on padding: a few rows have others.
+        """
+        return _noted(self.notes.of_constants, key, find)
+
+
+def _noted(notes: dict[Hashable, Any], key: Hashable, find: Callable[[], T]) -> T:
+    if key not in notes:
+        notes[key] = find()
+    found: T = notes[key]
+    return found
 
 
 @dataclass(frozen=True)
@@ -179,6 +218,7 @@ class Graph:
             node,
             tuple(self.values[n] if n else None for n in node.inputs),
             tuple(self.values[n] for n in node.outputs),
+            self._notes_of.setdefault(node.outputs, Notes()),
         )
 
     def bound(self) -> Iterator[BoundNode]:
@@ -207,13 +247,15 @@ class Graph:
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` finds out about this graph, found once; graphs do not change."""
-        if key not in self._notes:
-            self._notes[key] = find()
-        found: T = self._notes[key]
-        return found
+        return _noted(self._notes, key, find)
 
     @cached_property
     def _notes(self) -> dict[Hashable, Any]:
+        return {}
+
+    @cached_property
+    def _notes_of(self) -> dict[tuple[str, ...], Notes]:
+        """Notes on nodes, by their outputs."""
         return {}
 
     def with_nodes(self, nodes: Iterable[Node], values: Iterable[Value] = ()) -> Graph:

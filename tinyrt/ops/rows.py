@@ -118,7 +118,8 @@ def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
     x = node.input(0)
     if len(x.shape) != 4 or x.shape[0] != 1:
         return None
-    return RowOp(replace(node, inputs=(_row(x),)), (RowWindow(),), fold)
+    on_rows = replace(node, inputs=(_row(x),), notes=node.notes.on_rows)
+    return RowOp(on_rows, (RowWindow(),), fold)
 
 
 def one_row(node: BoundNode, attrs: Any = None) -> BoundNode:
@@ -163,6 +164,7 @@ def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundN
         node=node.node if attrs is None else replace(node.node, attrs=attrs),
         inputs=tuple(inputs.get(v.name, v) if v is not None else None for v in node.inputs),
         outputs=(_row(node.output),),
+        notes=node.notes.on_rows,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +65,8 @@ class Form(StrEnum):
     """int8 activations; weights, where there are any, int8 or int4, biases int32."""
     INT16X8 = "int16x8"
     """int16 activations with zero point 0; weights int8, biases int64 (int32 in some files)."""
+    FLOAT = "float"
+    """Activations that are not quantised: float32, and what is compared and chosen by."""
 
 
 class CWriter(Protocol):
@@ -274,7 +277,19 @@ class OpSpec:
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""
-        self.form(node).prepare(node)
+        self.prepared(node)
+
+    def prepared(self, node: BoundNode) -> Any:
+        """The integer record of a quantised node, which is prepared once.
+
+        Raises:
+            VerifyError: the op has no such form, or parameters break its rules.
+
+        """
+        return node.noted("prepared", partial(self._prepared, node))
+
+    def _prepared(self, node: BoundNode) -> Any:
+        return self.form(node).prepare(node)
 
 
 def is_integer(node: BoundNode) -> bool:

@@ -1,0 +1,1 @@
+"""How ops are computed: tables of kernels, one for each backend."""

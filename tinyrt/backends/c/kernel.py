@@ -1,0 +1,211 @@
+"""One node's C kernel as a value, and the calls that it consists of.
+
+A kernel is chosen once, see ``choice``. The planner reads how much scratch memory it takes and in
+which order it reads and writes; the exporter reads its calls. A call is a record, too: where its
+tensors lie is filled in when the plan is known, and C text is made of it last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import Value
+from tinyrt.ops.isa import InstructionSet
+from tinyrt.ops.sweep import Sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a kernel is chosen for.
+
+    Attributes:
+        isa: the instruction set that the code is written for.
+        small: whether bytes of flash count, where there is a choice, and not instructions.
+        row_kernels: whether convolutions on rows may take kernels that know no padding above or
+            below; kernels for images serve for them, too.
+
+    """
+
+    isa: InstructionSet = InstructionSet.SCALAR
+    small: bool = False
+    row_kernels: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as an argument."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A C function as an argument."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """A constant array of the exported program.
+
+    Attributes:
+        role: what it is to its op; its C name ends in it.
+        array: its elements, in the order in which the kernel reads them.
+        table: C type of an element of a table beside the parameters; None for data that are written
+            with the weights, whose type follows from the array's.
+
+    """
+
+    role: str
+    array: NDArray[Any]
+    table: str | None = None
+
+    def is_same(self, other: Data) -> bool:
+        """Whether both hold the same under the same name."""
+        if self is other:
+            return True
+        alike = (self.role, self.table) == (other.role, other.table)
+        return alike and np.array_equal(self.array, other.array)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies, as a pointer to its elements; a constant lies in the weights file.
+
+    Attributes:
+        value: the tensor.
+        skip: elements behind the first one.
+        pointer: C type of the pointer, where it is not that of the tensor's elements.
+
+    """
+
+    value: Value
+    skip: int = 0
+    pointer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The node's scratch memory.
+
+    Attributes:
+        skip: bytes behind its start.
+        pointer: C type of the pointer, where it is not ``int8_t *``.
+
+    """
+
+    skip: int = 0
+    pointer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums that a segment's rows were added up to, see ``tinyrt.ops.rows.Fold``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """No pointer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """An array of pointers to tensors.
+
+    Attributes:
+        ctype: C type of what they point to.
+        values: the tensors.
+
+    """
+
+    ctype: str
+    values: tuple[Value, ...]
+
+
+Field = int | float | np.integer[Any] | np.floating[Any] | Data | Sequence[Any] | Mapping[str, Any]
+"""A number, data, numbers, or a struct of fields."""
+
+Fields = dict[str, Field]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Params:
+    """A constant parameter struct, as a pointer to it.
+
+    Attributes:
+        ctype: its C type.
+        fields: its fields, in their order.
+
+    """
+
+    ctype: str
+    fields: Mapping[str, Field]
+
+
+Arg = Number | Function | Data | Place | Scratch | Sums | Null | Places | Params
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call of a C function."""
+
+    function: str
+    args: tuple[Arg, ...]
+
+
+Calls = tuple[Call, ...]
+"""Calls in the order in which they are made."""
+
+
+def call(function: str, *args: Arg | Value | int | float | None) -> Call:
+    """A call; tensors stand for their places, numbers for themselves, None for no pointer."""
+    return Call(function, tuple(map(_arg, args)))
+
+
+def _arg(arg: Arg | Value | int | float | None) -> Arg:
+    if arg is None:
+        return Null()
+    if isinstance(arg, Value):
+        return Place(arg)
+    if isinstance(arg, int | float | np.integer | np.floating):
+        return Number(arg.item() if isinstance(arg, np.generic) else arg)
+    return arg
+
+
+def unordered() -> None:
+    """The sweep of a kernel that keeps to no order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """How one node is computed in C.
+
+    Attributes:
+        make_calls: finds its calls, with all data packed; asked once, when C is written. Raises
+            ``UnsupportedError`` where the node's weights are none that C code can have.
+        scratch_bytes: working memory.
+        sweep: the order in which it reads and writes, where it goes from front to back, so that the
+            output may overlap an input; None where it does not.
+
+    """
+
+    make_calls: Callable[[], Calls]
+    scratch_bytes: int = 0
+    sweep: Callable[[], Sweep | None] = unordered
+
+    @cached_property
+    def calls(self) -> Calls:
+        """What it calls."""
+        return self.make_calls()
+
+    @property
+    def name(self) -> str:
+        """The C function that does the work."""
+        return self.calls[0].function
