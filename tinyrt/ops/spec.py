@@ -196,6 +196,8 @@ class OpSpec:
         rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
         emit_c: writes the C call of the int8 form; None where the op has no kernel for it.
         emit_f32: writes the C call on floats; None likewise.
+        elementwise: whether each element of the output follows from the inputs' elements at its
+            place, of which some may repeat.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
     """
@@ -221,6 +223,7 @@ class OpSpec:
     rebatch: Callable[[Any, int, int], Any] | None = None
     int16x8: IntegerForm | None = None
     int4_weights: bool = False
+    elementwise: bool = False
 
     @property
     def forms(self) -> dict[Form, IntegerForm]:
@@ -273,7 +276,8 @@ class OpSpec:
             return None
         if self.rows is not None:
             return self.rows(node)
-        return elementwise_rows(node) if self.sweep is elementwise else None
+        by_element = self.elementwise or self.sweep is elementwise
+        return elementwise_rows(node) if by_element else None
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tinyrt.backends.c.kernel import Calls, Kernel, Target, unordered
+from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode
 from tinyrt.ops.spec import Form
-from tinyrt.ops.sweep import Sweep
 
 Chooser = Callable[[BoundNode, Target], Kernel]
 """Chooses the kernel of a node whose form it serves."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import Value
 from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)

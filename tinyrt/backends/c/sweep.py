@@ -1,0 +1,298 @@
+"""In which order an op's kernel reads its inputs and writes its output.
+
+A kernel that sweeps over its output from front to back may write it over an input that nobody reads
+any more, as long as the writes stay behind the reads (Abbas et al., "Diagonal Memory Optimisation
+for Machine Learning on Micro-controllers", 2020). A sweep states that order as data: the planner
+derives from it how far the two must be apart, the checker replays it byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tinyrt import budget
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.places import Places, ends_of
+from tinyrt.ops.window import Window
+
+Span = tuple[int, int]
+"""Bytes [start, stop) of a tensor."""
+
+ELEMENT_STEPS = 64
+"""Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
+
+
+MOST_STEPS = 150_000
+"""Steps of one op that are looked at: writing down more takes seconds, for few bytes saved."""
+
+STEP = 2_500
+"""Work of writing down a step, in units of ``budget``."""
+
+
+class Step(NamedTuple):
+    """One step of a sweep; steps happen one after the other.
+
+    Attributes:
+        reads: for each input, the bytes that the step reads; None where it reads nothing.
+        writes: the bytes of the output that it writes.
+        reads_first: whether all its reads come before its writes; else they may interleave.
+        planes: in how many planes its bytes interleave (channels, by their address modulo so
+            many). One plane after the other goes through all steps of the sweep, which has one
+            number of planes throughout.
+
+    """
+
+    reads: tuple[Span | None, ...]
+    writes: Span
+    reads_first: bool = False
+    planes: int = 1
+
+
+Sweep = tuple[Step, ...]
+"""The steps of a kernel, in their order."""
+
+
+def limited(steps: Iterable[Step]) -> Sweep | None:
+    """The steps as a sweep; None where there are too many, so that nothing overlaps.
+
+    Raises:
+        BudgetError: with all others, they take more work than is left.
+
+    """
+    sweep = tuple(islice(steps, MOST_STEPS + 1))
+    budget.current().spend(STEP * len(sweep), "finding out in which order kernels read and write")
+    return None if len(sweep) > MOST_STEPS else sweep
+
+
+def planes_of(sweep: Sweep) -> int:
+    """In how many planes the bytes of a sweep interleave."""
+    return max((step.planes for step in sweep), default=1)
+
+
+def elementwise(node: BoundNode) -> Sweep | None:
+    """Element by element from the front; inputs that repeat (broadcast) are read all along.
+
+    The last element is a step of its own: what repeats is read for it once more, when all others
+    are written already.
+    """
+    y = node.output
+    if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
+        return None
+    size, last = max(1, -(-y.size // ELEMENT_STEPS)), y.size - 1
+    spans = [(start, min(start + size, last)) for start in range(0, last, size)]
+    spans.append((last, y.size))
+    return tuple(
+        Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
+        for span in spans
+    )
+
+
+def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
+    if value is None or value.is_constant:
+        return None
+    return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
+
+
+def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
+    """The output from front to back, each element from inputs' elements that are known beforehand.
+
+    A step reads as it writes: all that it writes must lie before what it and later ones read.
+
+    Args:
+        node: what is computed.
+        places: for each input, the elements of it that the output's are computed from.
+
+    """
+    y = node.output
+    size = max(1, -(-y.size // ELEMENT_STEPS))
+    return tuple(
+        Step(
+            tuple(
+                _hull(v, at, start, min(start + size, y.size))
+                for v, at in zip(node.inputs, places, strict=True)
+            ),
+            _bytes(y, start, min(start + size, y.size)),
+        )
+        for start in range(0, y.size, size)
+    )
+
+
+def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | None:
+    """The bytes from the first to the last element that some of the output's are computed from."""
+    if value is None or value.is_constant:
+        return None
+    ends = ends_of(places, start, stop)
+    return None if ends is None else _bytes(value, ends[0], ends[1] + 1)
+
+
+def windows(node: BoundNode, window: Window, *, reads_first: bool = False) -> Sweep | None:
+    """Row by row of the output; each reads the input rows under its window."""
+    steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+    return limited(Step(step.reads, step.writes, reads_first) for step in steps)
+
+
+def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
+    """Row by row of the output; each reads the input rows whose windows it lies under."""
+    return limited(_transposed_steps(node, window))
+
+
+def _transposed_steps(node: BoundNode, window: Window) -> Iterator[Step]:
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    (high, _), (step, _) = window.kernel, window.stride
+    for n in range(y.shape[0]):
+        for oy in range(y.shape[1]):
+            at = oy + window.before[0]
+            first, last = max(-((high - 1 - at) // step), 0), min(at // step + 1, x.shape[1])
+            read = _rows(x, n, first, last) if first < last else None
+            yield Step((read, *others), _rows(y, n, oy, oy + 1))
+
+
+def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | None:
+    """Channels after the other, each row by row.
+
+    An output is written after all that is read up to the end of its window; with ``copied``, each
+    output row first copies the input rows new to it.
+    """
+
+    def reads(top: int, bottom: int, loaded: int) -> Span:
+        return max(top, loaded) if copied else top, bottom
+
+    return _planes(node, _row_steps(node, window, reads))
+
+
+def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep | None:
+    planes = node.output.shape[3]
+    return limited(Step(step.reads, step.writes, True, planes) for step in steps)
+
+
+def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
+    """Channel by channel, some output rows at a time, from a copy of the input rows under them.
+
+    A row is read once: what the next band needs of it stays in the copy.
+    """
+    return _planes(node, _band_steps(node, window, band))
+
+
+def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[Step]:
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    for n in range(y.shape[0]):
+        loaded = 0
+        for start in range(0, y.shape[1], band):
+            stop = min(start + band, y.shape[1])
+            reach = (window.kernel[0] - 1) * window.dilation[0] + 1
+            last = (stop - 1) * window.stride[0] - window.before[0] + reach
+            last = max(loaded, min(last, x.shape[1]))
+            read = _rows(x, n, loaded, last) if loaded < last else None
+            yield Step((read, *others), _rows(y, n, start, stop))
+            loaded = last
+
+
+def whole_images(node: BoundNode) -> Sweep | None:
+    """Channel by channel, of which each is copied as a whole before its output is written."""
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    return _planes(
+        node,
+        (
+            Step((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]))
+            for n in range(y.shape[0])
+        ),
+    )
+
+
+def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None:
+    """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
+
+    An output is written after all that is read up to the end of its window. With stride 1, the
+    line before an output's own is read from a copy.
+    """
+    if down:
+        steps = _column_steps(node, window)
+    elif window.stride[0] == 1:
+        steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
+    else:
+        steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+    return _planes(node, steps)
+
+
+def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:
+    """Output by output down the columns: what is new of a column and the next one, a write."""
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    for n in range(y.shape[0]):
+        for ox in range(y.shape[2]):
+            # The line before is read with the first column, and then kept.
+            columns = (ox + 1 - window.before[1] if ox else 0, ox + 3 - window.before[1])
+            loaded = 0
+            for oy in range(y.shape[1]):
+                bottom = min(oy + 3 - window.before[0], x.shape[1])
+                for row in range(loaded, bottom):
+                    yield Step((_pixels(x, n, row, columns), *others), (0, 0))
+                loaded = max(loaded, bottom)
+                yield Step((None, *others), _pixels(y, n, oy, (ox, ox + 1)))
+
+
+def _row_steps(
+    node: BoundNode, window: Window, reads: Callable[[int, int, int], Span]
+) -> Iterator[Step]:
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    height, x_row, y_row = x.shape[1], _row_bytes(x), _row_bytes(y)
+    stride, before = window.stride[0], window.before[0]
+    reach = (window.kernel[0] - 1) * window.dilation[0] + 1
+    for n in range(y.shape[0]):
+        loaded = 0
+        for oy in range(y.shape[1]):
+            top = oy * stride - before
+            bottom = min(top + reach, height)
+            first, last = reads(max(top, 0), bottom, loaded)
+            loaded = max(loaded, bottom)
+            at, to = n * height + first, n * y.shape[1] + oy
+            read = (at * x_row, (at + last - first) * x_row) if first < last else None
+            yield Step((read, *others), (to * y_row, (to + 1) * y_row))
+
+
+def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
+    """Some rows of a matrix at a time, which are copied before their outputs are written.
+
+    Args:
+        node: input and output are matrices of ``rows`` rows.
+        rows: pixels of a pointwise convolution, samples of a dense layer.
+        at_once: rows that the kernel copies together.
+
+    """
+    x, y = node.input(0), node.output
+    others = (None,) * (len(node.inputs) - 1)
+    x_row, y_row = x.nbytes // rows, y.nbytes // rows
+
+    def step(start: int) -> Step:
+        stop = min(start + at_once, rows)
+        read, write = (start * x_row, stop * x_row), (start * y_row, stop * y_row)
+        return Step((read, *others), write, reads_first=True)
+
+    return limited(map(step, range(0, rows, at_once)))
+
+
+def _rows(value: Value, n: int, first: int, last: int) -> Span:
+    row, image = _row_bytes(value), n * value.shape[1]
+    return (image + first) * row, (image + max(first, last)) * row
+
+
+def _row_bytes(value: Value) -> int:
+    return value.shape[2] * value.shape[3] * value.dtype.itemsize
+
+
+def _pixels(value: Value, n: int, row: int, columns: Span) -> Span:
+    """Some columns of a row, as far as there are so many."""
+    first, last = columns[0], min(columns[1], value.shape[2])
+    pixel = (n * value.shape[1] + row) * value.shape[2]
+    return _bytes(value, (pixel + first) * value.shape[3], (pixel + last) * value.shape[3])
+
+
+def _bytes(value: Value, start: int, stop: int) -> Span:
+    size = value.dtype.itemsize
+    return start * size, stop * size
