@@ -9,14 +9,16 @@ import numpy as np
 
 from tests.ops.build import Built, Case, Rng, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
+from tinyrt.backends.c.choice import KERNELS
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.spec import Form
 
-C_OPS = sorted(name for name, spec in OPS.items() if spec.emit_c is not None)
+C_OPS = sorted(op for op, choosers in KERNELS.items() if Form.INT8 in choosers)
 
-INT16_OPS = sorted(name for name, spec in OPS.items() if spec.int16x8 is not None)
+INT16_OPS = sorted(name for name, spec in OPS.items() if Form.INT16X8 in spec.forms)
 INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
-F32_OPS = sorted(name for name, spec in OPS.items() if spec.emit_f32 is not None)
+F32_OPS = sorted(op for op, choosers in KERNELS.items() if Form.FLOAT in choosers)
 
 
 def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:

@@ -6,6 +6,7 @@ from tests.c.conformance import graph_of
 from tests.c.packed_cases import PACKED_CASES
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, Region, check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
@@ -13,7 +14,6 @@ from tinyrt.memory.overlap import leads
 from tinyrt.memory.place import ALIGNMENT
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.spec import no_sweep
 
 SWEPT_OPS = sorted(name for name, spec in OPS.items() if spec.sweep is not no_sweep)

@@ -22,6 +22,7 @@ from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.spec import Form
 
 pytestmark = needs_cxx
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
@@ -35,8 +36,8 @@ BUILDS = {
 
 
 def test_every_integer_op_has_a_kernel():
-    assert set(KERNELS) == {name for name, spec in OPS.items() if spec.ref_s8 is not None}
-    assert set(KERNELS_S16) == {name for name, spec in OPS.items() if spec.int16x8 is not None}
+    assert set(KERNELS) == {name for name, spec in OPS.items() if Form.INT8 in spec.forms}
+    assert set(KERNELS_S16) == {name for name, spec in OPS.items() if Form.INT16X8 in spec.forms}
 
 
 @pytest.mark.parametrize("device", DEVICES)

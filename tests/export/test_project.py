@@ -10,6 +10,7 @@ import pytest
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import DType, Value
 from tinyrt.memory import plan_memory
@@ -17,7 +18,6 @@ from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import InstructionSet
 
 
 def files(folder):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.memory import plan_memory
-from tinyrt.ops.spec import InstructionSet
 
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 

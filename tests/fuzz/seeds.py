@@ -23,6 +23,7 @@ from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import DType, Graph
 from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form
 from tinyrt.quantize import quantize_graph
 
 MOST_BYTES = 80_000
@@ -63,9 +64,10 @@ def _tflite() -> Iterator[bytes]:
 
 def _single_op(op: str, name: str) -> Iterator[bytes]:
     """The op in that form, if it has it."""
-    if (name == "int4" and not OPS[op].int4_weights) or (name == "int16x8" and not OPS[op].int16x8):
+    spec, form = OPS[op], Form.INT16X8 if name == "int16x8" else Form.INT8
+    if (name == "int4" and not spec.int4_weights) or (name == "float" and spec.ref_f32 is None):
         return
-    if (OPS[op].ref_f32 if name == "float" else OPS[op].ref_s8) is None:
+    if name != "float" and form not in spec.forms:
         return
     rng = rng_of(op, 3)
     graph = BUILDERS[name](CASES[op](rng), rng).graph

@@ -19,9 +19,10 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.spec import Form
 
-WITHOUT_KERNEL = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n not in KERNELS)
-INT8_OPS = sorted(n for n, s in OPS.items() if s.ref_s8 is not None and n in KERNELS)
+WITHOUT_KERNEL = sorted(n for n, s in OPS.items() if Form.INT8 in s.forms and n not in KERNELS)
+INT8_OPS = sorted(n for n, s in OPS.items() if Form.INT8 in s.forms and n in KERNELS)
 FAST = sorted(set(BACKENDS) - {"native", "reference"})
 """Backends whose kernels need no building per case; tests/c checks those of native."""
 

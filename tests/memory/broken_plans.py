@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 from tests.memory.byte_replay import replay_bytes
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import VerifyError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, check_plan
 from tinyrt.memory.segments import Segment, Stage, Step
-from tinyrt.ops.isa import InstructionSet
 
 
 @dataclass

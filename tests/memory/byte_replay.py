@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.memory.byte_replay_rows import replay_segment
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.sweep import Step
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Step
 
 _NOBODY, _SCRATCH = -1, -2
 

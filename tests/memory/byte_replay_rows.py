@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp, RowWindow
 
 Numbers = NDArray[np.int64]

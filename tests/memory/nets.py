@@ -17,7 +17,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.ops.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 MOST_PIXELS = 5_000
@@ -57,8 +57,9 @@ class RandomNet:
         if np.prod(type_.shape) > MOST_PIXELS:
             return None
         q = self.values[inputs[-1]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
-        if spec.fixed_output is not None:
-            q = QParams((spec.fixed_output[0],), spec.fixed_output[1])
+        fixed = spec.forms[Form.INT8].fixed_output
+        if fixed is not None:
+            q = QParams((fixed[0],), fixed[1])
         dtype = DType.INT8
         if spec.quant is Quant.INPUTS_ONLY or type_.dtype is DType.BOOL:
             dtype, q = type_.dtype, None

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import scratch_bytes
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import InstructionSet
 
 State = tuple[int, ...]
 

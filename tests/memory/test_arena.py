@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder, small_cnn
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
 from tinyrt.memory.place import ALIGNMENT, Problem, place, place_in_order
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import InstructionSet
 
 ARENA_BYTES = {
     "resnet8": 34_512,

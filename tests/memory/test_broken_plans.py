@@ -8,8 +8,8 @@ import pytest
 from tests.memory.broken_plans import Plan, break_plan
 from tests.memory.nets import gated_net, random_net, varied_net, wide_net
 from tests.memory.test_segments import WAYS, ranges
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.memory import plan_memory, plan_segments
-from tinyrt.ops.isa import InstructionSet
 
 NETS = 24
 BREAKS = 10

@@ -12,6 +12,8 @@ from tests.graphs import Builder
 from tests.ops.build import Case, build_f32
 from tests.ops.cases import CASES
 from tests.work import calls
+from tinyrt.backends.c.places import Steps, Table, ends_of
+from tinyrt.backends.c.sweep import STEP
 from tinyrt.budget import limited
 from tinyrt.errors import BudgetError
 from tinyrt.interpreter.numba_backend import prepare
@@ -22,9 +24,7 @@ from tinyrt.memory.check_moves import moved_runs
 from tinyrt.memory.contents import Held, Run
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.places import Steps, Table, ends_of
 from tinyrt.ops.pool import Pool2dAttrs
-from tinyrt.ops.sweep import STEP
 
 
 def _peak(work) -> int:
@@ -162,6 +162,6 @@ def test_steps_of_kernels_cost_work(monkeypatch):
     work = PLAN * 20 + 60_000 * STEP
     with limited(work=work):
         plan_memory(graph, checked=False)
-    monkeypatch.setattr("tinyrt.ops.sweep.MOST_STEPS", 3999)
+    monkeypatch.setattr("tinyrt.backends.c.sweep.MOST_STEPS", 3999)
     with limited(work=work // 4), pytest.raises(BudgetError, match="kernels read and write"):
         plan_memory(b.graph(x), checked=False)

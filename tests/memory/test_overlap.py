@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from tests.graphs import Builder
 from tests.ops.build import Case, build_s8
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
@@ -16,11 +18,9 @@ from tinyrt.memory.overlap import lead_of, starts_together
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pool import Pool2dAttrs, window_of
 from tinyrt.ops.reduce import ReduceAttrs
-from tinyrt.ops.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):
@@ -66,7 +66,7 @@ def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     x, y, z = _bytes(_pools((3, 1, "SAME"), (3, 1, "SAME")))
     assert planned() < x + y
     with monkeypatch.context() as patched:
-        patched.setattr("tinyrt.ops.sweep.MOST_STEPS", 11)
+        patched.setattr("tinyrt.backends.c.sweep.MOST_STEPS", 11)
         assert planned() == x + y
     monkeypatch.setattr("tinyrt.memory.overlap.MOST_SWEPT", 11)  # the first one's are counted
     assert planned() == max(x, y + z)

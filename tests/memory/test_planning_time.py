@@ -10,6 +10,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.work import calls
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import plan_memory, plan_streamed, schedule
@@ -19,7 +20,6 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
-from tinyrt.ops.spec import InstructionSet
 
 STAGES = (
     *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.memory.row_bound import Maker, RowSearch, makers_of
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.memory import plan_pushed, plan_streamed
-from tinyrt.ops.spec import InstructionSet
 
 
 @pytest.mark.parametrize(

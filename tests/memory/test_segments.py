@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.nets import gated_net, random_net
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
@@ -16,7 +17,6 @@ from tinyrt.memory.arena import require_budget
 from tinyrt.memory.candidates import THOROUGH
 from tinyrt.memory.segment_builder import build, row_ops
 from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.isa import InstructionSet
 
 
 def run_in(graph, plan, feeds):

@@ -14,7 +14,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.spec import Form, Quant
 
 CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
 """What convolutional networks are made of."""
@@ -36,8 +36,8 @@ TRANSCENDENTAL = {
 }
 STATELESS = {name: spec for name, spec in OPS.items() if spec.quant is not Quant.STATEFUL}
 """Ops that one run says all about; ``test_stateful`` has the others."""
-INT8_OPS = sorted(name for name, spec in STATELESS.items() if spec.ref_s8 is not None)
-INT16_OPS = sorted(name for name, spec in STATELESS.items() if spec.int16x8 is not None)
+INT8_OPS = sorted(name for name, spec in STATELESS.items() if Form.INT8 in spec.forms)
+INT16_OPS = sorted(name for name, spec in STATELESS.items() if Form.INT16X8 in spec.forms)
 INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 FLOAT_OPS = sorted(
     name

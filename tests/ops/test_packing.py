@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tinyrt.ir.types import unpack_int4
-from tinyrt.ops import packing_mve
 from tinyrt.ops.depthwise_blocks import pack_filters
 from tinyrt.ops.packing import eight_at_a_time, pack_block, padded, simplify
 from tinyrt.ops.packing_s4 import pack_block_s4, pack_filters_s4
+
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.ir.types import unpack_int4
+from tinyrt.ops import packing_mve
 from tinyrt.ops.requant import Requant
-from tinyrt.ops.spec import InstructionSet
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 

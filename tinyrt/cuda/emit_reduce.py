@@ -12,7 +12,6 @@ from tinyrt.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cumsum import CumsumS8
-from tinyrt.ops.emit import strides_of
 from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
@@ -23,6 +22,7 @@ from tinyrt.ops.resize import BilinearS8
 from tinyrt.ops.shapes import axis_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 from tinyrt.ops.spec import limits_of
+from tinyrt.ops.walks import strides_of
 
 Ints = dict[str, int | bool]
 

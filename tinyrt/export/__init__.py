@@ -1,8 +1,8 @@
 """From a .tflite file to a C project that builds by itself."""
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
-from tinyrt.export.c_model import Port
 from tinyrt.export.memories import Memories
+from tinyrt.export.model import Port
 from tinyrt.export.several import ExportedModels, export_several
 from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core
 

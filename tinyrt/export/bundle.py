@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
-from tinyrt.export.c_model import (
+from tinyrt.export.memories import Memories
+from tinyrt.export.model import (
     Port,
     check_writable,
     library_files,
@@ -16,12 +19,11 @@ from tinyrt.export.c_model import (
     port_of,
     write_ops,
 )
-from tinyrt.export.c_names import identifier
-from tinyrt.export.c_writer import PushedRows
-from tinyrt.export.memories import Memories
+from tinyrt.export.names import identifier
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
+from tinyrt.export.writer import PushedRows
 from tinyrt.folders import write_folder
 from tinyrt.ir import Graph
 from tinyrt.memory import (
@@ -36,7 +38,6 @@ from tinyrt.memory import (
 from tinyrt.memory.regions import ARENA
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +179,10 @@ def render_project(
     plan = _plan(graph, target.isa, options, max_arena or 0, rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    writer = write_ops(prefix, graph, plan, target.isa, states, made_for is Optimize.SIZE)
-    files = dict(model_files(prefix, graph, plan, target.isa, writer, states, memories))
-    files |= library_files(prefix, [prefix], writer.kernels, target, made_for)
+    chosen_for = Target(target.isa, made_for is Optimize.SIZE)
+    writer = write_ops(prefix, graph, plan, chosen_for, states)
+    files = dict(model_files(prefix, graph, plan, writer, states, memories))
+    files |= library_files(prefix, [prefix], writer.functions, target, made_for)
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -190,14 +192,14 @@ def render_project(
         arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
         outputs=tuple(port_of(graph.value(name), plan) for name in graph.answers),
-        kernels=tuple(writer.kernels),
+        kernels=tuple(writer.functions),
         macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
         segments=plan.segments,
         pushed=writer.pushed,
         regions=plan.regions,
         state_bytes=states.nbytes,
         filter_bytes=writer.filter_bytes,
-        sparse=sparse_layers(graph, target.isa, made_for is Optimize.SIZE),
+        sparse=sparse_layers(graph, chosen_for),
     )
     return project, files
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyrt.export.c_names import check_regions, check_section
+from tinyrt.export.names import check_regions, check_section
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import Graph
 from tinyrt.memory import MemoryOptions, Region

@@ -10,9 +10,9 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.bundle import ExportedProject, Rows, render_project
-from tinyrt.export.c_model import ARENA_ALIGNMENT, MODEL_FILES, library_files
-from tinyrt.export.c_names import add_files, identifier
 from tinyrt.export.memories import Memories
+from tinyrt.export.model import ARENA_ALIGNMENT, MODEL_FILES, library_files
+from tinyrt.export.names import add_files, identifier
 from tinyrt.export.rendering import TEMPLATES, render
 from tinyrt.export.target import find_core, find_optimize
 from tinyrt.folders import write_folder

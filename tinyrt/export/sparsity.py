@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.ir import BoundNode, DType, Graph
-from tinyrt.ops import OPS
-from tinyrt.ops.blocks import BLOCK_SETS, block_of, convolution_block, sparse_costs
-from tinyrt.ops.sparse import Cost, Weights, cheapest
-from tinyrt.ops.spec import InstructionSet, is_integer
-from tinyrt.ops.window import Window
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import Cost, Stored, Weights
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.ops.spec import is_integer
 
-LEAST_ZEROS = 0.25
+MIN_ZEROS = 0.25
 """Share of zeros from which on a layer counts as pruned."""
 
 
@@ -72,37 +71,15 @@ class SparseLayer:
         return f"{what} ({others or 'no pattern that a kernel knows'})"
 
 
-def sparse_layers(graph: Graph, isa: InstructionSet, small: bool) -> tuple[SparseLayer, ...]:
+def sparse_layers(graph: Graph, target: Target) -> tuple[SparseLayer, ...]:
     """Dense layers and convolutions with many zeros, in order, and what becomes of them."""
-    forms = forms_of(graph, isa)
-    found = []
+    layers = []
     for node in graph.bound():
         zeros = _zeros(node)
-        if zeros >= LEAST_ZEROS:
-            own = forms.get(node.index, {})
-            form = cheapest(own, small) if own else Weights.DENSE
-            found.append(SparseLayer(node.index, node.name, zeros, form, own))
-    return tuple(found)
-
-
-def forms_of(graph: Graph, isa: InstructionSet) -> dict[int, dict[Weights, Cost]]:
-    """Node index -> what each form of its weights takes, for layers that have packed kernels."""
-    found = {}
-    for node in graph.bound():
-        if node.op not in ("conv2d", "fully_connected") or not is_integer(node):
-            continue
-        if isa not in BLOCK_SETS or node.input(0).dtype is not DType.INT8:
-            continue
-        p = OPS[node.op].form(node).prepare(node)
-        window = p.window if node.op == "conv2d" else None
-        wanted = (p.x_zp, p.requant, isa)
-        if isinstance(window, Window):
-            block = convolution_block(node, window, *wanted)
-        else:
-            block = block_of(node, *wanted)
-        if block is not None:
-            found[node.index] = sparse_costs(node, block, window, isa)
-    return found
+        if zeros >= MIN_ZEROS:
+            stored = choose(node, target).stored or Stored(Weights.DENSE, {})
+            layers.append(SparseLayer(node.index, node.name, zeros, stored.form, stored.forms))
+    return tuple(layers)
 
 
 def _zeros(node: BoundNode) -> float:

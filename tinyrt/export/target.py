@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import UnsupportedError
-from tinyrt.ops.spec import InstructionSet
 
 ARM, RISCV, HOST = "arm-none-eabi-", "riscv64-unknown-elf-", ""
 """Prefixes of the compilers' names: Arm, RISC-V, and this machine's own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.backends.c.choice import KERNELS as C_KERNELS
 from tinyrt.cuda import kernels as cuda
 from tinyrt.interpreter.numba_backend import KERNELS, KERNELS_S16, NUMPY
 from tinyrt.ops import OPS
@@ -51,8 +52,9 @@ def _numba(spec: OpSpec) -> str:
 
 
 def _c(spec: OpSpec) -> str:
-    having = (form for form, record in spec.forms.items() if record.emit_c is not None)
-    floats = ["f32"] if spec.emit_f32 is not None else []
+    choosers = C_KERNELS.get(spec.name, {})
+    having = (form for form in spec.forms if form in choosers)
+    floats = ["f32"] if Form.FLOAT in choosers else []
     return " ".join(floats + [name for form in having for name in _names(spec, form)]) or "-"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import Graph
@@ -12,7 +13,6 @@ from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
 from tinyrt.memory.candidates import QUICK
 from tinyrt.memory.order import schedule
 from tinyrt.memory.streaming import plan_pushed, plan_streamed
-from tinyrt.ops.isa import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
 from tinyrt.errors import BudgetError, VerifyError
 from tinyrt.ir import Graph, Stage
@@ -18,7 +19,6 @@ from tinyrt.memory.regions import ARENA, Assignment, Region, assign, traffic_of
 from tinyrt.memory.segments import Segment
 from tinyrt.memory.ties import slice_offset, ties_of
 from tinyrt.ops import verify
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.text import shown_name
 
 PLAN, PLACE = 200_000, 50_000

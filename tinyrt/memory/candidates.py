@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.arena import MemoryOptions, Moment
@@ -21,7 +22,6 @@ from tinyrt.memory.regions import NO_LIMIT, traffic_of
 from tinyrt.memory.row_costs import Cost, added_code, added_instructions
 from tinyrt.memory.segment_builder import MOST_STAGES, build, row_ops
 from tinyrt.memory.segments import Segment
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.text import own_name
 
 STATE_NAME = own_name("state")

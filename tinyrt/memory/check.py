@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.sweep import Span, Step
 from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.check_moves import moved_runs
 from tinyrt.memory.check_rows import SCRATCH, replay_segment
 from tinyrt.memory.contents import Contents, Held, Run, Runs, part
-from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
+from tinyrt.memory.lifetimes import scratch_bytes, scratch_name, sweep_of
 from tinyrt.memory.segments import Segment
-from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Span, Step
 
 STEP = 4_000
 """Work of one step of a kernel's sweep, in units of ``budget``."""
@@ -78,7 +77,7 @@ def check_plan(
         else:
             # In memory of its own, the output may be written in any order.
             ordered = overlap and replay.lies_on_input(node)
-            steps = (OPS[node.op].sweep_of(node, isa) if ordered else None) or _in_any_order(node)
+            steps = (sweep_of(node, isa) if ordered else None) or _in_any_order(node)
             replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:

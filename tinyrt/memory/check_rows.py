@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.sweep import Span
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp, RowWindow
-from tinyrt.ops.sweep import Span
 
 SCRATCH = Held(-2, 0)
 """What bytes of scratch memory hold."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tinyrt.backends.c.choice import choose, has_kernel
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Kernel, Target
+from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.ops import OPS
-from tinyrt.ops.spec import InstructionSet, is_integer
 from tinyrt.text import own_name
 
 
@@ -38,9 +40,21 @@ def scratch_name(index: int) -> str:
     return own_name(f"scratch#{index}")
 
 
+def kernel_of(node: BoundNode, isa: InstructionSet) -> Kernel | None:
+    """The node's C kernel; None where only the host can run it, which needs no more memory."""
+    return choose(node, Target(isa)) if has_kernel(node) else None
+
+
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Working memory of the node's C kernel; none for float ops."""
-    return OPS[node.op].form(node).scratch_bytes(node, isa) if is_integer(node) else 0
+    """Working memory of the node's C kernel."""
+    kernel = kernel_of(node, isa)
+    return 0 if kernel is None else kernel.scratch_bytes
+
+
+def sweep_of(node: BoundNode, isa: InstructionSet) -> Sweep | None:
+    """The order in which the node's C kernel reads and writes; None where it keeps to none."""
+    kernel = kernel_of(node, isa)
+    return None if kernel is None else kernel.sweep()
 
 
 def view_roots(graph: Graph) -> dict[str, str]:

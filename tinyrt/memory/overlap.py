@@ -7,11 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.sweep import Sweep, planes_of
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.lifetimes import Buffer, view_roots
-from tinyrt.ops import OPS
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.sweep import Sweep, planes_of
+from tinyrt.memory.lifetimes import Buffer, sweep_of, view_roots
 
 Span = tuple[int, int]
 
@@ -115,7 +114,7 @@ def _leads_of(
     node: BoundNode, isa: InstructionSet, inputs: tuple[int, ...]
 ) -> tuple[int, dict[int, Lead]]:
     """Steps of the node's sweep, and the leads of those inputs, by number, that may overlap."""
-    sweep = OPS[node.op].sweep_of(node, isa)
+    sweep = sweep_of(node, isa)
     if sweep is None:
         return 0, {}
     found = {i: _lead(sweep, i, node.input(i).nbytes) for i in inputs}

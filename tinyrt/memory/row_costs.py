@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.mve.cost import element_cost
+from tinyrt.backends.c.mve.packing import VECTOR
 from tinyrt.ir import BoundNode, Graph
+from tinyrt.memory.lifetimes import kernel_of
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.memory.steps import encode
 from tinyrt.ops import OPS
-from tinyrt.ops.cost_mve import call_cost
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.packing_mve import VECTOR
 from tinyrt.ops.spec import Quant
 
 MOST_GROWTH = 3
@@ -65,6 +66,12 @@ def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
         instructions += _instructions(node)
         code += 24 + (76 + node.output.shape[-1] if _is_weighted(node) else 0)
     return Cost(instructions, code)
+
+
+def call_cost(node: BoundNode) -> float:
+    """Instructions of one call of an op's kernel on a Cortex-M55."""
+    kernel = kernel_of(node, InstructionSet.MVE)
+    return element_cost(node) if kernel is None or kernel.cost is None else kernel.cost()
 
 
 def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:

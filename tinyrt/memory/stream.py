@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import MemoryOptions
 from tinyrt.memory.candidates import THOROUGH, Candidate, Effort, Model, Streamed
@@ -13,7 +14,6 @@ from tinyrt.memory.chains import Chain, Piece, chains
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.row_costs import Cost, whole_cost
 from tinyrt.memory.segments import Segment
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.rows import RowOp
 
 MOST_SEVERAL = 4

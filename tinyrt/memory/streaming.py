@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, check_regions, plan_memory
@@ -15,7 +16,6 @@ from tinyrt.memory.segment_builder import is_image, row_ops
 from tinyrt.memory.segments import Segment
 from tinyrt.memory.stream import choose_segments, place_segments
 from tinyrt.ops import verify
-from tinyrt.ops.isa import InstructionSet
 
 WORTHWHILE = 95
 """Per cent of the arena without segments below which one with segments is worth its work."""

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops import buffers
 from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.blocks import emit_clamp
-from tinyrt.ops.emit import Fields, broadcast_fields
-from tinyrt.ops.emit_float import zip_of
-from tinyrt.ops.linear_sum import INPUTS, LinearSum, linear_sum
-from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    InstructionSet,
-    IntegerForm,
-    OpSpec,
-    Quant,
-    qparams,
-    require_alike,
-)
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
 
 LEFT_SHIFT = 20
 """Bits by which centred int8 inputs are raised, so that rescaling them loses nothing visible."""
@@ -39,9 +23,6 @@ LEFT_SHIFT_S16 = 15
 
 HALF = (1 << 30, 0)
 """Mantissa and exponent of the input with the larger scale."""
-
-LINEAR_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
-"""Instruction sets with a kernel for sums with one rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,107 +149,16 @@ def sub_ref(p: AddS8, a: Array, b: Array) -> Array:
     return np.asarray(_requantised(p, first - second), a.dtype)
 
 
-def _emit_c(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of a sum, or of the general ``tinyrt_add_s8`` and ``_sub_s8``."""
-    subtract = kernel == "tinyrt_sub_s8"
-    linear = _linear(c.isa, subtract, p) if c.isa in LINEAR_SETS else None
-    if linear is not None:
-        _emit_linear(linear, node, p, c)
-    elif c.isa is not InstructionSet.MVE and _is_plain_sum(p):
-        _emit_sum(subtract, node, p, c)
-    else:
-        _emit_general(kernel, node, p, c)
-
-
-@lru_cache(maxsize=64)
-def _linear(isa: InstructionSet, subtract: bool, p: AddS8) -> LinearSum | None:
-    """The sum with one rounding, where it gives all that the reference gives."""
-    p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
-    ref = sub_ref if subtract else add_ref
-    outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8))
-    to_output = 2.0 ** (p.left_shift + p.y_shift - 31) * p.y_mult
-    a_ratio, b_ratio = (
-        2.0 ** (shift - 31) * mult * to_output
-        for mult, shift in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
-    )
-    return linear_sum(isa, outputs.astype(np.int64), a_ratio, -b_ratio if subtract else b_ratio)
-
-
-def _emit_linear(linear: LinearSum, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_linear_sum_s8``, or of its like where an input repeats."""
-    kernel = "tinyrt_linear_sum_s8"
-    fields: Fields = {"size": node.output.size, "sum": asdict(linear)}
-    if node.input(0).shape != node.input(1).shape:
-        kernel = "tinyrt_linear_sum_rows_s8"
-        fields = {"shape": broadcast_fields(node), "sum": asdict(linear)}
-    params = c.params(f"{kernel}_params", fields)
-    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
-    emit_clamp(node, p.act_min, p.act_max, c)
-
-
-def _emit_general(kernel: str, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    fields = {"shape": broadcast_fields(node), **asdict(p)}
-    params = c.params("tinyrt_add_s8_params", fields)
-    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
-
-
-def _is_plain_sum(p: AddS8) -> bool:
-    """Whether all exponents are in the range of ``tinyrt_sum_s8``."""
-    exponents = min(p.a_shift, p.b_shift) >= -30 and -MOST_SHIFT <= p.y_shift <= -1
-    halved = HALF in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
-    return exponents and halved
-
-
-def _emit_sum(subtract: bool, node: BoundNode, p: AddS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_sum_s8``, or of ``tinyrt_sum_rows_s8`` where an input repeats.
-
-    The input of the larger scale is halved exactly: its exponent is 0, its mantissa 2**30. If the
-    other one is, too, a factor of 2 gives it the exponent -1 that the kernel takes.
-    """
-    a = (node.input(0), p.a_zp, p.a_mult, p.a_shift, 1)
-    b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if subtract else 1)
-    plain, scaled = (a, b) if (p.a_mult, p.a_shift) == HALF else (b, a)
-    left = p.left_shift + (2 if scaled[3] == 0 else 1)
-    fields: Fields = {
-        "size": node.output.size,
-        "scaled_factor": 1 << left,
-        "scaled_addend": -scaled[1] << left,
-        "scaled_mult": scaled[2],
-        "scaled_shift": max(-scaled[3], 1),
-        "rescaled_factor": 2 * scaled[4],
-        "plain_factor": plain[4] << p.left_shift,
-        "addend": -plain[1] * plain[4] << p.left_shift,
-        "y_mult": p.y_mult,
-        "y_shift": -p.y_shift,
-        "y_zp": p.y_zp,
-    }
-    kernel = "tinyrt_sum_s8"
-    if plain[0].shape != scaled[0].shape:
-        shape = broadcast_fields(node)
-        if plain is not a:
-            shape |= {"a_strides": shape["b_strides"], "b_strides": shape["a_strides"]}
-        kernel, fields = "tinyrt_sum_rows_s8", {"shape": shape, "sum": fields}
-    params = c.params(f"{kernel}_params", fields)
-    c.call(kernel, params, *(c.pointer(v) for v in (plain[0], scaled[0], node.output)))
-    emit_clamp(node, p.act_min, p.act_max, c)
-
-
 ADD = OpSpec(
     name="add",
     attrs=AddAttrs,
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=add_f32,
     vjp=add_vjp,
-    prepare_s8=prepare,
-    ref_s8=add_ref,
-    emit_c=partial(_emit_c, "tinyrt_add_s8"),
-    int16x8=IntegerForm(
-        prepare, add_ref, sweep=elementwise, emit_c=partial(_emit_general, "tinyrt_add_s16")
-    ),
-    emit_f32=zip_of("tinyrt_addf"),
+    forms=both_forms(prepare, add_ref),
+    elementwise=True,
 )
 
 SUB = OpSpec(
@@ -277,14 +167,8 @@ SUB = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=sub_f32,
     vjp=sub_vjp,
-    prepare_s8=prepare,
-    ref_s8=sub_ref,
-    emit_c=partial(_emit_c, "tinyrt_sub_s8"),
-    int16x8=IntegerForm(
-        prepare, sub_ref, sweep=elementwise, emit_c=partial(_emit_general, "tinyrt_sub_s16")
-    ),
-    emit_f32=zip_of("tinyrt_subf"),
+    forms=both_forms(prepare, sub_ref),
+    elementwise=True,
 )

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.emit import line_fields, strides_of
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.places import Steps, Table
 from tinyrt.ops.shapes import axis_of, check_computable, operand
-from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.sweep import Sweep, in_order
+from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams
 
 CHOICES = ("arg_max", "arg_min")
 """The names of these ops."""
@@ -52,32 +47,6 @@ def prepare(node: BoundNode) -> ArgAttrs:
     return attrs
 
 
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
-    """Index by index, each after all elements that it is chosen from."""
-    del isa
-    x, y = node.input(0), node.output
-    axis, strides = axis_of(node.attrs.axis, len(x.shape)), strides_of(x.shape)
-    axes: list[Steps | Table] = list(starmap(Steps, zip(x.shape, strides, strict=True)))
-    axes[axis] = Table.between(0, (x.shape[axis] - 1) * strides[axis])
-    steps = in_order(node, [axes])
-    alone = len(steps) == y.size
-    return tuple(step._replace(reads_first=alone) for step in steps)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_arg_max_f32_s32`` or its like for other dtypes."""
-    x, y = node.input(0), node.output
-    params = c.params("tinyrt_arg_params", line_fields(x.shape, node.attrs.axis))
-    kernel = f"tinyrt_{node.op}_{x.dtype.short}_{y.dtype.short}"
-    c.call(kernel, params, c.pointer(x), c.pointer(y))
-
-
-def emit_c(node: BoundNode, p: ArgAttrs, c: CWriter) -> None:
-    """Write the same call."""
-    del p
-    emit_f32(node, c)
-
-
 def _spec(name: str, function: Any) -> OpSpec:
     ref = partial(_ref, function)
     return OpSpec(
@@ -87,12 +56,7 @@ def _spec(name: str, function: Any) -> OpSpec:
         infer=infer,
         quant=Quant.INPUTS_ONLY,
         ref_f32=ref,
-        prepare_s8=prepare,
-        ref_s8=ref,
-        sweep=sweep,
-        emit_c=emit_c,
-        emit_f32=emit_f32,
-        int16x8=IntegerForm(prepare, ref, sweep=sweep, emit_c=emit_c),
+        forms=both_forms(prepare, ref),
     )
 
 

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.activation import activate, activation_grad
-from tinyrt.ops.blocks import BLOCK_SETS
 from tinyrt.ops.function import linear_pair
-from tinyrt.ops.pool import (
-    Pool2dAttrs,
-    Pool2dS8,
-    emit_average_f32,
-    emit_c,
-    infer,
-    prepare,
-    window_of,
-    windows_sweep,
-)
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
 from tinyrt.ops.rows import Fold, RowOp, folded_rows, windowed_rows
-from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant
+from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
 from tinyrt.ops.window import Window
-
-MANY_TAPS = 1 << 14
-"""Taps of a layer from which on four channels at a time are worth 400 bytes of code."""
 
 
 def _sums(window: Window, x: Array) -> Array:
@@ -98,20 +84,7 @@ def rows(node: BoundNode) -> RowOp | None:
     if node.input(0).dtype is not DType.INT8:
         return None
     p, count = prepare(node), x[1] * x[2]
-    fields = {"channels": x[3], "count": count, "act_min": p.act_min, "act_max": p.act_max}
-
-    def emit(c: CWriter, sums: str) -> None:
-        params = c.params("tinyrt_average_sums_s8_params", fields)
-        c.call("tinyrt_average_sums_s8", params, sums, c.pointer(node.output))
-
-    return folded_rows(node, Fold(x[3], lambda sums: _mean(p, sums, np.asarray(count)), emit))
-
-
-def emit_s8(node: BoundNode, p: Pool2dS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_average_columns_s8``, or of the smaller one for small layers."""
-    taps = node.output.size * p.window.kernel[0] * p.window.kernel[1]
-    columns = c.isa in BLOCK_SETS and taps >= MANY_TAPS
-    emit_c("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node, p, c)
+    return folded_rows(node, Fold(x[3], lambda sums: _mean(p, sums, np.asarray(count))))
 
 
 AVERAGE_POOL2D = OpSpec(
@@ -122,16 +95,6 @@ AVERAGE_POOL2D = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(
-        prepare,
-        ref_integer,
-        sweep=windows_sweep,
-        emit_c=partial(emit_c, "tinyrt_average_pool2d_s16"),
-    ),
-    sweep=windows_sweep,
+    forms=both_forms(prepare, ref_integer),
     rows=rows,
-    emit_c=emit_s8,
-    emit_f32=emit_average_f32,
 )

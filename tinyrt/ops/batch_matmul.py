@@ -17,15 +17,14 @@ from tinyrt.fixedpoint import (
     multiply_by_quantized_multiplier,
     multiply_by_reduced_multiplier,
 )
-from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import Fields, merge_axes, strides_of
+from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.requant import multiplier, reduced
 from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
     IntegerForm,
     OpSpec,
     Quant,
@@ -176,57 +175,6 @@ def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> ND
     return np.asarray(np.clip(scaled, INT16_MIN, INT16_MAX), np.int16)
 
 
-def emit_c(node: BoundNode, p: BatchMatmulS8 | BatchMatmulS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_batch_matmul_s8`` or ``_s16``: strides, batches and matrices."""
-    y = node.output
-    fields = _walk_fields(node) | {"y_mult": p.mult}
-    if isinstance(p, BatchMatmulS16):
-        fields["y_shift"] = p.right
-    else:
-        fields |= {"a_zp": p.a_zp, "b_zp": p.b_zp, "y_shift": p.shift, "y_zp": p.y_zp}
-    params = c.params("tinyrt_batch_matmul_s8_params", fields)
-    _emit_call(f"tinyrt_batch_matmul_{y.dtype.short}", params, node, c)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_batch_matmul_f32``."""
-    params = c.params("tinyrt_batch_matmul_f32_params", _walk_fields(node))
-    _emit_call("tinyrt_batch_matmul_f32", params, node, c)
-
-
-def _emit_call(kernel: str, params: str, node: BoundNode, c: CWriter) -> None:
-    c.call(kernel, params, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
-
-
-def _walk_fields(node: BoundNode) -> Fields:
-    a, b, y = node.input(0), node.input(1), node.output
-    attrs: BatchMatmulAttrs = node.attrs
-    batch = y.shape[:-2]
-    rows, columns = y.shape[-2:]
-    inner = a.shape[-2 if attrs.adj_x else -1]
-    dims, (a_batch, b_batch) = merge_axes(batch, _steps(a.shape, batch), _steps(b.shape, batch))
-    return {
-        "rank": len(dims),
-        "batch": dims,
-        "a_batch": a_batch,
-        "b_batch": b_batch,
-        "rows": rows,
-        "inner": inner,
-        "columns": columns,
-        "a_row": 1 if attrs.adj_x else inner,
-        "a_inner": rows if attrs.adj_x else 1,
-        "b_inner": 1 if attrs.adj_y else columns,
-        "b_column": inner if attrs.adj_y else 1,
-    }
-
-
-def _steps(shape: Shape, batch: Shape) -> tuple[int, ...]:
-    """By how much a step along each batch dimension moves in an operand; 0 where it repeats."""
-    lead = (1,) * (len(batch) - len(shape) + 2) + shape[:-2]
-    steps = strides_of((*lead, *shape[-2:]))[:-2]
-    return tuple(0 if d == 1 else s for d, s in zip(lead, steps, strict=True))
-
-
 BATCH_MATMUL = OpSpec(
     name="batch_matmul",
     attrs=BatchMatmulAttrs,
@@ -235,10 +183,9 @@ BATCH_MATMUL = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
     macs=macs,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
-    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_c),
 )

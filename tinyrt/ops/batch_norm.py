@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ir import DType, TensorType
 from tinyrt.ops.function import Function
 from tinyrt.ops.roots import rsqrt_ref, rsqrt_vjp
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,6 @@ def vjp(
 _RSQRT = Function("rsqrt", rsqrt_ref, rsqrt_vjp)
 
 
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_batch_norm_f32``."""
-    y = node.output
-    channels = y.shape[-1]
-    fields = {"rows": y.size // channels, "c": channels, "epsilon": float(node.attrs.epsilon)}
-    params = c.params("tinyrt_batch_norm_f32_params", fields)
-    inputs = (node.input(i) for i in range(5))
-    c.call("tinyrt_batch_norm_f32", params, *(c.pointer(v) for v in inputs), c.pointer(y))
-
-
 BATCH_NORM = OpSpec(
     name="batch_norm",
     attrs=BatchNormAttrs,
@@ -79,5 +69,4 @@ BATCH_NORM = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
-    emit_f32=emit_f32,
 )

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.reshape import emit_copy
+from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant
+from tinyrt.ops.spec import Array, OpSpec, Quant
 
 CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
@@ -48,18 +47,6 @@ def ref_f32(attrs: CastAttrs, x: Array) -> Array:
     return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))
 
 
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_cast``, or a copy where the types are the same."""
-    x, y = node.input(0), node.output
-    if x.dtype is y.dtype:
-        emit_copy(node, c)
-        return
-    pointers = c.pointer(x), c.pointer(y)
-    sizes = {"size": y.size, "x_bytes": x.dtype.itemsize, "y_bytes": y.dtype.itemsize}
-    conversion = f"tinyrt_{x.dtype.short}_to_{y.dtype.short}"
-    c.call("tinyrt_cast", c.params("tinyrt_cast_params", sizes), conversion, *pointers)
-
-
 CAST = OpSpec(
     name="cast",
     attrs=CastAttrs,
@@ -67,5 +54,4 @@ CAST = OpSpec(
     infer=infer,
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
-    emit_f32=emit_f32,
 )

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import starmap
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import strides_of
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.places import Steps
 from tinyrt.ops.rows import RowOp, joined_rows
 from tinyrt.ops.shapes import axis_of, operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.sweep import Sweep, in_order
 
 MOST_INPUTS = 1024
 
@@ -98,44 +91,6 @@ def ref_integer(p: ConcatenationS8, *inputs: Array) -> Array:
     return np.concatenate(inputs, axis=p.axis)
 
 
-def emit_c(node: BoundNode, p: ConcatenationS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_concatenation``."""
-    del p
-    emit_f32(node, c)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_concatenation``, which joins any element type."""
-    axis = axis_of(node.attrs.axis, len(node.output.shape))
-    inputs = [node.input(i) for i in range(len(node.inputs))]
-    row_bytes = [math.prod(x.shape[axis:]) * x.dtype.itemsize for x in inputs]
-    params = c.params(
-        "tinyrt_concatenation_params",
-        {
-            "inputs": len(inputs),
-            "rows": math.prod(node.output.shape[:axis]),
-            "x_row_bytes": c.array("int32_t", "row_bytes", np.array(row_bytes)),
-        },
-    )
-    pointers = c.pointer_list("void", inputs)
-    c.call("tinyrt_concatenation", params, pointers, c.pointer(node.output))
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
-    """From front to back, a part of each input in turn."""
-    del isa  # the same on all
-    y = node.output
-    axis, joined, places = axis_of(node.attrs.axis, len(y.shape)), 0, []
-    for i in range(len(node.inputs)):
-        x = node.input(i)
-        behind = joined + x.shape[axis]
-        axes = list(starmap(Steps, zip(x.shape, strides_of(x.shape), strict=True)))
-        axes[axis] = Steps(y.shape[axis], axes[axis].step, joined, behind)
-        places.append(axes)
-        joined = behind
-    return in_order(node, places)
-
-
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time, where the join is along the width or the channels."""
     return joined_rows(node, axis_of(node.attrs.axis, len(node.output.shape)))
@@ -149,11 +104,6 @@ CONCATENATION = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    sweep=sweep,
+    forms=both_forms(prepare, ref_integer),
     rows=rows,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep, emit_c=emit_c),
 )

@@ -12,34 +12,12 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.blocks import (
-    convolution_block,
-    convolution_scratch,
-    dense_sweep,
-    emit_convolution,
-    is_pointwise,
-)
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased, convolve
-from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
-from tinyrt.ops.emit_float import emit_conv_f32
-from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.group_blocks import emit_groups, group_block, group_scratch, pixels_of
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    InstructionSet,
-    IntegerForm,
-    OpSpec,
-    Quant,
-    is_integer,
-    qparams,
-)
-from tinyrt.ops.sweep import Sweep, windows
-from tinyrt.ops.vector_kernels import VECTOR_KERNELS
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -149,75 +127,6 @@ def macs(node: BoundNode) -> int:
     return node.output.size * (w.size // w.shape[0])
 
 
-def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Columns of the packed kernels; the general one needs nothing."""
-    p = prepare_s8(node)
-    if isa in VECTOR_KERNELS:
-        return VECTOR_KERNELS[isa].convolution_scratch(node, p.window)
-    block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
-    group = None if block else group_block(node, p.x_zp, p.requant, isa)
-    if group is not None:
-        return group_scratch(group, pixels_of(node.output.shape), isa)
-    return convolution_scratch(node, block, p.window, isa)
-
-
-def emit_c(node: BoundNode, p: Conv2dS8, c: CWriter) -> None:
-    """Write the call of a packed kernel, or of ``tinyrt_conv2d_s8`` where that cannot be."""
-    if c.isa in VECTOR_KERNELS:
-        VECTOR_KERNELS[c.isa].emit_convolution(node, p.window, p.x_zp, p.requant, c)
-        return
-    block = convolution_block(node, p.window, p.x_zp, p.requant, c.isa)
-    if block is not None:
-        emit_convolution(node, block, p.window, p.x_zp, p.requant, c)
-        return
-    x, w, y = node.input(0), node.input(1), node.output
-    group = group_block(node, p.x_zp, p.requant, c.isa)
-    if group is not None:
-        emit_groups(node, group, (x.shape, y.shape), p.window, p.x_zp, p.requant, c)
-        return
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(p.window),
-        "groups": x.shape[3] // w.shape[3],
-    }
-    emit_weighted("tinyrt_conv2d_s8", node, p, c, fields, channel_axis=0)
-
-
-def emit_s16(node: BoundNode, p: Conv2dS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_conv2d_s16``."""
-    x, w, y = node.input(0), node.input(1), node.output
-    fields: Fields = {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window_fields(p.window)}
-    emit_conv_s16(node, p.requant, fields, x.shape[3] // w.shape[3], c)
-
-
-def scratch_s16(node: BoundNode, isa: InstructionSet) -> int:
-    """The column that is copied to."""
-    del isa  # the same on all
-    return column_bytes(node)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_conv2d_f32``."""
-    x, w, y = node.input(0), node.input(1), node.output
-    window = window_fields(window_of(node.attrs, x.shape, w.shape))
-    fields: Fields = {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window}
-    emit_conv_f32(node, fields, x.shape[3] // w.shape[3], c)
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Pixels or rows from the front."""
-    if not is_integer(node):
-        return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    p = prepare_s8(node)
-    if isa in VECTOR_KERNELS:
-        return VECTOR_KERNELS[isa].convolution_sweep(node, p.window)
-    block = convolution_block(node, p.window, p.x_zp, p.requant, isa)
-    if block is not None and is_pointwise(p.window):
-        return dense_sweep(node, block, isa)
-    return windows(node, p.window)
-
-
 def rows(node: BoundNode) -> RowOp | None:
     """Rows under the window, with the input's zero point around them."""
     x, w = node.input(0), node.input(1)
@@ -232,14 +141,11 @@ CONV2D = OpSpec(
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
     macs=macs,
-    scratch_bytes=scratch_bytes,
-    sweep=sweep,
     rows=rows,
-    emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, scratch_bytes=scratch_s16, emit_c=emit_s16),
     int4_weights=True,
-    emit_f32=emit_f32,
 )

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.add import HALF, LEFT_SHIFT
-from tinyrt.ops.emit import Fields, line_fields
 from tinyrt.ops.function import Array, Gradient, linear_pair
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import axis_of, check_computable, operand
-from tinyrt.ops.spec import CWriter, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Form, IntegerForm, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,31 +104,6 @@ def ref_s8(p: CumsumS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
-def emit_c(node: BoundNode, p: CumsumS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_cumsum_s8``."""
-    fields = {
-        **_walk_fields(node),
-        "x_zp": p.x_zp,
-        "y_mult": p.mult,
-        "y_shift": p.shift,
-        "y_zp": p.y_zp,
-    }
-    params = c.params("tinyrt_cumsum_s8_params", fields)
-    c.call("tinyrt_cumsum_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_cumsum_f32``."""
-    params = c.params("tinyrt_cumsum_f32_params", _walk_fields(node))
-    c.call("tinyrt_cumsum_f32", params, c.pointer(node.input(0)), c.pointer(node.output))
-
-
-def _walk_fields(node: BoundNode) -> Fields:
-    attrs: CumsumAttrs = node.attrs
-    ways = {"exclusive": int(attrs.exclusive), "reverse": int(attrs.reverse)}
-    return {**line_fields(node.input(0).shape, attrs.axis), **ways}
-
-
 CUMSUM = OpSpec(
     name="cumsum",
     attrs=CumsumAttrs,
@@ -138,8 +112,5 @@ CUMSUM = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
 )

@@ -14,32 +14,12 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops import buffers
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased
-from tinyrt.ops.depthwise_blocks import (
-    depthwise_block,
-    depthwise_scratch,
-    depthwise_sweep,
-    emit_depthwise,
-)
-from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
-from tinyrt.ops.emit_float import act_fields
-from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.parallel import each_block, each_part
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    InstructionSet,
-    IntegerForm,
-    OpSpec,
-    Quant,
-    is_integer,
-    qparams,
-)
-from tinyrt.ops.sweep import Sweep, windows
-from tinyrt.ops.vector_kernels import VECTOR_KERNELS
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -192,71 +172,6 @@ def macs(node: BoundNode) -> int:
     return node.output.size * w.shape[1] * w.shape[2]
 
 
-def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Tap list and lines, or eight channels for vectors; the general kernel needs nothing."""
-    p = prepare_s8(node)
-    if isa in VECTOR_KERNELS:
-        return VECTOR_KERNELS[isa].depthwise_scratch(node, p.window)
-    block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
-    return depthwise_scratch(block, p.window, node.input(0).shape, isa)
-
-
-def emit_c(node: BoundNode, p: DepthwiseConv2dS8, c: CWriter) -> None:
-    """Write the call of a packed kernel, or of the general one where that cannot be."""
-    if c.isa in VECTOR_KERNELS:
-        VECTOR_KERNELS[c.isa].emit_depthwise(node, p.window, p.x_zp, p.requant, c)
-        return
-    block = depthwise_block(node, p.window, p.x_zp, p.requant, c.isa)
-    if block is not None:
-        emit_depthwise(node, block, p.window, p.x_zp, p.requant, c)
-        return
-    fields: Fields = {
-        "x": nhwc(node.input(0).shape),
-        "y": nhwc(node.output.shape),
-        "window": window_fields(p.window),
-    }
-    emit_weighted("tinyrt_depthwise_conv2d_s8", node, p, c, fields, channel_axis=3)
-
-
-def emit_s16(node: BoundNode, p: DepthwiseConv2dS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_depthwise_conv2d_s16``."""
-    x, y = node.input(0), node.output
-    weights_of(node)
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(p.window),
-        "requant": requant_s16_fields(p.requant, c),
-    }
-    params = c.params("tinyrt_depthwise_conv2d_s16_params", fields)
-    pointers = (c.pointer(x), c.pointer(node.input(1)), bias_s64(node, c), c.pointer(y))
-    c.call("tinyrt_depthwise_conv2d_s16", params, *pointers)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_depthwise_conv2d_f32``."""
-    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window_of(node.attrs, x.shape, w.shape)),
-        **act_fields(node.attrs.activation),
-    }
-    params = c.params("tinyrt_depthwise_conv2d_f32_params", fields)
-    c.call("tinyrt_depthwise_conv2d_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """As the packed kernels go, else rows from the front; by vectors of channels with MVE."""
-    if not is_integer(node):
-        return windows(node, window_of(node.attrs, node.input(0).shape, node.input(1).shape))
-    p = prepare_s8(node)
-    if isa in VECTOR_KERNELS:
-        return VECTOR_KERNELS[isa].depthwise_sweep(node, p.window)
-    block = depthwise_block(node, p.window, p.x_zp, p.requant, isa)
-    return windows(node, p.window) if block is None else depthwise_sweep(node, p.window, block)
-
-
 def rows(node: BoundNode) -> RowOp | None:
     """Rows under the window, with the input's zero point around them."""
     x, w = node.input(0), node.input(1)
@@ -273,14 +188,11 @@ DEPTHWISE_CONV2D = OpSpec(
     ref_f32=ref_f32,
     train_f32=train_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
     macs=macs,
-    scratch_bytes=scratch_bytes,
-    sweep=sweep,
     rows=rows,
-    emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, emit_c=emit_s16),
     int4_weights=True,
-    emit_f32=emit_f32,
 )

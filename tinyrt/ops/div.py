@@ -17,13 +17,10 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.emit import broadcast_fields
-from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, infer_binary, sum_to
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
 
 DIVISOR_BITS = 31
 """Integer bits of the divisor as a fixed-point number: it is a whole one."""
@@ -113,27 +110,6 @@ def ref_s8(p: DivS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
     return np.asarray(np.clip(result, p.act_min, p.act_max), np.int8)
 
 
-def emit_c(node: BoundNode, p: DivS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_div_s8``, with the reciprocals of all divisors."""
-    divisors = np.maximum(np.abs(np.arange(INT8_MIN, INT8_MAX + 1) - p.b_zp), 1)
-    inverse, exponent = reciprocal(divisors, DIVISOR_BITS)
-    shifts = np.clip(exponent - p.shift, INT8_MIN, INT8_MAX)
-    fields = {
-        "shape": broadcast_fields(node),
-        "inverse": c.array("int32_t", "inverse", inverse),
-        "exponent": c.array("int8_t", "exponent", shifts),
-        "a_zp": p.a_zp,
-        "b_zp": p.b_zp,
-        "y_mult": p.mult,
-        "y_zp": p.y_zp,
-        "act_min": p.act_min,
-        "act_max": p.act_max,
-    }
-    params = c.params("tinyrt_div_s8_params", fields)
-    values = (node.input(0), node.input(1), node.output)
-    c.call("tinyrt_div_s8", params, *(c.pointer(v) for v in values))
-
-
 DIV = OpSpec(
     name="div",
     attrs=DivAttrs,
@@ -142,9 +118,6 @@ DIV = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    sweep=elementwise,
-    emit_c=emit_c,
-    emit_f32=zip_of("tinyrt_divf"),
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
+    elementwise=True,
 )

@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
 
 
 def ref_f32(attrs: NoAttrs, x: Array) -> Array:
@@ -47,11 +44,8 @@ ELU = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("tinyrt_eluf"),
+    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    elementwise=True,
 )

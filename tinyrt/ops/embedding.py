@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    IntegerForm,
-    NoAttrs,
-    OpSpec,
-    Quant,
-    prepare_moved,
-)
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
 
 MOVED = (DType.FLOAT32, DType.INT8, DType.INT16)
 
@@ -44,22 +35,6 @@ def ref(attrs: NoAttrs, table: Array, indices: Array) -> Array:
 prepare = partial(prepare_moved, inputs=(0,))
 
 
-def emit(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_embedding``."""
-    table, indices = node.input(0), node.input(1)
-    run = math.prod(table.shape[1:]) * table.dtype.itemsize
-    fields = {"n": indices.size, "rows": table.shape[0], "run": run}
-    params = c.params("tinyrt_embedding_params", fields)
-    pointers = [c.pointer(v) for v in (table, indices, node.output)]
-    c.call("tinyrt_embedding", params, *pointers)
-
-
-def emit_integer(node: BoundNode, p: NoAttrs, c: CWriter) -> None:
-    """As ``emit``."""
-    del p
-    emit(node, c)
-
-
 EMBEDDING = OpSpec(
     name="embedding",
     attrs=NoAttrs,
@@ -67,9 +42,5 @@ EMBEDDING = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref,
-    prepare_s8=prepare,
-    ref_s8=ref,
-    emit_c=emit_integer,
-    emit_f32=emit,
-    int16x8=IntegerForm(prepare, ref, emit_c=emit_integer),
+    forms=both_forms(prepare, ref),
 )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from tinyrt.ops import elementary
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.lut import infer_float
@@ -38,5 +37,4 @@ ERF = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=ref_f32,
     vjp=vjp,
-    emit_f32=map_of("erff"),
 )

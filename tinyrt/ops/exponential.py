@@ -8,11 +8,8 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
 
 
 def exp_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -59,13 +56,10 @@ EXP = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=exp_ref,
     vjp=exp_vjp,
-    prepare_s8=prepare_exp,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("expf"),
+    forms={Form.INT8: IntegerForm(prepare_exp, lut_s8)},
+    elementwise=True,
 )
 
 LOG = OpSpec(
@@ -74,11 +68,8 @@ LOG = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=log_ref,
     vjp=log_vjp,
-    prepare_s8=prepare_log,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("logf"),
+    forms={Form.INT8: IntegerForm(prepare_log, lut_s8)},
+    elementwise=True,
 )

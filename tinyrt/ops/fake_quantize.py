@@ -16,7 +16,6 @@ from tinyrt.ir import DType, QParams, TensorType
 from tinyrt.ir.verify import QUANTISED
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, OpSpec, Quant, limits_of
-from tinyrt.ops.sweep import elementwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,6 @@ FAKE_QUANTIZE = OpSpec(
     arity=(1, 1),
     infer=infer,
     quant=Quant.FLOAT_ONLY,
-    sweep=elementwise,
     ref_f32=ref_f32,
+    elementwise=True,
 )

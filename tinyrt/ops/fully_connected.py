@@ -9,31 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, Shape, TensorType
+from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.batch_matmul import float_product
-from tinyrt.ops.blocks import block_of, dense_scratch, dense_sweep, emit_dense, matrix_of
-from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
-from tinyrt.ops.emit_float import emit_conv_f32
-from tinyrt.ops.emit_wide import column_bytes, emit_conv_s16
 from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.group_blocks import emit_groups, group_block, group_scratch
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    InstructionSet,
-    IntegerForm,
-    OpSpec,
-    Quant,
-    is_integer,
-    qparams,
-)
-from tinyrt.ops.sweep import Sweep
-from tinyrt.ops.vector_kernels import VECTOR_KERNELS
-from tinyrt.ops.window import Window
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,75 +141,6 @@ def macs(node: BoundNode) -> int:
     return node.output.size * node.input(1).shape[1]
 
 
-def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Columns of the packed kernel; the general one needs nothing."""
-    if isa in VECTOR_KERNELS:
-        return VECTOR_KERNELS[isa].dense_scratch(node)
-    p = prepare_s8(node)
-    block = block_of(node, p.x_zp, p.requant, isa)
-    group = None if block else group_block(node, p.x_zp, p.requant, isa)
-    if group is not None:
-        return group_scratch(group, matrix_of(node)[1], isa)
-    return dense_scratch(node, block, isa)
-
-
-def emit_c(node: BoundNode, p: FullyConnectedS8, c: CWriter) -> None:
-    """Write the call of a packed kernel, or of the general one where that cannot be."""
-    if c.isa in VECTOR_KERNELS:
-        VECTOR_KERNELS[c.isa].emit_fully_connected(node, p.x_zp, p.requant, c)
-        return
-    block = block_of(node, p.x_zp, p.requant, c.isa)
-    if block is not None:
-        emit_dense(node, block, p.requant, c)
-        return
-    group = group_block(node, p.x_zp, p.requant, c.isa)
-    if group is not None:
-        x, y, window = _pixels(node)
-        emit_groups(node, group, (x, y), window, p.x_zp, p.requant, c)
-        return
-    c_out, c_in = node.input(1).shape
-    fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
-    emit_weighted("tinyrt_fully_connected_s8", node, p, c, fields, channel_axis=0)
-
-
-def emit_s16(node: BoundNode, p: FullyConnectedS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_conv2d_s16``, with rows as pixels."""
-    emit_conv_s16(node, p.requant, _as_pixels(node), 1, c)
-
-
-def scratch_s16(node: BoundNode, isa: InstructionSet) -> int:
-    """The column that is copied to."""
-    del isa  # the same on all
-    return column_bytes(node)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_conv2d_f32``, with rows as pixels."""
-    emit_conv_f32(node, _as_pixels(node), 1, c)
-
-
-def _as_pixels(node: BoundNode) -> Fields:
-    x, y, window = _pixels(node)
-    return {"x": nhwc(x), "y": nhwc(y), "window": window_fields(window)}
-
-
-def _pixels(node: BoundNode) -> tuple[Shape, Shape, Window]:
-    """Input and output as images of one row, and the window of one pixel."""
-    c_out, c_in = node.input(1).shape
-    rows = node.input(0).size // c_in
-    window = Window.of((1, rows), (1, 1), (1, 1), "VALID")
-    return (1, 1, rows, c_in), (1, 1, rows, c_out), window
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Samples from the front, where the packed kernels copy them first."""
-    if not is_integer(node) or isa in VECTOR_KERNELS:
-        return None
-    p = prepare_s8(node)
-    block = block_of(node, p.x_zp, p.requant, isa)
-    return None if block is None else dense_sweep(node, block, isa)
-
-
 FULLY_CONNECTED = OpSpec(
     name="fully_connected",
     attrs=FullyConnectedAttrs,
@@ -235,13 +149,10 @@ FULLY_CONNECTED = OpSpec(
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
     macs=macs,
-    scratch_bytes=scratch_bytes,
-    sweep=sweep,
-    emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, scratch_bytes=scratch_s16, emit_c=emit_s16),
     int4_weights=True,
-    emit_f32=emit_f32,
 )

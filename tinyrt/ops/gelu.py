@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.lut import LutS8, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
 from tinyrt.ops.tanh import ref_f32 as tanh
 from tinyrt.ops.tanh import vjp as tanh_vjp
 
@@ -90,22 +87,14 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return float_table(node, function)
 
 
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_map_f32``."""
-    map_of("tinyrt_gelu_tanhf" if node.attrs.approximate else "tinyrt_geluf")(node, c)
-
-
 GELU = OpSpec(
     name="gelu",
     attrs=GeluAttrs,
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=emit_f32,
+    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    elementwise=True,
 )

@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import INT32_MAX, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 HIRES_BITS = 7
 """Bits by which an int8 input is raised to fill an int16."""
@@ -116,11 +113,8 @@ HARD_SWISH = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("tinyrt_hard_swishf"),
+    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    elementwise=True,
 )

@@ -9,18 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError, VerifyError
-from tinyrt.fixedpoint import (
-    INT8_MAX,
-    INT8_MIN,
-    inverse_root,
-    multiply_by_quantized_multiplier,
-)
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
+    IntegerForm,
     NoAttrs,
     OpSpec,
     Quant,
@@ -92,33 +88,13 @@ def ref_s8(p: L2NormalizationS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.clip(y, INT8_MIN, INT8_MAX).astype(np.int8).reshape(x.shape)
 
 
-def _emit(kernel: str, node: BoundNode, c: CWriter, *zero_point: str) -> None:
-    x, length = node.input(0), node.input(0).shape[-1]
-    sizes = (str(x.size // length), str(length))
-    c.call(kernel, *sizes, *zero_point, c.pointer(x), c.pointer(node.output))
-
-
-def emit_c(node: BoundNode, p: L2NormalizationS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_l2_normalization_s8``."""
-    _emit("tinyrt_l2_normalization_s8", node, c, str(p.x_zp))
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_l2_normalization_f32``."""
-    _emit("tinyrt_l2_normalization_f32", node, c)
-
-
 L2_NORMALIZATION = OpSpec(
     name="l2_normalization",
     attrs=NoAttrs,
     arity=(1, 1),
     infer=infer,
     quant=Quant.FIXED,
-    fixed_output=FIXED_OUTPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8, FIXED_OUTPUT)},
 )

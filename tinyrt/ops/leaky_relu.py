@@ -10,13 +10,10 @@ import numpy as np
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import emit_lut, emit_rescale
-from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams, require_alike
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +98,17 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return LutS8.of(outputs + qparams(node.output)[1])
 
 
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_zip_f32``: prelu with one slope for all."""
-    x, y = node.input(0), node.output
-    slope = {"rank": 1, "dims": [x.size], "a_strides": [1], "b_strides": [0]}
-    params = c.params("tinyrt_zip_f32_params", {"shape": slope, **act_fields("NONE")})
-    alpha = c.array("float", "alpha", np.array([node.attrs.alpha], np.float32))
-    c.call("tinyrt_zip_f32", params, "tinyrt_preluf", c.pointer(x), alpha, c.pointer(y))
-
-
-def emit_s16(node: BoundNode, p: LeakyReluS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_rescale_s16``."""
-    sides = ((p.mult, p.shift), (p.neg_mult, p.neg_shift))
-    emit_rescale(node, sides, (INT16_MIN, INT16_MAX), c)
-
-
 LEAKY_RELU = OpSpec(
     name="leaky_relu",
     attrs=LeakyReluAttrs,
     arity=(1, 1),
     infer=infer,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=elementwise, emit_c=emit_s16),
-    emit_f32=emit_f32,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, lut_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
+    elementwise=True,
 )

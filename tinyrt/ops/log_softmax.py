@@ -28,7 +28,8 @@ from tinyrt.ops.lut import infer_unary
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
+    IntegerForm,
     NoAttrs,
     OpSpec,
     Quant,
@@ -140,36 +141,6 @@ def require_summable(x: Value) -> None:
         )
 
 
-def emit_c(node: BoundNode, p: LogSoftmaxS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_log_softmax_s8``.
-
-    Raises:
-        UnsupportedError: a row is too long for the sum's integer bits.
-
-    """
-    x, y = node.input(0), node.output
-    length = x.shape[-1]
-    require_summable(x)
-    fields: dict[str, object] = {
-        "rows": x.size // length,
-        "c": length,
-        "exponentials": c.array("int32_t", "exponentials", p.exponentials()),
-        "differences": c.array("int32_t", "differences", p.differences()),
-        "back_mult": p.back_mult,
-        "back_shift": p.back_shift,
-        "diff_min": p.diff_min,
-    }
-    params = c.params("tinyrt_log_softmax_s8_params", fields)
-    c.call("tinyrt_log_softmax_s8", params, c.pointer(x), c.pointer(y))
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_log_softmax_f32``."""
-    x, y = node.input(0), node.output
-    rows, length = x.size // x.shape[-1], x.shape[-1]
-    c.call("tinyrt_log_softmax_f32", str(rows), str(length), c.pointer(x), c.pointer(y))
-
-
 LOG_SOFTMAX = OpSpec(
     name="log_softmax",
     attrs=NoAttrs,
@@ -178,9 +149,5 @@ LOG_SOFTMAX = OpSpec(
     quant=Quant.FIXED,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    fixed_output=FIXED_OUTPUT,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8, FIXED_OUTPUT)},
 )

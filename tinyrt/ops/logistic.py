@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, logistic, rounding_divide_by_pot
 from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, IntegerForm, NoAttrs, OpSpec, Quant, require_fixed, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    require_fixed,
+    require_s8,
+)
 from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
-from tinyrt.ops.table_s16 import SigmoidS16, emit_sigmoid, prepare_sigmoid, sigmoid_table
+from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
 
 FIXED_OUTPUT = (1 / 256, -128)
 OUTPUT_FRACTION_BITS = 8
@@ -69,19 +74,11 @@ LOGISTIC = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.FIXED,
-    sweep=elementwise,
-    fixed_output=FIXED_OUTPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    int16x8=IntegerForm(
-        prepare_s16,
-        ref_s16,
-        FIXED_OUTPUT_S16,
-        sweep=elementwise,
-        emit_c=partial(emit_sigmoid, "tinyrt_logistic_s16"),
-    ),
-    emit_f32=map_of("tinyrt_logisticf"),
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, lut_s8, FIXED_OUTPUT),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
+    },
+    elementwise=True,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -15,18 +14,9 @@ from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.activation import activate, activation_grad
 from tinyrt.ops.function import constant, linear_pair
 from tinyrt.ops.parallel import each_part
-from tinyrt.ops.pool import (
-    Pool2dAttrs,
-    Pool2dS8,
-    emit_c,
-    emit_max_f32,
-    infer,
-    prepare,
-    window_of,
-    windows_sweep,
-)
+from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
 from tinyrt.ops.rows import RowOp, windowed_rows
-from tinyrt.ops.spec import Array, IntegerForm, OpSpec, Quant
+from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
 from tinyrt.ops.window import Pair, Window
 
 
@@ -133,13 +123,6 @@ MAX_POOL2D = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(
-        prepare, ref_integer, sweep=windows_sweep, emit_c=partial(emit_c, "tinyrt_max_pool2d_s16")
-    ),
-    sweep=windows_sweep,
+    forms=both_forms(prepare, ref_integer),
     rows=rows,
-    emit_c=partial(emit_c, "tinyrt_max_pool2d_s8"),
-    emit_f32=emit_max_f32,
 )

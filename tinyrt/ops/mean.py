@@ -9,17 +9,14 @@ import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
-from tinyrt.ops.emit import reduction_fields
-from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.rows import Fold, RowOp, folded_rows
 from tinyrt.ops.shapes import REPEAT, axis_of, check_computable, operand, size_of
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     limits_of,
     qparams,
     require_alike,
@@ -123,79 +120,13 @@ def _mean(p: MeanS8, total: Array, dtype: DType) -> Array:
     return np.asarray(np.clip(scaled + p.y_zp, *limits_of(dtype)), dtype.numpy)
 
 
-def columns_of(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """The shape as (outer, pixels, channels), of which the pixels go; None where that cannot be."""
-    kept = [i for i in range(len(shape)) if i not in axes and shape[i] > 1]
-    gone = [i for i in axes if shape[i] > 1]
-    if not gone or not kept or kept[-1] < gone[-1]:
-        return None
-    outer = [i for i in kept if i < gone[0]]
-    if any(gone[0] < i < gone[-1] for i in kept):
-        return None
-    sizes = (outer, gone, [i for i in kept if i > gone[-1]])
-    first, second, third = (size_of(tuple(shape[i] for i in part)) for part in sizes)
-    return first, second, third
-
-
-def emit_s8(node: BoundNode, p: MeanS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_mean_columns_s8``, or of ``tinyrt_mean_s8``."""
-    columns = columns_of(node.input(0).shape, p.axes)
-    if columns is None:
-        emit_c(node, p, c)
-        return
-    fields = {
-        **dict(zip(("outer", "pixels", "channels"), columns, strict=True)),
-        "first": -p.count * p.x_zp,
-        "y_mult": p.mult,
-        "y_shift": p.shift,
-        "y_zp": p.y_zp,
-    }
-    params = c.params("tinyrt_mean_columns_s8_params", fields)
-    c.call("tinyrt_mean_columns_s8", params, c.pointer(node.input(0)), c.pointer(node.output))
-
-
-def emit_c(node: BoundNode, p: MeanS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_mean_s8`` or ``tinyrt_mean_s16``."""
-    fields = {
-        "axes": reduction_fields(node.input(0).shape, p.axes),
-        "count": p.count,
-        "x_zp": p.x_zp,
-        "y_zp": p.y_zp,
-        "y_mult": p.mult,
-        "y_shift": p.shift,
-    }
-    params = c.params("tinyrt_mean_s8_params", fields)
-    c.call(
-        f"tinyrt_mean_{node.output.dtype.short}",
-        params,
-        c.pointer(node.input(0)),
-        c.pointer(node.output),
-    )
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_fold_f32``."""
-    x = node.input(0)
-    axes = axes_of(node.attrs, x.shape)
-    emit_fold("tinyrt_addf", 0.0, size_of(tuple(x.shape[i] for i in axes)), axes, node, c)
-
-
 def rows(node: BoundNode) -> RowOp | None:
     """Sums of rows, where the mean is over height and width."""
     p = prepare(node)
     if len(node.input(0).shape) != 4 or p.axes != (1, 2) or node.input(0).dtype is not DType.INT8:
         return None
-    channels = node.input(0).shape[3]
-    fields = {"channels": channels, "count": p.count, "x_zp": p.x_zp, "y_zp": p.y_zp}
-    fields |= {"y_mult": p.mult, "y_shift": p.shift}
-
-    def emit(c: CWriter, sums: str) -> None:
-        params = c.params("tinyrt_mean_sums_s8_params", fields)
-        c.call("tinyrt_mean_sums_s8", params, sums, c.pointer(node.output))
-
-    return folded_rows(
-        node, Fold(channels, lambda sums: _mean(p, sums.astype(np.int64), DType.INT8), emit)
-    )
+    fold = Fold(node.input(0).shape[3], lambda sums: _mean(p, sums.astype(np.int64), DType.INT8))
+    return folded_rows(node, fold)
 
 
 MEAN = OpSpec(
@@ -206,10 +137,6 @@ MEAN = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
+    forms=both_forms(prepare, ref_integer),
     rows=rows,
-    emit_c=emit_s8,
-    emit_f32=emit_f32,
 )

@@ -7,21 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import broadcast_fields
-from tinyrt.ops.emit_float import zip_of
+from tinyrt.ir import TensorType
 from tinyrt.ops.function import constant
 from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    IntegerForm,
-    NoAttrs,
-    OpSpec,
-    Quant,
-    prepare_moved,
-)
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -55,29 +44,16 @@ def max_ref(attrs: NoAttrs, a: Array, b: Array) -> Array:
     return np.asarray(np.maximum(a, b))
 
 
-def _emit_c(kernel: str, node: BoundNode, p: NoAttrs, c: CWriter) -> None:
-    """Write the call of ``tinyrt_minimum_s8`` or ``tinyrt_maximum_s8``."""
-    del p
-    shape = c.params("tinyrt_broadcast", broadcast_fields(node))
-    c.call(kernel, shape, *(c.pointer(v) for v in (node.input(0), node.input(1), node.output)))
-
-
 MINIMUM = OpSpec(
     name="minimum",
     attrs=NoAttrs,
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
-    sweep=elementwise,
     ref_f32=min_ref,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=min_ref,
-    emit_c=partial(_emit_c, "tinyrt_minimum_s8"),
-    int16x8=IntegerForm(
-        prepare, min_ref, sweep=elementwise, emit_c=partial(_emit_c, "tinyrt_minimum_s16")
-    ),
-    emit_f32=zip_of("tinyrt_minf"),
+    forms=both_forms(prepare, min_ref),
+    elementwise=True,
 )
 
 MAXIMUM = OpSpec(
@@ -86,14 +62,8 @@ MAXIMUM = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
-    sweep=elementwise,
     ref_f32=max_ref,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=max_ref,
-    emit_c=partial(_emit_c, "tinyrt_maximum_s8"),
-    int16x8=IntegerForm(
-        prepare, max_ref, sweep=elementwise, emit_c=partial(_emit_c, "tinyrt_maximum_s16")
-    ),
-    emit_f32=zip_of("tinyrt_maxf"),
+    forms=both_forms(prepare, max_ref),
+    elementwise=True,
 )

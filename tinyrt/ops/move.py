@@ -1,8 +1,8 @@
 """What ops share that only move elements: one function of arrays says everything about each.
 
 The same function computes float and raw values; applied to the input's positions it gives the
-gradient. In C each is a walk over the input in regular steps, or picks rows and columns by tables;
-both kernels count in bytes, so that they serve every element type.
+gradient. Where elements lie is said beside it: a walk over the input in regular steps, or rows and
+columns by tables.
 """
 
 from __future__ import annotations
@@ -11,28 +11,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import starmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.emit import in_runs, merge_axes
 from tinyrt.ops.function import Gradient, linear_pair
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.places import Places, Steps, Table
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
     Infer,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.sweep import Sweep, in_order
 
 Move = Callable[[Any, Array], Array]
 """``(attrs, x) -> y``; every element of y is one of x."""
@@ -137,64 +132,8 @@ def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
     return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
-def sweep_of_move(layout_of: LayoutOf, node: BoundNode, isa: InstructionSet) -> Sweep:
-    """From front to back, each element from wherever it lies."""
-    del isa  # the same on all
-    return in_order(node, [_places(layout_of(node.attrs, node.input(0).shape))])
-
-
-def _places(layout: Walk | Picks) -> Places:
-    if isinstance(layout, Walk):
-        begin = Table.between(layout.begin, layout.begin)
-        return begin, *starmap(Steps, zip(layout.dims, layout.strides, strict=True))
-    images, run = Steps(layout.n, layout.x_size), Steps(layout.run, 1)
-    return images, Table.of(layout.rows), Table.of(layout.columns), run
-
-
 def _ref_integer(p: MoveS8, x: Array) -> Array:
     return _ref_f32(p.move, p.attrs, x)
-
-
-def emit_walk(node: BoundNode, walk: Walk, c: CWriter) -> None:
-    """Write the call of ``tinyrt_move``."""
-    x, y = node.input(0), node.output
-    dims, (strides,) = merge_axes(walk.dims, walk.strides)
-    dims, steps, run = in_runs(dims, strides, x.dtype.itemsize)
-    fields = {"rank": len(dims), "dims": dims, "x_strides": steps, "run": run}
-    params = c.params("tinyrt_move_params", fields)
-    first = f"{c.pointer(x)} + {walk.begin}" if walk.begin else c.pointer(x)
-    c.call("tinyrt_move", params, first, c.pointer(y))
-
-
-def _emit_picks(node: BoundNode, picks: Picks, c: CWriter) -> None:
-    """Write the call of ``tinyrt_gather``."""
-    x, y = node.input(0), node.output
-    size = x.dtype.itemsize
-    fields = {
-        "n": picks.n,
-        "x_bytes": picks.x_size * size,
-        "rows": len(picks.rows),
-        "columns": len(picks.columns),
-        "run": picks.run * size,
-        "row_at": c.array("int32_t", "row_at", picks.rows * size),
-        "column_at": c.array("int32_t", "column_at", picks.columns * size),
-    }
-    c.call("tinyrt_gather", c.params("tinyrt_gather_params", fields), c.pointer(x), c.pointer(y))
-
-
-def _emit(layout: Walk | Picks, node: BoundNode, c: CWriter) -> None:
-    if isinstance(layout, Walk):
-        emit_walk(node, layout, c)
-    else:
-        _emit_picks(node, layout, c)
-
-
-def _emit_integer(node: BoundNode, p: MoveS8, c: CWriter) -> None:
-    _emit(p.layout, node, c)
-
-
-def _emit_f32(layout_of: LayoutOf, node: BoundNode, c: CWriter) -> None:
-    _emit(layout_of(node.attrs, node.input(0).shape), node, c)
 
 
 def move_op(
@@ -211,9 +150,9 @@ def move_op(
         int16: whether TFLite has the op for int16.
 
     """
-    prepare = partial(_prepare, move, layout_of)
-    sweep = partial(sweep_of_move, layout_of)
-    integer = IntegerForm(prepare, _ref_integer, sweep=sweep, emit_c=_emit_integer)
+    forms = both_forms(partial(_prepare, move, layout_of), _ref_integer)
+    if not int16:
+        del forms[Form.INT16X8]
     return OpSpec(
         name=name,
         attrs=attrs,
@@ -222,10 +161,5 @@ def move_op(
         quant=Quant.SAME_AS_INPUT,
         ref_f32=partial(_ref_f32, move),
         vjp=partial(_vjp, move),
-        prepare_s8=prepare,
-        ref_s8=_ref_integer,
-        emit_c=_emit_integer,
-        emit_f32=partial(_emit_f32, layout_of),
-        sweep=sweep,
-        int16x8=integer if int16 else None,
+        forms=forms,
     )

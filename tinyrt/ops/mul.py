@@ -10,26 +10,10 @@ import numpy as np
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.blocks import emit_clamp
-from tinyrt.ops.emit import broadcast_fields
-from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.packing import MOST_SHIFT
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
-from tinyrt.ops.spec import (
-    Array,
-    CWriter,
-    IntegerForm,
-    OpSpec,
-    Quant,
-    qparams,
-    require_alike,
-)
-from tinyrt.ops.sweep import elementwise
-
-MOST_LEFT = 12
-"""Left shift at which a doubled product of centred int8 values still is below 2**30."""
+from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,58 +82,14 @@ def ref_integer(p: MulS8, a: Array, b: Array) -> Array:
     return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), a.dtype)
 
 
-def emit_s8(node: BoundNode, p: MulS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_times_s8``, or of ``tinyrt_mul_s8`` for scales far from others."""
-    if not -MOST_SHIFT <= p.shift <= MOST_LEFT:
-        emit_c(node, p, c)
-        return
-    factor = 2 << max(p.shift, 0)
-    fields = {
-        "shape": broadcast_fields(node),
-        "a_zp": p.a_zp,
-        "b_factor": factor,
-        "b_addend": -p.b_zp * factor,
-        "y_mult": p.mult,
-        "next_shift": max(-p.shift, 0) + 1,
-        "y_zp": p.y_zp,
-    }
-    params = c.params("tinyrt_times_s8_params", fields)
-    values = (node.input(0), node.input(1), node.output)
-    c.call("tinyrt_times_s8", params, *(c.pointer(v) for v in values))
-    emit_clamp(node, p.act_min, p.act_max, c)
-
-
-def emit_c(node: BoundNode, p: MulS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_mul_s8`` or ``tinyrt_mul_s16``."""
-    params = c.params(
-        "tinyrt_mul_s8_params",
-        {
-            "shape": broadcast_fields(node),
-            "a_zp": p.a_zp,
-            "b_zp": p.b_zp,
-            "y_zp": p.y_zp,
-            "y_mult": p.mult,
-            "y_shift": p.shift,
-            "act_min": p.act_min,
-            "act_max": p.act_max,
-        },
-    )
-    values = (node.input(0), node.input(1), node.output)
-    c.call(f"tinyrt_mul_{node.output.dtype.short}", params, *(c.pointer(v) for v in values))
-
-
 MUL = OpSpec(
     name="mul",
     attrs=MulAttrs,
     arity=(2, 2),
     infer=infer,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    emit_c=emit_s8,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=elementwise, emit_c=emit_c),
-    emit_f32=zip_of("tinyrt_mulf"),
+    forms=both_forms(prepare, ref_integer),
+    elementwise=True,
 )

@@ -9,23 +9,18 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.emit import in_runs, merge_axes, strides_of
-from tinyrt.ops.isa import InstructionSet
-from tinyrt.ops.places import Steps
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.rows import RowOp, RowWindow, one_row
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     qparams,
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.sweep import Sweep, in_order
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -92,47 +87,6 @@ def ref_integer(p: PadS8, x: Array) -> Array:
     return np.pad(x, p.paddings, constant_values=p.fill)
 
 
-def emit_c(node: BoundNode, p: PadS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_pad``."""
-    _emit(node, np.asarray(p.fill, node.output.dtype.numpy), c)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_pad``."""
-    _emit(node, np.asarray(node.attrs.value, np.float32), c)
-
-
-def _emit(node: BoundNode, fill: Array, c: CWriter) -> None:
-    x, y = node.input(0), node.output
-    size = x.dtype.itemsize
-    y_strides = strides_of(y.shape)
-    dims, (_, strides) = merge_axes(x.shape, strides_of(x.shape), y_strides)
-    dims, steps, run = in_runs(dims, strides, size)
-    before = (pair[0] for pair in node.attrs.paddings)
-    params = c.params(
-        "tinyrt_pad_params",
-        {
-            "rank": len(dims),
-            "dims": dims,
-            "y_strides": steps,
-            "run": run,
-            "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)) * size,
-            "y_bytes": y.nbytes,
-            "value": np.frombuffer(fill.tobytes() * (4 // size), np.uint8),
-        },
-    )
-    c.call("tinyrt_pad", params, c.pointer(x), c.pointer(y))
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
-    """From front to back, with the border where it comes."""
-    del isa  # the same on all
-    x = node.input(0)
-    sizes = zip(x.shape, strides_of(x.shape), node.attrs.paddings, strict=True)
-    axes = [Steps(a + d + b, step, a, a + d) for d, step, (a, b) in sizes]
-    return in_order(node, [axes])
-
-
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time; rows above and below are padding of the input."""
     if len(node.attrs.paddings) != 4 or node.output.shape[0] != 1:
@@ -154,11 +108,6 @@ PAD = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=sweep, emit_c=emit_c),
-    sweep=sweep,
+    forms=both_forms(prepare, ref_integer),
     rows=rows,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
 )

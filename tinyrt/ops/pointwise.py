@@ -15,7 +15,6 @@ from tinyrt.ops.cast import CAST
 from tinyrt.ops.comparison import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL
 from tinyrt.ops.div import DIV
 from tinyrt.ops.elu import ELU
-from tinyrt.ops.emit import emit_lut
 from tinyrt.ops.exponential import EXP, LOG
 from tinyrt.ops.gelu import GELU
 from tinyrt.ops.hard_swish import HARD_SWISH
@@ -33,9 +32,8 @@ from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
 from tinyrt.ops.select_v2 import SELECT_V2
 from tinyrt.ops.sign import ABS, NEG, SIGN
-from tinyrt.ops.spec import Array, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
-from tinyrt.ops.sweep import elementwise
 from tinyrt.ops.tanh import TANH
 from tinyrt.ops.trigonometry import COS, SIN
 
@@ -143,9 +141,7 @@ POINTWISE = OpSpec(
     arity=(1, 1),
     infer=infer,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=ref_f32,
-    prepare_s8=prepare_s8,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
+    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    elementwise=True,
 )

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
 
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import act_range, bounds
-from tinyrt.ops.emit import Fields, nhwc, window_fields
-from tinyrt.ops.emit_float import act_fields
 from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import CWriter, InstructionSet, require_alike, require_same_q
-from tinyrt.ops.sweep import Sweep, windows
+from tinyrt.ops.spec import require_alike, require_same_q
 from tinyrt.ops.window import Pair, Window
 
 
@@ -57,46 +51,3 @@ def prepare(node: BoundNode) -> Pool2dS8:
     require_alike(x, y)
     require_same_q(node, x, y)
     return Pool2dS8(window_of(node.attrs, x.shape), *act_range(node.attrs.activation, y))
-
-
-def windows_sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Rows from the front, on all cores."""
-    del isa
-    return windows(node, window_of(node.attrs, node.input(0).shape))
-
-
-def emit_c(kernel: str, node: BoundNode, p: Pool2dS8, c: CWriter) -> None:
-    """Write the call of a pooling kernel."""
-    x, y = node.input(0), node.output
-    params = c.params(
-        "tinyrt_pool2d_s8_params",
-        {
-            "x": nhwc(x.shape),
-            "y": nhwc(y.shape),
-            "window": window_fields(p.window),
-            "act_min": p.act_min,
-            "act_max": p.act_max,
-        },
-    )
-    c.call(kernel, params, c.pointer(x), c.pointer(y))
-
-
-def _emit_pool(function: str, start: float, average: bool, node: BoundNode, c: CWriter) -> None:
-    x, y = node.input(0), node.output
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window_of(node.attrs, x.shape)),
-        "start": start,
-        "average": average,
-        **act_fields(node.attrs.activation),
-    }
-    params = c.params("tinyrt_pool2d_f32_params", fields)
-    c.call("tinyrt_pool2d_f32", params, function, c.pointer(x), c.pointer(y))
-
-
-emit_average_f32 = partial(_emit_pool, "tinyrt_addf", 0.0, True)
-"""Writes the call of ``tinyrt_pool2d_f32``."""
-
-emit_max_f32 = partial(_emit_pool, "tinyrt_maxf", -np.inf, False)
-"""Writes the call of ``tinyrt_pool2d_f32``."""

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from tinyrt.ir import TensorType
 from tinyrt.ops import elementary
-from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.exponential import log_ref, log_vjp
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.shapes import infer_float_binary, sum_to
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -46,8 +44,7 @@ POW = OpSpec(
     arity=(2, 2),
     infer=infer,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=ref_f32,
     vjp=vjp,
-    emit_f32=zip_of("powf"),
+    elementwise=True,
 )

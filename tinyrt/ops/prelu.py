@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import broadcast_fields
-from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, infer_binary, operand, sum_to
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +96,6 @@ def ref_s8(p: PreluS8, x: NDArray[np.int8], alpha: NDArray[np.int8]) -> NDArray[
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
-def emit_c(node: BoundNode, p: PreluS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_prelu_s8``."""
-    params = c.params("tinyrt_prelu_s8_params", {"shape": broadcast_fields(node), **asdict(p)})
-    values = (node.input(0), node.input(1), node.output)
-    c.call("tinyrt_prelu_s8", params, *(c.pointer(v) for v in values))
-
-
 PRELU = OpSpec(
     name="prelu",
     attrs=NoAttrs,
@@ -114,9 +104,6 @@ PRELU = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    sweep=elementwise,
-    emit_c=emit_c,
-    emit_f32=zip_of("tinyrt_preluf"),
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
+    elementwise=True,
 )

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.emit import emit_lut, emit_rescale
 from tinyrt.ops.lut import LutS8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
     IntegerForm,
     NoAttrs,
     OpSpec,
     Quant,
+    both_forms,
     limits_of,
     qparams,
     require_s8,
@@ -178,64 +178,16 @@ def dequantize_array(p: Affine, x: Array) -> NDArray[np.float32]:
     return np.asarray(np.float32(p.scale) * centred)
 
 
-def emit_quantize(node: BoundNode, p: Affine | LutS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_quantize_f32_s8``, or of a table from int8 to int8."""
-    if isinstance(p, LutS8):
-        emit_lut(node, p, c)
-        return
-    x, y = node.input(0), node.output
-    fields = {"size": y.size, "scale": p.scale, "y_zp": p.zero_point}
-    params = c.params("tinyrt_quantize_f32_s8_params", fields)
-    c.call("tinyrt_quantize_f32_s8", params, c.pointer(x), c.pointer(y))
-
-
-def emit_dequantize(node: BoundNode, p: Affine | StoredWeights, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dequantize_s8_f32``.
-
-    Raises:
-        UnsupportedError: the input is a constant: weights that only the host widens.
-
-    """
-    if isinstance(p, StoredWeights):
-        raise UnsupportedError(
-            "the model's weights are stored in integers, but its ops compute in float",
-            tensor=node.input(0).describe(),
-            hint="quantise activations too: --scheme int8 or int16x8",
-        )
-    x, y = node.input(0), node.output
-    fields = {"size": y.size, "scale": p.scale, "x_zp": p.zero_point}
-    params = c.params("tinyrt_dequantize_s8_f32_params", fields)
-    c.call("tinyrt_dequantize_s8_f32", params, c.pointer(x), c.pointer(y))
-
-
-def emit_quantize_s16(node: BoundNode, p: Affine | Rescale, c: CWriter) -> None:
-    """Write the call of ``tinyrt_quantize_f32_s16``, or of a change of scale."""
-    if isinstance(p, Rescale):
-        sides = 2 * [(p.mult, p.shift)]
-        emit_rescale(node, sides, limits_of(p.dtype), c, (p.x_zp, p.y_zp))
-        return
-    x, y = node.input(0), node.output
-    sizes = (str(y.size), c.number(p.scale))
-    c.call("tinyrt_quantize_f32_s16", *sizes, c.pointer(x), c.pointer(y))
-
-
-def emit_dequantize_s16(node: BoundNode, p: Affine, c: CWriter) -> None:
-    """Write the call of ``tinyrt_dequantize_s16_f32``."""
-    x, y = node.input(0), node.output
-    sizes = (str(y.size), c.number(p.scale))
-    c.call("tinyrt_dequantize_s16_f32", *sizes, c.pointer(x), c.pointer(y))
-
-
 QUANTIZE = OpSpec(
     name="quantize",
     attrs=QuantizeAttrs,
     arity=(1, 1),
     infer=infer_quantize,
     quant=Quant.BOUNDARY,
-    prepare_s8=prepare_quantize,
-    ref_s8=quantize_s8,
-    emit_c=emit_quantize,
-    int16x8=IntegerForm(prepare_quantize_s16, quantize_s16, emit_c=emit_quantize_s16),
+    forms={
+        Form.INT8: IntegerForm(prepare_quantize, quantize_s8),
+        Form.INT16X8: IntegerForm(prepare_quantize_s16, quantize_s16),
+    },
 )
 
 DEQUANTIZE = OpSpec(
@@ -244,8 +196,5 @@ DEQUANTIZE = OpSpec(
     arity=(1, 1),
     infer=infer_dequantize,
     quant=Quant.BOUNDARY,
-    prepare_s8=prepare_dequantize,
-    ref_s8=dequantize_ref,
-    emit_c=emit_dequantize,
-    int16x8=IntegerForm(prepare_dequantize, dequantize_ref, emit_c=emit_dequantize_s16),
+    forms=both_forms(prepare_dequantize, dequantize_ref),
 )

@@ -9,22 +9,17 @@ from typing import Any
 import numpy as np
 
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.emit import reduction_fields
-from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
-from tinyrt.ops.mean import emit_c as emit_mean
-from tinyrt.ops.mean import emit_s8 as emit_mean_s8
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.mean import ref_integer as mean_integer
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import REPEAT, size_of
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     qparams,
     require_alike,
     require_same_q,
@@ -76,18 +71,6 @@ def prepare_extremum(node: BoundNode) -> ReduceAttrs:
     return attrs
 
 
-def _emit_extremum(kernel: str, node: BoundNode, p: ReduceAttrs, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reduce_max_s8`` or ``tinyrt_reduce_min_s8``."""
-    x = node.input(0)
-    fields = reduction_fields(x.shape, axes_of(p, x.shape))
-    c.call(kernel, c.params("tinyrt_reduction", fields), c.pointer(x), c.pointer(node.output))
-
-
-def _emit_f32(function: str, start: float, node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_fold_f32``."""
-    emit_fold(function, start, 1, axes_of(node.attrs, node.input(0).shape), node, c)
-
-
 def _extremum(function: Any, p: ReduceAttrs, x: Array) -> Array:
     return _ref_f32(function, p, x)
 
@@ -111,12 +94,8 @@ SUM = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=partial(_ref_f32, np.sum),
     vjp=sum_vjp,
-    prepare_s8=prepare_sum,
+    forms=both_forms(prepare_sum, mean_integer),
     # A mean that is not divided.
-    ref_s8=mean_integer,
-    emit_c=emit_mean_s8,
-    int16x8=IntegerForm(prepare_sum, mean_integer, emit_c=emit_mean),
-    emit_f32=partial(_emit_f32, "tinyrt_addf", 0.0),
 )
 
 REDUCE_MAX, REDUCE_MIN = (
@@ -128,18 +107,7 @@ REDUCE_MAX, REDUCE_MIN = (
         quant=Quant.SAME_AS_INPUT,
         ref_f32=partial(_ref_f32, function),
         vjp=extremum_vjp,
-        prepare_s8=prepare_extremum,
-        ref_s8=partial(_extremum, function),
-        emit_c=partial(_emit_extremum, f"tinyrt_{name}_s8"),
-        int16x8=IntegerForm(
-            prepare_extremum,
-            partial(_extremum, function),
-            emit_c=partial(_emit_extremum, f"tinyrt_{name}_s16"),
-        ),
-        emit_f32=partial(_emit_f32, *fold),
+        forms=both_forms(prepare_extremum, partial(_extremum, function)),
     )
-    for name, function, fold in (
-        ("reduce_max", np.max, ("tinyrt_maxf", -np.inf)),
-        ("reduce_min", np.min, ("tinyrt_minf", np.inf)),
-    )
+    for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
 )

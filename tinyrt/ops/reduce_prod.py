@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_reduced_multiplier, quantize_multiplier, wrap_int32
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import reduction_fields
-from tinyrt.ops.emit_float import emit_fold
 from tinyrt.ops.function import Gradient
 from tinyrt.ops.mean import axes_of
 from tinyrt.ops.mean import infer as infer_mean
@@ -21,10 +18,9 @@ from tinyrt.ops.requant import reduced
 from tinyrt.ops.shapes import size_of
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     limits_of,
     qparams,
     require_alike,
@@ -101,25 +97,6 @@ def _rescaled(p: ReduceProdInteger, x: Array) -> Array:
     return wrap_int32(multiply_by_reduced_multiplier(x, p.mult, p.right))
 
 
-def _emit(kernel: str, node: BoundNode, p: ReduceProdInteger, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reduce_prod_s8`` or ``tinyrt_reduce_prod_s16``."""
-    x = node.input(0)
-    fields = {
-        "axes": reduction_fields(x.shape, p.axes),
-        "x_zp": p.x_zp,
-        "y_zp": p.y_zp,
-        "mult": p.mult,
-        "right": p.right,
-    }
-    params = c.params("tinyrt_reduce_prod_params", fields)
-    c.call(kernel, params, c.pointer(x), c.pointer(node.output))
-
-
-def _emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_fold_f32``."""
-    emit_fold("tinyrt_mulf", 1.0, 1, axes_of(node.attrs, node.input(0).shape), node, c)
-
-
 REDUCE_PROD = OpSpec(
     name="reduce_prod",
     attrs=ReduceAttrs,
@@ -128,9 +105,5 @@ REDUCE_PROD = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    emit_c=partial(_emit, "tinyrt_reduce_prod_s8"),
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=partial(_emit, "tinyrt_reduce_prod_s16")),
-    emit_f32=_emit_f32,
+    forms=both_forms(prepare, ref_integer),
 )

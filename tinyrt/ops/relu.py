@@ -10,13 +10,11 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.emit import emit_lut, emit_rescale
-from tinyrt.ops.emit_float import clamp_to
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
     IntegerForm,
     NoAttrs,
     OpSpec,
@@ -26,7 +24,6 @@ from tinyrt.ops.spec import (
     require_s8,
     require_same_q,
 )
-from tinyrt.ops.sweep import elementwise
 
 
 def _ref_f32(activation: str, attrs: NoAttrs, x: Array) -> Array:
@@ -97,27 +94,19 @@ def _prepare_relu6(node: BoundNode) -> LutS8:
     return LutS8.of(np.clip(input_values(), *act_range("RELU6", y)))
 
 
-def _emit_s16(node: BoundNode, p: ClampS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_rescale_s16``."""
-    emit_rescale(node, 2 * [(p.mult, p.shift)], (p.act_min, p.act_max), c)
-
-
 RELU = OpSpec(
     name="relu",
     attrs=NoAttrs,
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU"),
     vjp=partial(_vjp, "RELU"),
-    prepare_s8=partial(_prepare_own_range, "RELU"),
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    int16x8=IntegerForm(
-        partial(_prepare_s16, "RELU"), _ref_s16, sweep=elementwise, emit_c=_emit_s16
-    ),
-    emit_f32=clamp_to("RELU"),
+    forms={
+        Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU"), lut_s8),
+        Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16),
+    },
+    elementwise=True,
 )
 
 RELU6 = OpSpec(
@@ -126,16 +115,13 @@ RELU6 = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.SAME_AS_INPUT,
-    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU6"),
     vjp=partial(_vjp, "RELU6"),
-    prepare_s8=_prepare_relu6,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    int16x8=IntegerForm(
-        partial(_prepare_s16, "RELU6"), _ref_s16, sweep=elementwise, emit_c=_emit_s16
-    ),
-    emit_f32=clamp_to("RELU6"),
+    forms={
+        Form.INT8: IntegerForm(_prepare_relu6, lut_s8),
+        Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16),
+    },
+    elementwise=True,
 )
 
 RELU_N1_TO_1 = OpSpec(
@@ -144,13 +130,10 @@ RELU_N1_TO_1 = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU_N1_TO_1"),
     vjp=partial(_vjp, "RELU_N1_TO_1"),
-    prepare_s8=partial(_prepare_own_range, "RELU_N1_TO_1"),
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=clamp_to("RELU_N1_TO_1"),
+    forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_N1_TO_1"), lut_s8)},
+    elementwise=True,
 )
 
 RELU_0_TO_1 = OpSpec(
@@ -159,11 +142,8 @@ RELU_0_TO_1 = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=partial(_ref_f32, "RELU_0_TO_1"),
     vjp=partial(_vjp, "RELU_0_TO_1"),
-    prepare_s8=partial(_prepare_own_range, "RELU_0_TO_1"),
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=clamp_to("RELU_0_TO_1"),
+    forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_0_TO_1"), lut_s8)},
+    elementwise=True,
 )

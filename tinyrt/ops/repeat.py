@@ -9,10 +9,10 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.emit import strides_of
 from tinyrt.ops.move import Walk, move_op
 from tinyrt.ops.shapes import broadcast, operand
 from tinyrt.ops.spec import Array
+from tinyrt.ops.walks import strides_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shapes import operand, size_of
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     require_alike,
     require_same_q,
 )
@@ -89,22 +88,6 @@ def rebatch(attrs: ReshapeAttrs, old: int, new: int) -> ReshapeAttrs:
     return ReshapeAttrs((-1 if leading == -1 else new, *rest))
 
 
-def emit_c(node: BoundNode, p: ReshapeS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reshape``, for a reshape that could not become a view."""
-    del p
-    emit_copy(node, c)
-
-
-def emit_copy(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_reshape``, which copies any element type.
-
-    A state that becomes what it was lies where it shall: nothing is written.
-    """
-    source, target = c.pointer(node.input(0)), c.pointer(node.output)
-    if source != target:
-        c.call("tinyrt_reshape", str(node.output.nbytes), source, target)
-
-
 RESHAPE = OpSpec(
     name="reshape",
     attrs=ReshapeAttrs,
@@ -113,10 +96,6 @@ RESHAPE = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
-    emit_c=emit_c,
-    emit_f32=emit_copy,
+    forms=both_forms(prepare, ref_integer),
     rebatch=rebatch,
 )

@@ -10,23 +10,15 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import Fields, strides_of
 from tinyrt.ops.float_products import matmul
 from tinyrt.ops.function import Gradient, linear_pair
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.move import Picks, move_op
-from tinyrt.ops.places import Steps, Table
 from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, require_s8, require_same_q
-from tinyrt.ops.sweep import Sweep, in_order
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, require_s8, require_same_q
 from tinyrt.ops.window import Pair
 
 FRACTION_BITS = 10
 """Fraction bits of positions in the integer kernel."""
-
-
-Places = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Along one dimension, for every output: the two inputs that it lies between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +72,15 @@ def nearest(attrs: ResizeAttrs, x: Array) -> Array:
     return x[:, rows[:, None], columns[None, :]]
 
 
-def _picks(attrs: ResizeAttrs, shape: Shape) -> Picks:
+def nearest_picks(attrs: ResizeAttrs, shape: Shape) -> Picks:
+    """Rows and columns of pixels."""
     n, h, w, c = shape
     rows = nearest_indices(attrs, h, attrs.size[0]) * (w * c)
     columns = nearest_indices(attrs, w, attrs.size[1]) * c
     return Picks(n, h * w * c, rows, columns, c)
 
 
-def _shares(
+def shares(
     attrs: ResizeAttrs, n: int, out: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """For every output: the two inputs it lies between, and the share of the second."""
@@ -104,7 +97,7 @@ def _shares(
 
 def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
     """Weights (out, n) of all inputs in every output."""
-    first, second, share = _shares(attrs, n, out)
+    first, second, share = shares(attrs, n, out)
     weights = np.zeros((out, n), np.float32)
     np.add.at(weights, (np.arange(out), first), 1 - share)
     np.add.at(weights, (np.arange(out), second), share)
@@ -163,7 +156,8 @@ class BilinearS8:
     columns: Axis
 
 
-def _axis(attrs: ResizeAttrs, n: int, out: int) -> Axis:
+def fixed_shares(attrs: ResizeAttrs, n: int, out: int) -> Axis:
+    """As ``shares``, in the integer kernel's arithmetic."""
     one = 1 << FRACTION_BITS
     if attrs.align_corners and out > 1:
         scale = (one * (n - 1) + (out - 1) // 2) // (out - 1)
@@ -185,7 +179,9 @@ def bilinear_prepare_s8(node: BoundNode) -> BilinearS8:
     require_s8(x, y)
     require_same_q(node, x, y)
     size = node.attrs.size
-    return BilinearS8(*(_axis(node.attrs, n, m) for n, m in zip(x.shape[1:3], size, strict=True)))
+    return BilinearS8(
+        *(fixed_shares(node.attrs, n, m) for n, m in zip(x.shape[1:3], size, strict=True))
+    )
 
 
 def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -207,56 +203,9 @@ def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.asarray(rounded, np.int8)
 
 
-def bilinear_emit_c(node: BoundNode, p: BilinearS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_resize_bilinear_s8``."""
-    x = node.input(0)
-    fields = _between_fields(
-        node, (p.rows.first, p.rows.second), (p.columns.first, p.columns.second), c
-    )
-    for name, axis in (("row", p.rows), ("column", p.columns)):
-        fields[f"{name}_share"] = c.array("int16_t", f"{name}_share", axis.second_share)
-    params = c.params("tinyrt_resize_bilinear_s8_params", fields)
-    c.call("tinyrt_resize_bilinear_s8", params, c.pointer(x), c.pointer(node.output))
-
-
-def _between_fields(node: BoundNode, rows: Places, columns: Places, c: CWriter) -> Fields:
-    """What the kernels' parameters begin with."""
-    n, h, w, channels = node.input(0).shape
-    fields: Fields = {"n": n, "x_size": h * w * channels, "c": channels}
-    for name, places, size in (("rows", rows, w * channels), ("columns", columns, channels)):
-        first, second = (
-            c.array("int32_t", f"{name}_{which}", at * size)
-            for which, at in zip(("first", "second"), places, strict=True)
-        )
-        fields[name] = {"size": len(places[0]), "first": first, "second": second}
-    return fields
-
-
-def bilinear_emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_resize_bilinear_f32``."""
-    x, attrs = node.input(0), node.attrs
-    rows, columns = (_shares(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True))
-    fields = _between_fields(node, rows[:2], columns[:2], c)
-    for name, axis in (("row", rows), ("column", columns)):
-        fields[f"{name}_share"] = c.array("float", f"{name}_share", axis[2])
-    params = c.params("tinyrt_resize_bilinear_f32_params", fields)
-    c.call("tinyrt_resize_bilinear_f32", params, c.pointer(x), c.pointer(node.output))
-
-
-def bilinear_sweep(node: BoundNode, isa: InstructionSet) -> Sweep:
-    """From front to back, each output from the rows and columns that it lies between."""
-    del isa  # the same on all
-    x, attrs = node.input(0), node.attrs
-    images, *sides, channels = map(Steps, x.shape, strides_of(x.shape))
-    places: list[Steps | Table] = [images]
-    for side, size in zip(sides, attrs.size, strict=True):
-        axis, floats = _axis(attrs, side.count, size), _shares(attrs, side.count, size)
-        between = axis.first, axis.second, floats[0], floats[1]
-        places.append(Table.of(*(at.astype(np.int64) * side.step for at in between)))
-    return in_order(node, [[*places, channels]])
-
-
-RESIZE_NEAREST_NEIGHBOR = move_op("resize_nearest_neighbor", ResizeAttrs, infer, nearest, _picks)
+RESIZE_NEAREST_NEIGHBOR = move_op(
+    "resize_nearest_neighbor", ResizeAttrs, infer, nearest, nearest_picks
+)
 
 RESIZE_BILINEAR = OpSpec(
     name="resize_bilinear",
@@ -266,9 +215,5 @@ RESIZE_BILINEAR = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=bilinear_f32,
     vjp=bilinear_vjp,
-    prepare_s8=bilinear_prepare_s8,
-    ref_s8=bilinear_s8,
-    sweep=bilinear_sweep,
-    emit_c=bilinear_emit_c,
-    emit_f32=bilinear_emit_f32,
+    forms={Form.INT8: IntegerForm(bilinear_prepare_s8, bilinear_s8)},
 )

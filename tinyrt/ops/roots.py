@@ -8,19 +8,9 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root
 from tinyrt.ir import BoundNode
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
-from tinyrt.ops.lut import (
-    LutS8,
-    infer_float,
-    infer_unary,
-    input_values,
-    lut_s8,
-    rescale,
-)
+from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 SPARE_BITS = 20
 """Bits kept of a reciprocal root before it is brought to the output's scale."""
@@ -101,13 +91,10 @@ SQRT = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=sqrt_ref,
     vjp=sqrt_vjp,
-    prepare_s8=prepare_sqrt,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("sqrtf"),
+    forms={Form.INT8: IntegerForm(prepare_sqrt, lut_s8)},
+    elementwise=True,
 )
 
 RSQRT = OpSpec(
@@ -116,13 +103,10 @@ RSQRT = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=rsqrt_ref,
     vjp=rsqrt_vjp,
-    prepare_s8=prepare_rsqrt,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("tinyrt_rsqrtf"),
+    forms={Form.INT8: IntegerForm(prepare_rsqrt, lut_s8)},
+    elementwise=True,
 )
 
 SQUARE = OpSpec(
@@ -131,8 +115,7 @@ SQUARE = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=square_ref,
     vjp=square_vjp,
-    emit_f32=map_of("tinyrt_squaref"),
+    elementwise=True,
 )

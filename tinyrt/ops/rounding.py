@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.sign import no_vjp
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
 
 
 def _ref_f32(function: Any, attrs: NoAttrs, x: Array) -> Array:
@@ -26,15 +24,10 @@ FLOOR, CEIL, ROUND = (
         arity=(1, 1),
         infer=infer_float,
         quant=Quant.BY_TABLE,
-        sweep=elementwise,
         ref_f32=partial(_ref_f32, function),
         vjp=no_vjp,
-        emit_f32=map_of(c_function),
+        elementwise=True,
     )
     # NumPy rounds halves to even, as TFLite does.
-    for name, function, c_function in (
-        ("floor", np.floor, "floorf"),
-        ("ceil", np.ceil, "ceilf"),
-        ("round", np.round, "rintf"),
-    )
+    for name, function in (("floor", np.floor), ("ceil", np.ceil), ("round", np.round))
 )

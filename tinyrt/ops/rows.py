@@ -52,13 +52,11 @@ class Fold:
     Attributes:
         channels: how many sums there are; each is an int32.
         finish: sums -> the op's output, flat.
-        emit: writes the C call, given a writer and the C expression for the sums.
 
     """
 
     channels: int
     finish: Callable[[NDArray[np.int32]], NDArray[np.int8]]
-    emit: Callable[[Any, str], None]
 
 
 @dataclass(frozen=True, slots=True)

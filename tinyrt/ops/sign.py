@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyrt.ir import BoundNode
-from tinyrt.ops.emit import emit_lut
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 
 def abs_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -75,13 +72,10 @@ ABS = OpSpec(
     arity=(1, 1),
     infer=infer_unary,
     quant=Quant.OWN_RANGE,
-    sweep=elementwise,
     ref_f32=abs_ref,
     vjp=abs_vjp,
-    prepare_s8=prepare_abs,
-    ref_s8=lut_s8,
-    emit_c=emit_lut,
-    emit_f32=map_of("fabsf"),
+    forms={Form.INT8: IntegerForm(prepare_abs, lut_s8)},
+    elementwise=True,
 )
 
 NEG = OpSpec(
@@ -90,10 +84,9 @@ NEG = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=neg_ref,
     vjp=neg_vjp,
-    emit_f32=map_of("tinyrt_negf"),
+    elementwise=True,
 )
 
 SIGN = OpSpec(
@@ -102,8 +95,7 @@ SIGN = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=sign_ref,
     vjp=no_vjp,
-    emit_f32=map_of("tinyrt_signf"),
+    elementwise=True,
 )

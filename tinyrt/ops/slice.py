@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.emit import strides_of
 from tinyrt.ops.move import Walk, move_op
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array
+from tinyrt.ops.walks import strides_of
 
 
 @dataclass(frozen=True, slots=True)

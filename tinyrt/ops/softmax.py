@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import (
     INT8_MAX,
     INT8_MIN,
@@ -29,7 +29,7 @@ from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
+    Form,
     IntegerForm,
     OpSpec,
     Quant,
@@ -44,7 +44,6 @@ from tinyrt.ops.table_s16 import interpolate, interpolation_table
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
 FIXED_OUTPUT = (1 / 256, -128)
-TABLE_ENTRIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,81 +172,16 @@ def ref_s16(p: SoftmaxS16, x: NDArray[np.int16]) -> NDArray[np.int16]:
     return np.asarray(np.clip(y, 0, INT16_MAX), np.int16)
 
 
-def emit_c(node: BoundNode, p: SoftmaxS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
-
-    A table of exponentials pays where every entry is read once or more, on average; it also takes
-    steps of the input that are finer than Q5.26 holds.
-
-    Raises:
-        UnsupportedError: a row is too long for the sum's integer bits.
-
-    """
-    x, y = node.input(0), node.output
-    length = x.shape[-1]
-    if length >= 1 << SUM_INTEGER_BITS:
-        raise UnsupportedError(
-            f"softmax over {length} elements overflows its int32 sum",
-            tensor=x.describe(),
-            expected=f"fewer than {1 << SUM_INTEGER_BITS}",
-        )
-    fields: dict[str, object] = {"rows": x.size // length, "c": length}
-    kernel = "tinyrt_softmax_s8"
-    if x.size >= TABLE_ENTRIES or p.shift < 0:
-        kernel = "tinyrt_softmax_table_s8"
-        fields["exponentials"] = c.array("int32_t", "exponentials", p.exponentials())
-    else:
-        fields |= {"x_mult": p.mult, "x_shift": p.shift, "diff_min": p.diff_min}
-    c.call(kernel, c.params(f"{kernel}_params", fields), c.pointer(x), c.pointer(y))
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_softmax_f32``."""
-    x, y = node.input(0), node.output
-    rows, length = x.size // x.shape[-1], x.shape[-1]
-    sizes = (str(rows), str(length), c.number(node.attrs.beta))
-    c.call("tinyrt_softmax_f32", *sizes, c.pointer(x), c.pointer(y))
-
-
-def emit_s16(node: BoundNode, p: SoftmaxS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_softmax_s16``.
-
-    Raises:
-        UnsupportedError: a row is too long for its int32 sum.
-
-    """
-    x, y = node.input(0), node.output
-    length = x.shape[-1]
-    if length > INT16_MAX:
-        raise UnsupportedError(
-            f"softmax over {length} elements overflows its int32 sum",
-            tensor=x.describe(),
-            expected=f"at most {INT16_MAX}",
-        )
-    fields = {
-        "rows": x.size // length,
-        "c": length,
-        "x_mult": p.mult,
-        "x_shift": p.shift,
-        "exponentials": c.array("int16_t", "exponentials", p.exponentials),
-        "reciprocals": c.array("int16_t", "reciprocals", p.reciprocals),
-    }
-    params = c.params("tinyrt_softmax_s16_params", fields)
-    c.call("tinyrt_softmax_s16", params, c.pointer(x), c.pointer(y))
-
-
 SOFTMAX = OpSpec(
     name="softmax",
     attrs=SoftmaxAttrs,
     arity=(1, 1),
     infer=infer,
     quant=Quant.FIXED,
-    fixed_output=FIXED_OUTPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16, emit_c=emit_s16),
-    emit_f32=emit_f32,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8, FIXED_OUTPUT),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
+    },
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.function import Array as Array
 from tinyrt.ops.function import Vjp
-from tinyrt.ops.isa import InstructionSet as InstructionSet
 from tinyrt.ops.rows import RowOp, elementwise_rows
-from tinyrt.ops.sweep import Sweep, elementwise
 
 Outputs = Any
 """An array, or a tuple of arrays where an op has several outputs."""
@@ -39,7 +37,7 @@ class Quant(Enum):
     SAME_AS_INPUT = "same as input"
     """Inputs and output share scale and zero point: the op only moves or selects data."""
     FIXED = "fixed"
-    """The output's parameters are prescribed by the op (``fixed_output``)."""
+    """The output's parameters are prescribed by the op's form (``IntegerForm.fixed_output``)."""
     INPUTS_ONLY = "inputs only"
     """Inputs are quantised, each with parameters of its own; the output is no quantity: places,
     truth values. It is as the op gives it, in float as in integers, and has no parameters."""
@@ -69,75 +67,10 @@ class Form(StrEnum):
     """Activations that are not quantised: float32, and what is compared and chosen by."""
 
 
-class CWriter(Protocol):
-    """What an op needs of the C exporter to write its own call."""
-
-    @property
-    def isa(self) -> InstructionSet:
-        """The instruction set that the code is written for."""
-        ...
-
-    @property
-    def small(self) -> bool:
-        """Whether bytes of flash count, where there is a choice, and not instructions."""
-        ...
-
-    @property
-    def row_kernels(self) -> bool:
-        """Whether convolutions on rows may take kernels that know no padding above or below."""
-        ...
-
-    def array(self, ctype: str, suffix: str, data: Array) -> str:
-        """Define a ``static const`` array for the current op and return its C name."""
-        ...
-
-    def params(self, ctype: str, fields: Mapping[str, object]) -> str:
-        """Define the current op's constant parameter struct and return a pointer to it."""
-        ...
-
-    def pointer(self, value: Value | None) -> str:
-        """The C expression for the first element of a tensor, wherever it lies; NULL for None."""
-        ...
-
-    def packed(self, role: str, data: Array) -> str:
-        """Define weights in the order in which the kernel reads them and return their C name.
-
-        They take the place of the op's own weight tensor, which is then not written.
-        """
-        ...
-
-    def number(self, value: float) -> str:
-        """A float literal for an argument."""
-        ...
-
-    def pointer_list(self, ctype: str, values: Sequence[Value]) -> str:
-        """The C expression for an array of pointers to tensors of one element type."""
-        ...
-
-    def scratch(self) -> str:
-        """The C expression for the current op's scratch memory."""
-        ...
-
-    def call(self, kernel: str, *arguments: str) -> None:
-        """Write the call and add the kernel's source file to the project."""
-        ...
-
-
 def no_macs(node: BoundNode) -> int:
     """Multiply-accumulates of an op that has none."""
     del node
     return 0
-
-
-def no_scratch(node: BoundNode, isa: InstructionSet) -> int:
-    """Scratch bytes of a kernel that needs none."""
-    del node, isa
-    return 0
-
-
-def no_sweep(node: BoundNode, isa: InstructionSet) -> None:
-    """The sweep of a kernel that keeps to no order."""
-    del node, isa
 
 
 def no_rows(node: BoundNode) -> None:
@@ -154,19 +87,21 @@ class IntegerForm:
             clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
         ref: ``(prepared, *arrays) -> array``, the specification of every backend; a tuple of arrays
             where the op has several outputs.
-        fixed_output: as ``OpSpec.fixed_output``.
-        scratch_bytes: as ``OpSpec.scratch_bytes``.
-        sweep: as ``OpSpec.sweep``.
-        emit_c: as ``OpSpec.emit_c``.
+        fixed_output: scale and zero point of the output where the op's ``quant`` is FIXED.
 
     """
 
     prepare: Callable[[BoundNode], Any]
     ref: Callable[..., Outputs]
     fixed_output: tuple[float, int] | None = None
-    scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
-    sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
-    emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
+
+
+def both_forms(
+    prepare: Callable[[BoundNode], Any], ref: Callable[..., Outputs]
+) -> dict[Form, IntegerForm]:
+    """The forms of an op that works alike on int8 and int16 activations."""
+    form = IntegerForm(prepare, ref)
+    return {Form.INT8: form, Form.INT16X8: form}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +118,11 @@ class OpSpec:
         train_f32: the same in training, where compiled loops are faster; None for ``ref_f32``.
         vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
             op cannot be trained.
-        prepare_s8: ``IntegerForm.prepare`` of the int8 form.
-        ref_s8: ``IntegerForm.ref`` of the int8 form.
-        int16x8: the form on int16 activations, None where there is none.
+        forms: the integer forms that it has.
         int4_weights: whether the weights (input 1) of the int8 form may be int4.
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
-        fixed_output: scale and zero point of the int8 output where ``quant`` is FIXED.
         macs: multiply-accumulates of one inference.
-        scratch_bytes: working memory of the C kernel in bytes, by instruction set.
-        sweep: the order in which the C kernel reads and writes, by instruction set, where it goes
-            from front to back, so that the output may overlap an input; None where it does not.
         rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
-        emit_c: writes the C call of the int8 form; None where the op has no kernel for it.
-        emit_f32: writes the C call on floats; None likewise.
         elementwise: whether each element of the output follows from the inputs' elements at its
             place, of which some may repeat.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
@@ -210,37 +137,13 @@ class OpSpec:
     ref_f32: Callable[..., Outputs] | None = None
     train_f32: Callable[..., Array] | None = None
     vjp: Vjp | None = None
-    prepare_s8: Callable[[BoundNode], Any] | None = None
-    ref_s8: Callable[..., Outputs] | None = None
-    weight_axis: int = 0
-    fixed_output: tuple[float, int] | None = None
-    macs: Callable[[BoundNode], int] = no_macs
-    scratch_bytes: Callable[[BoundNode, InstructionSet], int] = no_scratch
-    sweep: Callable[[BoundNode, InstructionSet], Sweep | None] = no_sweep
-    rows: Callable[[BoundNode], RowOp | None] | None = None
-    emit_c: Callable[[BoundNode, Any, CWriter], None] | None = None
-    emit_f32: Callable[[BoundNode, CWriter], None] | None = None
-    rebatch: Callable[[Any, int, int], Any] | None = None
-    int16x8: IntegerForm | None = None
+    forms: Mapping[Form, IntegerForm] = field(default_factory=dict)
     int4_weights: bool = False
+    weight_axis: int = 0
+    macs: Callable[[BoundNode], int] = no_macs
+    rows: Callable[[BoundNode], RowOp | None] | None = None
     elementwise: bool = False
-
-    @property
-    def forms(self) -> dict[Form, IntegerForm]:
-        """The integer forms that the op has."""
-        found = {}
-        if self.prepare_s8 is not None and self.ref_s8 is not None:
-            found[Form.INT8] = IntegerForm(
-                self.prepare_s8,
-                self.ref_s8,
-                self.fixed_output,
-                self.scratch_bytes,
-                self.sweep,
-                self.emit_c,
-            )
-        if self.int16x8 is not None:
-            found[Form.INT16X8] = self.int16x8
-        return found
+    rebatch: Callable[[Any, int, int], Any] | None = None
 
     def form(self, node: BoundNode) -> IntegerForm:
         """The form that a quantised node takes.
@@ -258,13 +161,6 @@ class OpSpec:
             )
         return forms[wanted]
 
-    def sweep_of(self, node: BoundNode, isa: InstructionSet) -> Sweep | None:
-        """The sweep of the node's C kernel, whatever its form; float ops have the int8 form's."""
-        wide = form_of(node) is Form.INT16X8
-        if not wide:
-            return self.sweep(node, isa)
-        return self.int16x8.sweep(node, isa) if self.int16x8 is not None else None
-
     @property
     def float_only(self) -> bool:
         """Whether the op must be gone before the graph is quantised."""
@@ -276,8 +172,7 @@ class OpSpec:
             return None
         if self.rows is not None:
             return self.rows(node)
-        by_element = self.elementwise or self.sweep is elementwise
-        return elementwise_rows(node) if by_element else None
+        return elementwise_rows(node) if self.elementwise else None
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.emit import broadcast_fields
-from tinyrt.ops.emit_float import zip_of
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
-from tinyrt.ops.spec import Array, CWriter, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.sweep import elementwise
+from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
 
 LEFT_SHIFT = 7
 """Bits by which centred inputs are raised, so that their squares fit 32 bits."""
@@ -88,20 +85,6 @@ def ref_s8(p: SquaredDifferenceS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> 
     return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
 
 
-def emit_c(node: BoundNode, p: SquaredDifferenceS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_squared_difference_s8``, which takes the parameters of add."""
-    fields = {
-        "shape": broadcast_fields(node),
-        "left_shift": LEFT_SHIFT,
-        **asdict(p),
-        "act_min": INT8_MIN,
-        "act_max": INT8_MAX,
-    }
-    params = c.params("tinyrt_add_s8_params", fields)
-    values = (node.input(0), node.input(1), node.output)
-    c.call("tinyrt_squared_difference_s8", params, *(c.pointer(v) for v in values))
-
-
 SQUARED_DIFFERENCE = OpSpec(
     name="squared_difference",
     attrs=NoAttrs,
@@ -110,9 +93,6 @@ SQUARED_DIFFERENCE = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
-    sweep=elementwise,
-    emit_c=emit_c,
-    emit_f32=zip_of("tinyrt_squared_differencef"),
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
+    elementwise=True,
 )

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
+from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier, wrap_int32
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.activation import activate, bounds
-from tinyrt.ops.emit import Fields
 from tinyrt.ops.float_products import matmul
 from tinyrt.ops.requant import multiplier, weight_scales
 from tinyrt.ops.shapes import operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, OpSpec, Quant, limits_of, qparams, require_s8
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, limits_of, qparams, require_s8
 
 STATE = 4
 """The input that holds past features; the second output holds them for the next run."""
@@ -178,67 +177,6 @@ def macs(node: BoundNode) -> int:
     return node.input(0).shape[0] * filters * (k + memory)
 
 
-def _fields(node: BoundNode) -> Fields:
-    (filters, k), memory = node.input(1).shape, node.input(2).shape[1]
-    return {
-        "batches": node.input(0).shape[0],
-        "c_in": k,
-        "units": filters // node.attrs.rank,
-        "rank": node.attrs.rank,
-        "memory": memory,
-    }
-
-
-def _call(kernel: str, node: BoundNode, params: str, c: CWriter, *start: str) -> None:
-    """Input, weights and what is added to their products, time weights, bias, states, output."""
-    c.call(
-        kernel,
-        params,
-        c.pointer(node.input(0)),
-        c.pointer(node.input(1)),
-        *start,
-        c.pointer(node.input(2)),
-        c.pointer(node.optional(3)),
-        c.pointer(node.input(STATE)),
-        c.pointer(node.outputs[1]),
-        c.pointer(node.output),
-    )
-
-
-def emit_c(node: BoundNode, p: SvdfS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_svdf_s8`` or ``tinyrt_svdf_s8_s16``, by the state's dtype.
-
-    Raises:
-        UnsupportedError: the weights are computed at run time.
-
-    """
-    features = node.input(1).data
-    if features is None:
-        raise UnsupportedError(
-            "the weights are computed while the model runs", expected="constants"
-        )
-    fields = _fields(node) | {
-        "feature_mult": p.feature[0],
-        "feature_shift": p.feature[1],
-        "state_zp": p.state_zp,
-        "time_mult": p.time[0],
-        "time_shift": p.time[1],
-        "y_zp": p.y_zp,
-    }
-    params = c.params("tinyrt_svdf_s8_params", fields)
-    sums = features.astype(np.int64).sum(axis=1)
-    start = c.packed("start", wrap_int32(-p.x_zp * sums).astype(np.int32))
-    kernel = "tinyrt_svdf_s8_s16" if p.state_dtype is DType.INT16 else "tinyrt_svdf_s8"
-    _call(kernel, node, params, c, start)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_svdf_f32``."""
-    low, high = bounds(node.attrs.activation)
-    params = c.params("tinyrt_svdf_f32_params", _fields(node) | {"act_min": low, "act_max": high})
-    _call("tinyrt_svdf_f32", node, params, c)
-
-
 SVDF = OpSpec(
     name="svdf",
     attrs=SvdfAttrs,
@@ -246,9 +184,6 @@ SVDF = OpSpec(
     infer=infer,
     quant=Quant.STATEFUL,
     ref_f32=ref_f32,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
     macs=macs,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
 )

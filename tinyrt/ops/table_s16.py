@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
-from tinyrt.ops.spec import Array, CWriter, qparams, require_alike, require_fixed
+from tinyrt.ops.spec import Array, qparams, require_alike, require_fixed
 
 STEPS = 512
 """Intervals of an interpolated table, for all of int16; one more entry ends the last of them."""
@@ -88,18 +88,6 @@ class SigmoidS16:
         """Inputs on that scale."""
         rounding = (1 << self.right) >> 1
         return np.asarray((x.astype(np.int64) * self.mult + rounding) >> self.right)
-
-
-def emit_sigmoid(kernel: str, node: BoundNode, p: SigmoidS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_logistic_s16`` or ``tinyrt_tanh_s16``."""
-    fields = {
-        "size": node.output.size,
-        "mult": p.mult,
-        "right": p.right,
-        "table": c.array("uint16_t", "table", sigmoid_table()),
-    }
-    params = c.params("tinyrt_sigmoid_s16_params", fields)
-    c.call(kernel, params, c.pointer(node.input(0)), c.pointer(node.output))
 
 
 def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:

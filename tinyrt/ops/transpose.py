@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.emit import strides_of
-from tinyrt.ops.move import Walk, emit_walk, sweep_of_move
+from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     OpSpec,
     Quant,
+    both_forms,
     require_alike,
     require_same_q,
 )
@@ -74,24 +70,6 @@ def ref_integer(p: TransposeS8, x: Array) -> Array:
     return x.transpose(p.perm).copy()
 
 
-def emit_c(node: BoundNode, p: TransposeS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_move``."""
-    del p
-    emit_f32(node, c)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_move``, which moves any element type."""
-    emit_walk(node, _walk(node.attrs, node.input(0).shape), c)
-
-
-def _walk(attrs: TransposeAttrs, shape: Shape) -> Walk:
-    strides = strides_of(shape)
-    return Walk(tuple(shape[i] for i in attrs.perm), tuple(strides[i] for i in attrs.perm))
-
-
-SWEEP = partial(sweep_of_move, _walk)
-
 TRANSPOSE = OpSpec(
     name="transpose",
     attrs=TransposeAttrs,
@@ -100,10 +78,5 @@ TRANSPOSE = OpSpec(
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
-    int16x8=IntegerForm(prepare, ref_integer, sweep=SWEEP, emit_c=emit_c),
-    sweep=SWEEP,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
+    forms=both_forms(prepare, ref_integer),
 )

@@ -12,15 +12,10 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient
-from tinyrt.ops.emit import Fields, emit_weighted, nhwc, window_fields
-from tinyrt.ops.emit_float import act_fields
-from tinyrt.ops.emit_wide import bias_s64, requant_s16_fields, weights_of
 from tinyrt.ops.function import Gradient
-from tinyrt.ops.isa import InstructionSet
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, CWriter, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.sweep import Sweep, transposed_windows
+from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
 
@@ -147,50 +142,6 @@ def macs(node: BoundNode) -> int:
     return node.input(0).size * (w.size // w.shape[3])
 
 
-def emit_c(node: BoundNode, p: TransposeConvS8, c: CWriter) -> None:
-    """Write the call of ``tinyrt_transpose_conv_s8``."""
-    fields: Fields = {
-        "x": nhwc(node.input(0).shape),
-        "y": nhwc(node.output.shape),
-        "window": window_fields(window_of(p.attrs, node.input(1).shape)),
-    }
-    emit_weighted("tinyrt_transpose_conv_s8", node, p, c, fields, channel_axis=0)
-
-
-def emit_s16(node: BoundNode, p: TransposeConvS16, c: CWriter) -> None:
-    """Write the call of ``tinyrt_transpose_conv_s16``."""
-    x, y = node.input(0), node.output
-    weights_of(node)
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window_of(node.attrs, node.input(1).shape)),
-        "requant": requant_s16_fields(p.requant, c),
-    }
-    params = c.params("tinyrt_transpose_conv_s16_params", fields)
-    pointers = (c.pointer(x), c.pointer(node.input(1)), bias_s64(node, c), c.pointer(y))
-    c.call("tinyrt_transpose_conv_s16", params, *pointers)
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_transpose_conv_f32``."""
-    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
-    fields: Fields = {
-        "x": nhwc(x.shape),
-        "y": nhwc(y.shape),
-        "window": window_fields(window_of(node.attrs, w.shape)),
-        **act_fields(node.attrs.activation),
-    }
-    params = c.params("tinyrt_transpose_conv_f32_params", fields)
-    c.call("tinyrt_transpose_conv_f32", params, *(c.pointer(v) for v in (x, w, bias, y)))
-
-
-def sweep(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """Rows from the front."""
-    del isa  # the same on all
-    return transposed_windows(node, window_of(node.attrs, node.input(1).shape))
-
-
 TRANSPOSE_CONV = OpSpec(
     name="transpose_conv",
     attrs=TransposeConvAttrs,
@@ -199,11 +150,9 @@ TRANSPOSE_CONV = OpSpec(
     quant=Quant.WEIGHTED,
     ref_f32=ref_f32,
     vjp=vjp,
-    prepare_s8=prepare_s8,
-    ref_s8=ref_s8,
+    forms={
+        Form.INT8: IntegerForm(prepare_s8, ref_s8),
+        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
+    },
     macs=macs,
-    emit_c=emit_c,
-    int16x8=IntegerForm(prepare_s16, ref_s16, sweep=sweep, emit_c=emit_s16),
-    sweep=sweep,
-    emit_f32=emit_f32,
 )

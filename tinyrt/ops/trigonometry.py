@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyrt.ops import elementary
-from tinyrt.ops.emit_float import map_of
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.sweep import elementwise
 
 
 def sin_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -49,10 +47,9 @@ SIN = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=sin_ref,
     vjp=sin_vjp,
-    emit_f32=map_of("sinf"),
+    elementwise=True,
 )
 
 COS = OpSpec(
@@ -61,8 +58,7 @@ COS = OpSpec(
     arity=(1, 1),
     infer=infer_float,
     quant=Quant.BY_TABLE,
-    sweep=elementwise,
     ref_f32=cos_ref,
     vjp=cos_vjp,
-    emit_f32=map_of("cosf"),
+    elementwise=True,
 )

@@ -12,7 +12,6 @@ from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops import elementary
-from tinyrt.ops.emit import Fields
 from tinyrt.ops.float_products import matmul
 from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
 from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
@@ -20,16 +19,15 @@ from tinyrt.ops.requant import Requant, WideRequant, multiplier, reduced, weight
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import (
     Array,
-    CWriter,
-    IntegerForm,
     NoAttrs,
     OpSpec,
     Quant,
+    both_forms,
     limits_of,
     qparams,
     require_alike,
 )
-from tinyrt.ops.table_s16 import SigmoidS16, sigmoid_table
+from tinyrt.ops.table_s16 import SigmoidS16
 from tinyrt.ops.tanh import ref_s16 as tanh_s16
 
 GATES = ("input", "forget", "cell", "output")
@@ -238,19 +236,7 @@ def macs(node: BoundNode) -> int:
     return n * t * 4 * units * (k + units)
 
 
-def _fields(node: BoundNode) -> Fields:
-    first, second, k = node.input(0).shape
-    samples, steps = (second, first) if node.attrs.time_major else (first, second)
-    return {
-        "samples": samples,
-        "steps": steps,
-        "c_in": k,
-        "units": node.output.shape[2],
-        "time_major": node.attrs.time_major,
-    }
-
-
-def _joined(node: BoundNode, first: int) -> Array:
+def joined(node: BoundNode, first: int) -> Array:
     """Four constants one behind the other.
 
     Raises:
@@ -265,65 +251,15 @@ def _joined(node: BoundNode, first: int) -> Array:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def _tensors(node: BoundNode, c: CWriter) -> tuple[str, ...]:
-    """States before and after, and the output."""
-    values = (node.input(HIDDEN), node.input(CELL), node.outputs[1], node.outputs[2], node.output)
-    return tuple(c.pointer(v) for v in values)
-
-
-def _table(p: tuple[Requant | WideRequant, ...]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    shifts = [r.right[0] if isinstance(r, WideRequant) else r.shift[0] for r in p]
-    return np.array([r.mult[0] for r in p], np.int32), np.array(shifts, np.int8)
-
-
 def require_summable(node: BoundNode, p: LstmInteger) -> None:
     """Raise ``UnsupportedError`` if a sum of products does not fit its accumulator."""
     wide = p.h_dtype is DType.INT16
-    w, bias = (_joined(node, i).astype(np.int64) for i in (1, 9))
+    w, bias = (joined(node, i).astype(np.int64) for i in (1, 9))
     largest = np.abs(bias) + (np.abs(w).sum(axis=1) << (15 if wide else 8))
     if largest.max() >= 1 << (47 if wide else 31):
         raise UnsupportedError(
             f"an accumulator may reach {largest.max()}", expected="smaller weights or biases"
         )
-
-
-def emit_c(node: BoundNode, p: LstmInteger, c: CWriter) -> None:
-    """Write the call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``."""
-    require_summable(node, p)
-    wide = p.h_dtype is DType.INT16
-    w, r, bias = (_joined(node, i).astype(np.int64) for i in (1, 5, 9))
-    mult, shift = _table((*p.from_x, *p.from_h))
-    fields = _fields(node) | {
-        "mult": c.array("int32_t", "mult", mult),
-        "shift": c.array("int8_t", "shift", shift),
-        "forget_mult": p.forget[0],
-        "forget_shift": p.forget[1],
-        "update_mult": p.update[0],
-        "update_shift": p.update[1],
-        "output_mult": p.output[0],
-        "output_shift": p.output[1],
-        "h_zp": p.h_zp,
-        "cell_clip": p.cell_clip,
-        "tanh_mult": p.cell_tanh.mult,
-        "tanh_right": p.cell_tanh.right,
-        "table": c.array("uint16_t", "table", sigmoid_table()),
-    }
-    params = c.params("tinyrt_lstm_params", fields)
-    dtype = np.int64 if wide else np.int32
-    start = c.packed("start", (bias - p.x_zp * w.sum(axis=1)).astype(dtype))
-    restart = c.packed("restart", (-p.h_zp * r.sum(axis=1)).astype(np.int32))
-    weights = (c.packed("w", w.astype(np.int8)), c.packed("r", r.astype(np.int8)), start)
-    zero = () if wide else (restart,)
-    kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
-    c.call(kernel, params, c.pointer(node.input(0)), *weights, *zero, *_tensors(node, c))
-
-
-def emit_f32(node: BoundNode, c: CWriter) -> None:
-    """Write the call of ``tinyrt_lstm_f32``."""
-    fields = _fields(node) | {"cell_clip": float(node.attrs.cell_clip)}
-    params = c.params("tinyrt_lstm_f32_params", fields)
-    weights = (c.packed(role, _joined(node, i)) for role, i in (("w", 1), ("r", 5), ("bias", 9)))
-    c.call("tinyrt_lstm_f32", params, c.pointer(node.input(0)), *weights, *_tensors(node, c))
 
 
 UNIDIRECTIONAL_SEQUENCE_LSTM = OpSpec(
@@ -333,10 +269,6 @@ UNIDIRECTIONAL_SEQUENCE_LSTM = OpSpec(
     infer=infer,
     quant=Quant.STATEFUL,
     ref_f32=ref_f32,
-    prepare_s8=prepare,
-    ref_s8=ref_integer,
+    forms=both_forms(prepare, ref_integer),
     macs=macs,
-    emit_c=emit_c,
-    emit_f32=emit_f32,
-    int16x8=IntegerForm(prepare, ref_integer, emit_c=emit_c),
 )

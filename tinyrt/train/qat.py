@@ -27,7 +27,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.evaluate import reference_kernel
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.spec import Form, Quant
 from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
@@ -119,7 +119,8 @@ class QatModel(GraphModule):
         prescribed = {
             self._group[node.output.name]
             for node in graph.bound()
-            if OPS[node.op].fixed_output is not None
+            if (form := OPS[node.op].forms.get(Form.INT8)) is not None
+            and form.fixed_output is not None
         }
         self.quantizers: dict[str, Quantizer] = {}
         for name, root in self._group.items():

@@ -2,34 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from tinyrt.backends.c.kernel import Calls, Kernel, Target, unordered
-from tinyrt.backends.c.sweep import Sweep
+from tinyrt.backends.c import (
+    activations,
+    comparisons,
+    conversions,
+    convolutions,
+    joins,
+    matmul,
+    moves,
+    normalise,
+    pools,
+    products,
+    recurrent,
+    reductions,
+    resize,
+    sums,
+    tables,
+)
+from tinyrt.backends.c.chooser import Choosers
+from tinyrt.backends.c.kernel import Kernel, Target
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops.spec import Form
+from tinyrt.ops import OPS
+from tinyrt.ops.absent import NOT_ON_DEVICES
+from tinyrt.ops.spec import Form, form_of, is_integer
 
-Chooser = Callable[[BoundNode, Target], Kernel]
-"""Chooses the kernel of a node whose form it serves."""
+_FAMILIES: tuple[Choosers, ...] = (
+    activations.KERNELS,
+    comparisons.KERNELS,
+    conversions.KERNELS,
+    convolutions.KERNELS,
+    joins.KERNELS,
+    matmul.KERNELS,
+    moves.KERNELS,
+    normalise.KERNELS,
+    pools.KERNELS,
+    products.KERNELS,
+    recurrent.KERNELS,
+    reductions.KERNELS,
+    resize.KERNELS,
+    sums.KERNELS,
+    tables.KERNELS,
+)
 
-Choosers = Mapping[str, Mapping[Form, Chooser]]
-"""Op -> form -> who chooses."""
+KERNELS: Choosers = {op: choosers for family in _FAMILIES for op, choosers in family.items()}
+"""Op -> form -> who chooses its C kernel."""
 
 
-def always(
-    make_calls: Callable[[BoundNode, Target], Calls],
-    sweep: Callable[[BoundNode], Sweep | None] | None = None,
-) -> Chooser:
-    """The chooser of an op that needs no scratch memory, and goes in one order if in any.
+def choose(node: BoundNode, target: Target) -> Kernel:
+    """The C kernel of a node, chosen once.
 
-    Args:
-        make_calls: finds the calls, see ``Kernel``.
-        sweep: the order in which it reads and writes.
+    Raises:
+        UnsupportedError: there is no kernel for the node's tensors.
+        VerifyError: quantisation parameters break the op's rules.
 
     """
+    return node.noted(("kernel", target), lambda: _choose(node, target))
 
-    def choose(node: BoundNode, target: Target) -> Kernel:
-        ordered = unordered if sweep is None else lambda: sweep(node)
-        return Kernel(lambda: make_calls(node, target), sweep=ordered)
 
-    return choose
+def has_kernel(node: BoundNode) -> bool:
+    """Whether there are C kernels for a node's tensors."""
+    return _form(node) in KERNELS.get(node.op, {})
+
+
+def _form(node: BoundNode) -> Form:
+    return form_of(node) if is_integer(node) else Form.FLOAT
+
+
+def _choose(node: BoundNode, target: Target) -> Kernel:
+    form = _form(node)
+    if is_integer(node):
+        OPS[node.op].form(node)
+    if has_kernel(node):
+        return KERNELS[node.op][form](node, target)
+    having = sorted(op for op, choosers in KERNELS.items() if form in choosers)
+    raise UnsupportedError(
+        f"{node.op} has no C kernel for {form} tensors",
+        tensor=node.output.describe(),
+        expected=", ".join(having) or None,
+        hint=NOT_ON_DEVICES.get(
+            node.op, "replace the op in the model, or run the model on the host: tinyrt run"
+        ),
+    )

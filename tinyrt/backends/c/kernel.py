@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.sweep import Sweep
+from tinyrt.backends.c.weights import Stored
 from tinyrt.ir import Value
-from tinyrt.ops.isa import InstructionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +194,16 @@ class Kernel:
         scratch_bytes: working memory.
         sweep: the order in which it reads and writes, where it goes from front to back, so that the
             output may overlap an input; None where it does not.
+        stored: how it has its weights, where there is a choice.
+        cost: instructions of one run, about; None where no formula says.
 
     """
 
     make_calls: Callable[[], Calls]
     scratch_bytes: int = 0
     sweep: Callable[[], Sweep | None] = unordered
+    stored: Stored | None = None
+    cost: Callable[[], float] | None = None
 
     @cached_property
     def calls(self) -> Calls:

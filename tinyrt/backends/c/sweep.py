@@ -13,8 +13,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from tinyrt import budget
+from tinyrt.backends.c.places import Places, ends_of
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.places import Places, ends_of
 from tinyrt.ops.window import Window
 
 Span = tuple[int, int]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tinyrt.backends.lanes import SIGN, lanes_convolution, padded_shape
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of
 from tinyrt.interpreter.numba_kernels.border import pad_flip
 from tinyrt.interpreter.numba_kernels.product import product
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.conv2d import Conv2dS8
-from tinyrt.ops.packing_lanes import SIGN, lanes_convolution, padded_shape
 
 
 class Row(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tinyrt.backends.lanes import SIGN, lanes_depthwise, padded_shape
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of, subroutine
 from tinyrt.interpreter.numba_kernels.border import pad_flip
 from tinyrt.interpreter.numba_kernels.tile import LANE_BYTES, QUANT_BYTES, depthwise_tile
@@ -11,7 +12,6 @@ from tinyrt.interpreter.numba_kernels.vector import LANES, WIDE
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8
-from tinyrt.ops.packing_lanes import SIGN, lanes_depthwise, padded_shape
 
 TILE_PIXELS = 8 if WIDE else 4
 

@@ -16,9 +16,9 @@ from tinyrt.interpreter.numba_kernels.vector import LANES
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.add import LEFT_SHIFT, AddS8
-from tinyrt.ops.emit import broadcast_fields
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.walks import broadcast_fields
 
 
 class Walk(NamedTuple):

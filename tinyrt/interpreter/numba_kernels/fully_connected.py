@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tinyrt.backends.lanes import lanes_dense
 from tinyrt.interpreter.numba_kernels.abi import Call, row_of
 from tinyrt.interpreter.numba_kernels.border import flip
 from tinyrt.interpreter.numba_kernels.product import product
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.fully_connected import FullyConnectedS8
-from tinyrt.ops.packing_lanes import lanes_dense
 
 
 class Row(NamedTuple):

@@ -14,8 +14,8 @@ from tinyrt.interpreter.numba_kernels.fixedpoint import requant, saturate
 from tinyrt.interpreter.numba_kernels.movement import place_of
 from tinyrt.interpreter.numba_kernels.workspace import Workspace
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.emit import merge_axes, strides_of
 from tinyrt.ops.mean import MeanS8
+from tinyrt.ops.walks import merge_axes, strides_of
 
 
 class Row(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
+from tinyrt.backends.lanes import LANES as LANES
 from tinyrt.ops.compiled import FEATURES
-from tinyrt.ops.packing_lanes import LANES as LANES
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 V = ir.VectorType(I32, LANES)

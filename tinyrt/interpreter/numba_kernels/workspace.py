@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.lanes import SLACK
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.numba_kernels.abi import address
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.packing_lanes import SLACK
 
 ALIGNMENT = 64
 MOST_SCRATCH = 1 << 30

@@ -1,0 +1,166 @@
+"""What the packed int8 kernels cost: instructions on Cortex-M4 (DSP) and Cortex-M3 (scalar).
+
+Each formula has the terms of its kernel's loops: so many instructions for a tap, for an output, and
+for what is set out once. The exporter's rules (``docs/kernels.md``) take the cheapest kernel by
+them. ``tests/firmware/test_costs.py`` compares them, and the choice, with what the emulator
+counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.ops.packing import BLOCK, padded
+from tinyrt.ops.window import Pair
+
+LOOK_UP = 4.25
+"""``tinyrt_lut_s8``, an output."""
+
+TURN_TAPS = 16
+"""Taps that a turn of an unrolled loop takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Linear costs of a depthwise kernel: of an output, of a line of outputs, and of a channel."""
+
+    output: float
+    line: float
+    channel: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The constants of one instruction set.
+
+    Attributes:
+        two_pixels: of a tap of four channels and two pixels.
+        block: of four channels of two pixels besides taps: first sums, eight requantisations.
+        widen: of an element that is copied to a column.
+        pixel: of a pixel of a dense layer besides.
+        patch: of a pixel of a window besides, and of each of the window's rows.
+        row_channels: output channels that a row's kernel takes at a time.
+        row_tap: of a tap of these.
+        row_turn: instructions of a turn of that loop besides taps, and its taps.
+        row_block: of these channels besides.
+        slide: of the 3 x 3 depthwise kernel, by stride.
+        entry_taps: taps of an entry of a depthwise list.
+        entry: of an entry for four channels and one output.
+        four: of four channels' outputs besides.
+        listed: of four channels' list, and of each of its entries.
+        row: of a row of a list with a border, and of each input row that is copied.
+        add: of an output of a sum.
+        clamp: of an output that is limited.
+
+    """
+
+    two_pixels: float
+    block: float
+    widen: float
+    pixel: float
+    patch: tuple[float, float]
+    row_channels: int
+    row_tap: float
+    row_turn: tuple[float, int]
+    row_block: float
+    slide: dict[int, Line]
+    entry_taps: int
+    entry: float
+    four: float
+    listed: tuple[float, float]
+    row: tuple[float, float]
+    add: float
+    clamp: float
+
+
+COSTS = {
+    InstructionSet.DSP: Costs(
+        two_pixels=6,
+        block=123,
+        widen=2,
+        pixel=41,
+        patch=(130, 35),
+        row_channels=4,
+        row_tap=4.25,
+        row_turn=(2, 16),
+        row_block=73,
+        slide={1: Line(25, 79, 212), 2: Line(35, 78, 170)},
+        entry_taps=2,
+        entry=20,
+        four=51,
+        listed=(345, 26),
+        row=(230, 270),
+        add=7,
+        clamp=2.25,
+    ),
+    InstructionSet.SCALAR: Costs(
+        two_pixels=13,
+        block=124,
+        widen=2.5,
+        pixel=48,
+        patch=(130, 35),
+        row_channels=8,
+        row_tap=17,
+        row_turn=(3, 8),
+        row_block=175,
+        slide={1: Line(32, 100, 300), 2: Line(38, 81, 280)},
+        entry_taps=1,
+        entry=15,
+        four=62,
+        listed=(118, 28.5),
+        row=(290, 190),
+        add=10,
+        clamp=8,
+    ),
+}
+
+
+def dense_cost(isa: InstructionSet, rows: int, taps: int, c_out: int) -> float:
+    """``tinyrt_dense_s8`` over an even number of rows or pixels."""
+    k = COSTS[isa]
+    return _products(k, rows, padded(taps), c_out) + rows * (k.widen * taps + k.pixel)
+
+
+def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out: int) -> float:
+    """``tinyrt_window_block_s8`` over an even number of output pixels."""
+    k = COSTS[isa]
+    taps = kernel[0] * kernel[1] * c_in
+    patch = k.widen * taps + k.patch[0] + k.patch[1] * kernel[0]
+    return _products(k, pixels, padded(taps), c_out) + pixels * patch
+
+
+def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:
+    loop = k.two_pixels * taps + 3 * ceil(taps / TURN_TAPS)
+    return pixels / 2 * ceil(c_out / BLOCK) * (loop + k.block)
+
+
+def dense_row_cost(isa: InstructionSet, taps: int, c_out: int) -> float:
+    """``tinyrt_dense_row_s8``."""
+    k = COSTS[isa]
+    turn, turn_taps = k.row_turn
+    loop = k.row_tap * taps + turn * ceil(taps / turn_taps)
+    return 45 + ceil(c_out / k.row_channels) * (loop + k.row_block)
+
+
+def slide_cost(isa: InstructionSet, out: Pair, channels: int, stride: int) -> float:
+    """``tinyrt_depthwise3x3_s8`` over lines along the second axis of the output."""
+    line = COSTS[isa].slide[stride]
+    return channels * (line.channel + out[0] * (line.line + out[1] * line.output))
+
+
+def depthwise_list_cost(
+    isa: InstructionSet, out: Pair, kernel: Pair, channels: int, stride: int, border: bool
+) -> float:
+    """``tinyrt_depthwise_block_s8``; with a border, rows are copied."""
+    k = COSTS[isa]
+    entries = ceil(kernel[0] * kernel[1] / k.entry_taps)
+    outputs = out[0] * out[1] * (k.entry * entries + k.four)
+    rows = out[0] * (k.row[0] + stride * k.row[1]) if border else 0
+    return channels / BLOCK * (outputs + rows + k.listed[0] + k.listed[1] * entries)
+
+
+def max_pool_cost(outputs: int, taps: int) -> float:
+    """``tinyrt_max_pool2d_s8`` of DSP cores."""
+    return outputs * (taps + 14)

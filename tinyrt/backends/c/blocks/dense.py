@@ -1,0 +1,321 @@
+"""Convolutions and dense layers as products of columns with quads of output channels.
+
+A pointwise convolution of stride 1 is a dense layer whose rows are pixels; other windows are copied
+into columns pixel by pixel. General kernels stay for what ``block`` refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks.block import Block, Packed, pair_block
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
+from tinyrt.backends.c.blocks.nibbles import nibble_block
+from tinyrt.backends.c.blocks.words import column_bytes, eight_at_a_time, single_bytes
+from tinyrt.backends.c.blocks.zeros import (
+    costs,
+    joined,
+    kept_of_4,
+    n_of_4,
+    runs_of,
+    without_zeros,
+)
+from tinyrt.backends.c.clamp import clamp_calls
+from tinyrt.backends.c.fields import nhwc, window_fields
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import (
+    Arg,
+    Call,
+    Calls,
+    Data,
+    Fields,
+    Kernel,
+    Null,
+    Params,
+    Scratch,
+    Target,
+    call,
+    unordered,
+)
+from tinyrt.backends.c.sweep import columns, windows
+from tinyrt.backends.c.weights import Stored, Weights
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.window import Window
+
+COLUMNS = 2
+"""Columns that the kernels multiply at once."""
+
+WINDOW_KERNEL, ROWS_KERNEL = "tinyrt_window_block", "tinyrt_window_rows"
+"""Starts of the names of kernels for images, and for rows."""
+
+
+def block_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Block | None:
+    """The layer for the packed kernels, found once; None where only the general one will do."""
+    if isa not in BLOCK_SETS:
+        return None
+    return node.noted_of_constants(("block", isa), lambda: _block_of(node, x_zp, requant, isa))
+
+
+def _block_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Block | None:
+    constants = constants_of(node)
+    if constants is None:
+        return None
+    w, bias = constants
+    by_channel = w.reshape(w.shape[0], -1)
+    wide = pair_block(by_channel, bias, x_zp, requant, isa)
+    if node.input(1).dtype is not DType.INT4:
+        return wide
+    narrow = nibble_block(by_channel, bias, x_zp, requant, isa)
+    if narrow is None or _is_mostly_zeros(wide, narrow):
+        return wide
+    return narrow
+
+
+def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
+    """Whether weights of a byte without blocks of zeros take fewer bytes than all in four bits."""
+    if wide is None:
+        return False
+    forms = costs(wide, QUAD, wide.taps, 2, matrix=False)
+    return Weights.BLOCKS in forms and forms[Weights.BLOCKS].nbytes <= narrow.nbytes
+
+
+def is_pointwise(window: Window) -> bool:
+    """Whether output pixels read just the input pixel of the same place."""
+    return window.kernel == (1, 1) and window.stride == (1, 1)
+
+
+def matrix_of(node: BoundNode) -> tuple[int, int]:
+    """What a dense layer or pointwise convolution reads: elements of a row, and rows."""
+    c_in = node.input(1).size // node.output.shape[-1]
+    return c_in, node.input(0).size // c_in
+
+
+def columns_scratch(block: Block, rows: int) -> int:
+    """Bytes of one or two columns."""
+    if rows == 1:
+        return single_bytes(block.taps, block.isa)
+    return COLUMNS * column_bytes(block.taps, block.isa)
+
+
+COLUMNS_POINTER = "tinyrt_taps_word *"
+"""The type of scratch memory as columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """A dense layer, or a pointwise convolution.
+
+    Attributes:
+        node: the op.
+        block: its weights.
+        requant: limits and zero point of its output.
+        c_in: elements of a row.
+        rows: how many rows.
+
+    """
+
+    node: BoundNode
+    block: Block
+    requant: Requant
+    c_in: int
+    rows: int
+
+    @property
+    def eights(self) -> bool:
+        """Whether ``tinyrt_dense_row_s8`` reads weights of eight channels by tap."""
+        scalar = self.block.isa is InstructionSet.SCALAR
+        return self.rows == 1 and scalar and self.block.bits == 8
+
+    @property
+    def is_row(self) -> bool:
+        """Whether ``tinyrt_dense_row_s8`` takes it, which reads activations where they lie."""
+        return self.rows == 1 and not (self.eights and self.block.channels % (2 * QUAD))
+
+    @property
+    def layout(self) -> tuple[int, int]:
+        """Channels of a block of weights, and taps of each."""
+        if self.is_row and self.eights:
+            return 2 * QUAD, self.c_in
+        return QUAD, self.block.taps
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of columns."""
+        if not self.is_row:
+            return columns_scratch(self.block, self.rows)
+        in_place = self.block.isa is InstructionSet.SCALAR or self.c_in % QUAD == 0
+        return 0 if in_place else self.block.taps
+
+    def calls(self, form: Weights) -> Calls:
+        """The call of ``tinyrt_dense_s8`` or one of its like, for weights of that form."""
+        x, y = self.node.input(0), self.node.output
+        if form in (Weights.ONE_OF_4, Weights.TWO_OF_4):
+            made = self._n_of_4()
+        else:
+            fields: Fields = {} if self.is_row else {"rows": self.rows}
+            fields |= {"c_in": self.c_in, "block": self._fields(form)}
+            kernel = "tinyrt_dense_row" if self.is_row else "tinyrt_dense"
+            params = Params(f"{kernel}_s8_params", fields)
+            scratch = Scratch(pointer=COLUMNS_POINTER)
+            made = call(f"{kernel}_{suffix(self.block, form)}", params, x, scratch, y)
+        return (made, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
+
+    def _fields(self, form: Weights) -> Fields:
+        packed, (channels, taps) = self.block.packed, self.layout
+        words = packed.w
+        if channels != QUAD:
+            words = eight_at_a_time(words, self.block.taps, taps)
+        return stored_fields(self.block, form, words, channels, taps, self.requant)
+
+    def _n_of_4(self) -> Call:
+        """The call of ``tinyrt_dense_n_of_4_s8``."""
+        n = kept_of_4(self.block.layer.w)
+        assert n is not None
+        kept, packed = n_of_4(self.block.layer.w, n), self.block.packed
+        c_out, step = self.block.layer.c_out, packed.requant.step // QUAD
+        first = self.block.layer.first_sums(self.block.x_zp)
+        fields: Fields = {
+            "rows": self.rows,
+            "c_in": self.c_in,
+            "c_out": c_out,
+            "n": kept.n,
+            "w": Data("w", kept.w),
+            "places": Data("places", kept.places),
+            "init": Data("init", first.astype(np.int32)),
+            "mult": Data("mult", packed.requant.mult[: c_out if step else 1]),
+            "shift": Data("shift", packed.requant.shift[: c_out if step else 1], "int8_t"),
+            "requant_step": step,
+            "y_zp": self.requant.y_zp,
+        }
+        params = Params("tinyrt_dense_n_of_4_s8_params", fields)
+        row: Arg = Null() if self.rows == 1 else Scratch()
+        x, y = self.node.input(0), self.node.output
+        return call("tinyrt_dense_n_of_4_s8", params, x, row, y)
+
+
+def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
+    """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
+    layer = _Dense(node, block, requant, *matrix_of(node))
+    stored = Stored.cheapest(costs(block, *layer.layout, layer.rows, matrix=True), target.small)
+    return Kernel(
+        lambda: layer.calls(stored.form),
+        layer.scratch_bytes,
+        unordered if layer.is_row else lambda: columns(node, layer.rows, COLUMNS),
+        stored=stored,
+    )
+
+
+def suffix(block: Block, form: Weights) -> str:
+    """What the names of kernels for weights of that form end in."""
+    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
+
+
+def stored_fields(
+    block: Block,
+    form: Weights,
+    words: NDArray[np.int32],
+    channels: int,
+    taps: int,
+    requant: Requant,
+) -> Fields:
+    """``tinyrt_block_s8_params`` of weights in that form.
+
+    Args:
+        block: the layer.
+        form: dense, or without blocks of zeros.
+        words: of the weights.
+        channels: of a block of weights.
+        taps: of each.
+        requant: zero point of the output.
+
+    """
+    packed, c_out = block.packed, block.layer.c_out
+    if form is Weights.BLOCKS:
+        streams = without_zeros(words, runs_of(block, channels, taps), channels)
+        taps = sum(len(stream) for stream in streams[: c_out // channels])
+        words = joined(streams)
+    y_zp = requant.y_zp + 256 * block.raised
+    return block_fields(Packed(words, packed.init, packed.requant), taps, c_out, y_zp)
+
+
+def block_fields(packed: Packed, taps: int, c_out: int, y_zp: int) -> Fields:
+    """``tinyrt_block_s8_params``."""
+    return {
+        "taps": taps,
+        "c_out": c_out,
+        "w": Data("w", packed.w),
+        "init": Data("init", packed.init),
+        **requant_arrays(packed),
+        "y_zp": y_zp,
+    }
+
+
+def requant_arrays(packed: Packed) -> Fields:
+    """Mantissas and shifts as the fields of a packed kernel's parameters.
+
+    Mantissas lie with the weights, beside the biases that they belong to.
+    """
+    return {
+        "mult": Data("mult", packed.requant.mult),
+        "shift": Data("shift", packed.requant.shift, "int8_t"),
+        "requant_step": packed.requant.step,
+    }
+
+
+def convolution_kernel(
+    node: BoundNode, block: Block, window: Window, x_zp: int, requant: Requant, target: Target
+) -> Kernel:
+    """The kernel of a convolution: of a dense layer, or ``tinyrt_window_block_s8`` or its like.
+
+    For rows, ``tinyrt_window_rows_s8``: all that is above and below is among them.
+    """
+    if is_pointwise(window):
+        return dense_kernel(node, block, requant, target)
+    pixels = node.output.size // node.output.shape[3]
+    stored = Stored.cheapest(costs(block, QUAD, block.taps, pixels, matrix=False), target.small)
+    in_columns = columns_scratch(block, pixels)
+
+    def calls() -> Calls:
+        x, y = node.input(0), node.output
+        on_rows = window.on_rows and target.row_kernels
+        fields = _row_fields(window, x, y) if on_rows else _image_fields(window, x, y)
+        words = block.packed.w
+        own = stored_fields(block, stored.form, words, QUAD, block.taps, requant)
+        kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL
+        params = Params(f"{kernel}_s8_params", fields | {"x_zp": x_zp, "block": own})
+        scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
+        made = call(f"{kernel}_{suffix(block, stored.form)}", params, x, *scratch, y)
+        return (made, *clamp_calls(node, requant.act_min, requant.act_max))
+
+    return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
+
+
+def _image_fields(window: Window, x: Value, y: Value) -> Fields:
+    """Of ``tinyrt_window_block_s8_params``."""
+    return {"x": nhwc(x.shape), "y": nhwc(y.shape), "window": window_fields(window)}
+
+
+def _row_fields(window: Window, x: Value, y: Value) -> Fields:
+    """Of ``tinyrt_window_rows_s8_params``."""
+    _, _, width, channels = x.shape
+    return {
+        "rows": y.shape[1],
+        "width": y.shape[2],
+        "kernel_h": window.kernel[0],
+        "row_bytes": width * channels,
+        "row_step": window.stride[0] * width * channels,
+        "run": window.kernel[1] * channels,
+        "step": window.stride[1] * channels,
+        "pad": window.before[1] * channels,
+    }
+
+
+def has_doubled_kernels(functions: Iterable[str]) -> bool:
+    """Whether there are kernels for rows beside those for images: one serves both."""
+    called = set(functions)
+    return any(k.replace(ROWS_KERNEL, WINDOW_KERNEL) in called for k in called if ROWS_KERNEL in k)

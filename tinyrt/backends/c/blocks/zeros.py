@@ -1,0 +1,201 @@
+"""Weights with many zeros: what the C kernels can leave out, and whether that pays.
+
+Two forms are stored and computed without their zeros:
+
+* **Blocks.** Four neighbouring taps of four output channels (of eight, for one row on scalar cores)
+  that are all zero. What is left are runs of taps; before the words of each run stands a head that
+  says where it begins, see ``tinyrt_sparse_run.h``. The inner loops are those of the dense kernels,
+  so a run costs hardly more than its weights do.
+* **N of 4.** At most one or two of every four weights along the input are not zero, in each output
+  channel for itself. Stored are these and two bits for the place of each. Every product has to look
+  up its activation, so that no two can share an instruction.
+
+Which form a layer takes follows from the costs below, which are read off the kernels and held
+against measured instructions by ``tests/firmware/test_sparse.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks.block import Block, PairBlock, Runs
+from tinyrt.backends.c.blocks.layer import QUAD
+from tinyrt.backends.c.blocks.words import int32_words
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.weights import Cost, Weights
+
+GROUP = 4
+"""Taps that are left out together, and of which N are kept."""
+
+BYTE_OF_PLACES = 4
+"""Places that a byte holds."""
+
+MAX_FIRST = (1 << 16) - 1
+MAX_RUN = (1 << 15) - 1
+"""What a head has room for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Weights of which at most n of every four are kept.
+
+    Attributes:
+        n: 1 or 2.
+        w: values, channel by channel.
+        places: four to a byte, two bits each.
+
+    """
+
+    n: int
+    w: NDArray[np.int8]
+    places: NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Instructions of the inner loops; Cortex-M3 for scalar cores, Cortex-M4 for DSP cores.
+
+    Attributes:
+        tap: of a tap of one channel.
+        short_tap: what a tap takes more behind the last one that is unrolled in a run.
+        run: of a run of a block, whatever its length.
+        channel: of an output of one channel: first value, requantisation, store.
+        column: of a tap of a pixel, for copying.
+        unrolled: taps that the inner loop has side by side.
+
+    """
+
+    tap: float
+    short_tap: float
+    run: float
+    channel: float
+    column: float
+    unrolled: int
+
+
+PRICES: dict[tuple[InstructionSet, bool], Prices] = {
+    (InstructionSet.SCALAR, True): Prices(2.17, 0.07, 26, 23, 0, unrolled=8),
+    (InstructionSet.SCALAR, False): Prices(1.68, 0.31, 12, 17, 2.5, unrolled=16),
+    (InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, 0, unrolled=16),
+    (InstructionSet.DSP, False): Prices(0.79, 0.56, 5.5, 16, 2.5, unrolled=16),
+}
+"""(instruction set, whether there is one row) -> what kernels of dense weights and blocks take."""
+
+KEPT_TAP, KEPT_CHANNEL = 5.9, 41
+"""Instructions for each weight that is kept of four, and for each output."""
+
+CODE_BYTES = {Weights.DENSE: 0, Weights.BLOCKS: 400, Weights.ONE_OF_4: 450, Weights.TWO_OF_4: 450}
+"""Of the kernels that a form adds to a model with dense layers."""
+
+
+def runs_of(block: Block, channels: int, taps: int) -> list[Runs]:
+    """Runs of taps of each block of so many channels; each block has at least one.
+
+    Args:
+        block: the layer.
+        channels: of a block: four, or eight for one row on scalar cores.
+        taps: of a channel: padded, or as they are for one row there.
+
+    """
+    key = channels, taps
+    if key not in block.runs:
+        w = block.layer.w
+        filled = np.zeros((block.channels, -(-taps // GROUP) * GROUP), np.bool_)
+        filled[: len(w), : w.shape[1]] = w != 0
+        some = filled.reshape(-1, channels, filled.shape[1] // GROUP, GROUP).any(axis=(1, 3))
+        block.runs[key] = [_runs(one, taps) for one in some]
+    return block.runs[key]
+
+
+def _runs(some: NDArray[np.bool_], taps: int) -> Runs:
+    """First tap and end of each run of a block whose groups of taps are not all zero."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], some, [False]]).astype(np.int8)))
+    pairs = [(int(a) * GROUP, min(int(b) * GROUP, taps)) for a, b in edges.reshape(-1, 2)]
+    return pairs or [(0, min(GROUP, taps))]
+
+
+def without_zeros(
+    words: NDArray[np.int32], runs: list[Runs], channels: int
+) -> list[NDArray[np.int64]]:
+    """The words of each block's runs, each run behind its head.
+
+    Args:
+        words: of all blocks; for one row on scalar cores as ``eight_at_a_time`` gives them.
+        runs: of each block.
+        channels: of a block.
+
+    """
+    by_block = words.reshape(len(runs), -1, channels // QUAD)
+    return [_stream(one, own) for one, own in zip(by_block, runs, strict=True)]
+
+
+def joined(streams: list[NDArray[np.int64]]) -> NDArray[np.int32]:
+    """All blocks' words, one behind the other."""
+    return int32_words(np.concatenate(streams))
+
+
+def _stream(words: NDArray[np.int32], runs: Runs) -> NDArray[np.int64]:
+    parts: list[NDArray[np.int64]] = []
+    for first, end in runs:
+        head = first << 16 | (end - first) << 1 | (end == runs[-1][1])
+        parts += [np.array([head], np.int64), words[first:end].ravel().astype(np.int64)]
+    return np.concatenate(parts)
+
+
+def kept_of_4(w: NDArray[np.int8]) -> int | None:
+    """How many of every four weights (c_out, taps) must be kept: 1 or 2.
+
+    Returns:
+        None if more than two of a group are not zero, or groups do not fill whole bytes of places.
+
+    """
+    if w.shape[1] % GROUP:
+        return None
+    n = max(1, int((w.reshape(-1, GROUP) != 0).sum(axis=1).max()))
+    return None if n > 2 or w.shape[1] % (BYTE_OF_PLACES // n * GROUP) else n
+
+
+def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
+    """Weights (c_out, taps), of which at most n of every four are not zero, as those."""
+    groups = w.reshape(-1, GROUP)
+    # Those that are not zero first, in their order; of a group of zeros, any.
+    order = np.argsort(groups == 0, axis=1, kind="stable")[:, :n]
+    places = order.reshape(-1, BYTE_OF_PLACES) << 2 * np.arange(BYTE_OF_PLACES)
+    kept = np.take_along_axis(groups, order, axis=1)
+    return Kept(n, kept.ravel(), places.sum(axis=1).astype(np.uint8).view(np.int8))
+
+
+def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> dict[Weights, Cost]:
+    """What a layer takes in every form that it can have.
+
+    Args:
+        block: the layer.
+        channels: of a block, as for ``runs_of``.
+        taps: of a channel, likewise.
+        rows: rows or pixels of the output.
+        matrix: whether each row of the input is read as it lies, as N of 4 needs it.
+
+    """
+    nbytes = block.nbytes * taps // block.taps
+    if not isinstance(block, PairBlock):
+        return {Weights.DENSE: Cost(0, nbytes)}
+    prices, outputs = PRICES[block.isa, rows == 1], block.channels
+    pixel = prices.channel * outputs + prices.column * taps
+    forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel), nbytes)}
+    if taps <= min(MAX_FIRST, MAX_RUN):
+        runs = runs_of(block, channels, taps)
+        heads, left = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
+        short = sum((b - a) % prices.unrolled for r in runs for a, b in r)
+        blocks = channels * (prices.tap * left + prices.short_tap * short) + prices.run * heads
+        stored = 4 * heads + left * channels + CODE_BYTES[Weights.BLOCKS]
+        forms[Weights.BLOCKS] = Cost(rows * (blocks + pixel), stored)
+    n = kept_of_4(block.layer.w) if matrix else None
+    if n is not None:
+        form = Weights.ONE_OF_4 if n == 1 else Weights.TWO_OF_4
+        kept = block.layer.w.size // GROUP * n
+        stored = kept + kept // BYTE_OF_PLACES + CODE_BYTES[form]
+        forms[form] = Cost(rows * (KEPT_TAP * kept + KEPT_CHANNEL * outputs), stored)
+    return forms

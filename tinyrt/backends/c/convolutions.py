@@ -1,0 +1,263 @@
+"""Which kernels convolutions and dense layers take."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tinyrt.backends.c.blocks.dense import block_of
+from tinyrt.backends.c.blocks.dense import convolution_kernel as block_convolution
+from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
+from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwise
+from tinyrt.backends.c.blocks.depthwise import filters_of
+from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
+from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
+from tinyrt.backends.c.float_convolutions import convolution_f32
+from tinyrt.backends.c.general import weighted_call
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
+from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
+from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
+from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
+from tinyrt.backends.c.sweep import Sweep, transposed_windows, windows
+from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
+from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
+from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
+from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dS8, Conv2dS16
+from tinyrt.ops.conv2d import window_of as conv2d_window
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
+from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
+from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
+from tinyrt.ops.requant import Requant, WideRequant
+from tinyrt.ops.spec import Form
+from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
+from tinyrt.ops.transpose_conv import window_of as transpose_window
+from tinyrt.ops.window import Window
+
+MVE, X86 = InstructionSet.MVE, (InstructionSet.AVX2, InstructionSet.AVX512)
+
+
+class _Weighted(Protocol):
+    """The integer record of an int8 op with weights."""
+
+    @property
+    def x_zp(self) -> int: ...
+
+    @property
+    def requant(self) -> Requant: ...
+
+
+def _general(
+    function: str, node: BoundNode, fields: Fields, p: _Weighted, channel_axis: int
+) -> Calls:
+    """The call of a general kernel."""
+    return (weighted_call(function, node, fields, p.x_zp, p.requant, channel_axis),)
+
+
+def _image_fields(node: BoundNode, window: Window) -> Fields:
+    """Shapes of input and output, and the window between them."""
+    x, y = node.input(0).shape, node.output.shape
+    return {"x": nhwc(x), "y": nhwc(y), "window": window_fields(window)}
+
+
+def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
+    """By vectors, by quads of channels, group by group, or the general kernel."""
+    p: Conv2dS8 = OPS[node.op].prepared(node)
+    layer = p.window, p.x_zp, p.requant
+    if target.isa is MVE:
+        return mve_convolution(node, *layer)
+    if target.isa in X86:
+        return x86_convolution(node, *layer)
+    groups = _groups(node)
+    if groups == 1 and p.window.dilation == (1, 1):
+        block = block_of(node, p.x_zp, p.requant, target.isa)
+        if block is not None:
+            return block_convolution(node, block, *layer, target)
+
+    def by_rows() -> Sweep | None:
+        return windows(node, p.window)
+
+    by_group = groups_of(node, p.x_zp, p.requant, target.isa)
+    if by_group is not None:
+        shapes = node.input(0).shape, node.output.shape
+        return groups_kernel(node, by_group, shapes, *layer, by_rows)
+    fields = _image_fields(node, p.window) | {"groups": groups}
+    return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p, 0), sweep=by_rows)
+
+
+def _groups(node: BoundNode) -> int:
+    return node.input(0).shape[3] // node.input(1).shape[3]
+
+
+def conv2d_s16(node: BoundNode, target: Target) -> Kernel:
+    """The same kernel everywhere."""
+    del target
+    p: Conv2dS16 = OPS[node.op].prepared(node)
+    return convolution_s16(node, _image_fields(node, p.window), _groups(node), p.requant)
+
+
+def conv2d_f32(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_conv2d_f32``."""
+    del target
+    return (convolution_f32(node, _image_fields(node, _conv2d_window(node)), _groups(node)),)
+
+
+def _conv2d_window(node: BoundNode) -> Window:
+    return conv2d_window(node.attrs, node.input(0).shape, node.input(1).shape)
+
+
+def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
+    """By vectors, by packed filters, or the general kernel."""
+    p: DepthwiseConv2dS8 = OPS[node.op].prepared(node)
+    layer = p.window, p.x_zp, p.requant
+    if target.isa is MVE:
+        return mve_depthwise(node, *layer)
+    if target.isa in X86:
+        return x86_depthwise(node, *layer)
+    filters = filters_of(node, *layer, target.isa)
+    if filters is not None:
+        return block_depthwise(node, filters, p.window, p.requant, target.isa)
+    fields = _image_fields(node, p.window)
+    return Kernel(
+        lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p, 3),
+        sweep=lambda: windows(node, p.window),
+    )
+
+
+def depthwise_s16(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_depthwise_conv2d_s16``."""
+    del target
+    p: DepthwiseConv2dS16 = OPS[node.op].prepared(node)
+    return _wide_calls("tinyrt_depthwise_conv2d_s16", node, p.window, p.requant)
+
+
+def _wide_calls(
+    function: str, node: BoundNode, window: Window, requant: WideRequant | Requant
+) -> Calls:
+    """The call of a kernel on int16 activations that reads the weights as they are."""
+    weights_of(node)
+    fields = _image_fields(node, window) | {"requant": requant_s16_fields(requant)}
+    params = Params(f"{function}_params", fields)
+    tensors = node.input(0), node.input(1), bias_s64(node), node.output
+    return (call(function, params, *tensors),)
+
+
+def depthwise_f32(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_depthwise_conv2d_f32``."""
+    del target
+    return _float_calls("tinyrt_depthwise_conv2d_f32", node, _depthwise_window(node))
+
+
+def _depthwise_window(node: BoundNode) -> Window:
+    return depthwise_window(node.attrs, node.input(0).shape, node.input(1).shape)
+
+
+def _float_calls(function: str, node: BoundNode, window: Window) -> Calls:
+    """The call of a float kernel that reads the weights as they are."""
+    fields = _image_fields(node, window) | act_fields(node.attrs.activation)
+    params = Params(f"{function}_params", fields)
+    tensors = node.input(0), node.input(1), node.optional(2), node.output
+    return (call(function, params, *tensors),)
+
+
+def transpose_conv_s8(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_transpose_conv_s8``."""
+    del target
+    p: TransposeConvS8 = OPS[node.op].prepared(node)
+    fields = _image_fields(node, _transpose_window(node))
+    return _general("tinyrt_transpose_conv_s8", node, fields, p, channel_axis=0)
+
+
+def transpose_conv_s16(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_transpose_conv_s16``."""
+    del target
+    p: TransposeConvS16 = OPS[node.op].prepared(node)
+    return _wide_calls("tinyrt_transpose_conv_s16", node, _transpose_window(node), p.requant)
+
+
+def transpose_conv_f32(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_transpose_conv_f32``."""
+    del target
+    return _float_calls("tinyrt_transpose_conv_f32", node, _transpose_window(node))
+
+
+def _transpose_window(node: BoundNode) -> Window:
+    return transpose_window(node.attrs, node.input(1).shape)
+
+
+def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
+    """By vectors, by quads of channels, as a convolution of pixels, or the general kernel."""
+    p: FullyConnectedS8 = OPS[node.op].prepared(node)
+    if target.isa is MVE:
+        return mve_dense(node, p.x_zp, p.requant)
+    if target.isa in X86:
+        return x86_dense(node, p.x_zp, p.requant)
+    block = block_of(node, p.x_zp, p.requant, target.isa)
+    if block is not None:
+        return block_dense(node, block, p.requant, target)
+    groups = groups_of(node, p.x_zp, p.requant, target.isa)
+    if groups is not None:
+        x, y, window = _as_pixels(node)
+        return groups_kernel(node, groups, (x, y), window, p.x_zp, p.requant, unordered)
+    c_out, c_in = node.input(1).shape
+    fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
+    return Kernel(lambda: _general("tinyrt_fully_connected_s8", node, fields, p, 0))
+
+
+def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:
+    """A convolution whose pixels are rows."""
+    del target
+    p: FullyConnectedS16 = OPS[node.op].prepared(node)
+    return convolution_s16(node, _pixel_fields(node), 1, p.requant)
+
+
+def fully_connected_f32(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_conv2d_f32``, with rows as pixels."""
+    del target
+    return (convolution_f32(node, _pixel_fields(node), 1),)
+
+
+def _pixel_fields(node: BoundNode) -> Fields:
+    x, y, window = _as_pixels(node)
+    return {"x": nhwc(x), "y": nhwc(y), "window": window_fields(window)}
+
+
+def _as_pixels(node: BoundNode) -> tuple[Shape, Shape, Window]:
+    """Input and output as images of one row, and the window of one pixel."""
+    c_out, c_in = node.input(1).shape
+    rows = node.input(0).size // c_in
+    window = Window.of((1, rows), (1, 1), (1, 1), "VALID")
+    return (1, 1, rows, c_in), (1, 1, rows, c_out), window
+
+
+def _transposed(node: BoundNode) -> Sweep | None:
+    """Rows from the front."""
+    return transposed_windows(node, _transpose_window(node))
+
+
+KERNELS: Choosers = {
+    "conv2d": {
+        Form.INT8: conv2d_s8,
+        Form.INT16X8: conv2d_s16,
+        Form.FLOAT: always(conv2d_f32, lambda node: windows(node, _conv2d_window(node))),
+    },
+    "depthwise_conv2d": {
+        Form.INT8: depthwise_s8,
+        Form.INT16X8: always(depthwise_s16),
+        Form.FLOAT: always(depthwise_f32, lambda node: windows(node, _depthwise_window(node))),
+    },
+    "fully_connected": {
+        Form.INT8: fully_connected_s8,
+        Form.INT16X8: fully_connected_s16,
+        Form.FLOAT: always(fully_connected_f32),
+    },
+    "transpose_conv": {
+        Form.INT8: always(transpose_conv_s8, _transposed),
+        Form.INT16X8: always(transpose_conv_s16, _transposed),
+        Form.FLOAT: always(transpose_conv_f32, _transposed),
+    },
+}
+"""Op -> form -> chooser."""

@@ -1,0 +1,64 @@
+"""Kernels of ops with weights on floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.fields import act_fields
+from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode, Value
+
+FILTERS = 4
+"""Output channels that ``tinyrt_conv2d_f32`` computes side by side."""
+
+
+def constant_data(value: Value) -> NDArray[Any]:
+    """The data of a tensor that the exporter rearranges.
+
+    Raises:
+        UnsupportedError: it is computed while the model runs.
+
+    """
+    if value.data is None:
+        raise UnsupportedError(
+            "weights are computed while the model runs",
+            tensor=value.describe(),
+            expected="constants",
+        )
+    return value.data
+
+
+def by_fours(w: NDArray[Any], groups: int) -> NDArray[np.float32]:
+    """Filters (c_out, ...) in the order in which ``tinyrt_conv2d_f32`` reads them, flattened.
+
+    Each group's filters are taken four at a time, element by element; those left over come one
+    after the other.
+    """
+    parts = []
+    for filters in np.split(w.reshape(w.shape[0], -1), groups):
+        whole = len(filters) // FILTERS * FILTERS
+        fours = filters[:whole].reshape(-1, FILTERS, filters.shape[1]).transpose(0, 2, 1)
+        parts += [fours.reshape(-1), filters[whole:].reshape(-1)]
+    return np.concatenate(parts)
+
+
+def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
+    """The call of ``tinyrt_conv2d_f32`` for an op with filters (c_out, ...).
+
+    Args:
+        node: the op; input 1 is the weights, input 2 the bias or absent.
+        fields: shapes and window.
+        groups: of input and output channels.
+
+    Raises:
+        UnsupportedError: weights are computed at run time.
+
+    """
+    packed = Data("w", by_fours(constant_data(node.input(1)), groups))
+    own = fields | {"groups": groups} | act_fields(node.attrs.activation)
+    params = Params("tinyrt_conv2d_f32_params", own)
+    return call("tinyrt_conv2d_f32", params, node.input(0), packed, node.optional(2), node.output)

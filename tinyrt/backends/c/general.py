@@ -1,0 +1,71 @@
+"""General int8 kernels of ops with weights, and the check that their accumulators fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.backends.c.fields import requant_fields
+from tinyrt.backends.c.kernel import Call, Fields, Params, call
+from tinyrt.errors import UnsupportedError
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
+from tinyrt.ir import BoundNode
+from tinyrt.ops.requant import Requant
+
+
+def weighted_call(
+    function: str, node: BoundNode, fields: Fields, x_zp: int, requant: Requant, channel_axis: int
+) -> Call:
+    """The call of an op with weights and bias.
+
+    Args:
+        function: the C function; its parameter type is named after it.
+        node: the op; input 1 is the weights, input 2 the bias or absent.
+        fields: what the function's parameters begin with.
+        x_zp: the input's zero point.
+        requant: requantisation of all channels.
+        channel_axis: the weights' axis of output channels.
+
+    Raises:
+        UnsupportedError: weights are computed at run time, or an accumulator could overflow.
+
+    """
+    check_accumulator(node, x_zp, channel_axis)
+    own = fields | {"x_zp": x_zp, "requant": requant_fields(requant)}
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    return call(function, Params(f"{function}_params", own), x, w, bias, node.output)
+
+
+def check_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> None:
+    """Raise ``UnsupportedError`` if some input could overflow an int32 accumulator.
+
+    The bound is exact for the model's own weights: ``max|x - x_zp| * sum|w| + |bias|``.
+    """
+    w, bias = node.input(1), node.optional(2)
+    if w.data is None or (bias is not None and bias.data is None):
+        raise UnsupportedError(
+            "weights or bias are computed while the model runs",
+            tensor=w.describe(),
+            expected="constants",
+        )
+    channel, largest = node.noted_of_constants(
+        "accumulator", lambda: _largest_accumulator(node, x_zp, channel_axis)
+    )
+    if largest > INT32_MAX:
+        raise UnsupportedError(
+            f"the accumulator of output channel {channel} can reach {largest}",
+            tensor=w.describe(),
+            expected=f"at most {INT32_MAX}, what an int32 holds",
+            hint="split the layer, or train with smaller weights and biases",
+        )
+
+
+def _largest_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[int, int]:
+    """The output channel whose accumulator can get furthest from 0, and how far."""
+    w, bias = np.asarray(node.input(1).data), node.optional(2)
+    others = tuple(i for i in range(w.ndim) if i != channel_axis)
+    reach = max(INT8_MAX - x_zp, x_zp - INT8_MIN)
+    largest = np.abs(w.astype(np.int64)).sum(axis=others) * reach
+    if bias is not None:
+        largest = largest + np.abs(np.asarray(bias.data).astype(np.int64))
+    channel = int(np.argmax(largest))
+    return channel, int(largest[channel])

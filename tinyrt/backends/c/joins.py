@@ -1,0 +1,104 @@
+"""Ops whose input stays in one piece, or in rows: concatenation, pad, reshape."""
+
+from __future__ import annotations
+
+import math
+from itertools import starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Places, Target, call
+from tinyrt.backends.c.places import Steps
+from tinyrt.backends.c.sweep import Sweep, in_order
+from tinyrt.ir import BoundNode
+from tinyrt.ops import OPS
+from tinyrt.ops.shapes import axis_of
+from tinyrt.ops.spec import Array, Form, is_integer
+from tinyrt.ops.walks import in_runs, merge_axes, strides_of
+
+VALUE_BYTES = 4
+"""Of ``value`` in ``tinyrt_pad_params``, which holds as many elements of the border as fit."""
+
+
+def concatenation_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_concatenation``, which joins any element type."""
+    del target
+    axis = axis_of(node.attrs.axis, len(node.output.shape))
+    inputs = tuple(node.input(i) for i in range(len(node.inputs)))
+    row_bytes = [math.prod(x.shape[axis:]) * x.dtype.itemsize for x in inputs]
+    fields: Fields = {
+        "inputs": len(inputs),
+        "rows": math.prod(node.output.shape[:axis]),
+        "x_row_bytes": Data("row_bytes", np.array(row_bytes), "int32_t"),
+    }
+    params = Params("tinyrt_concatenation_params", fields)
+    return (call("tinyrt_concatenation", params, Places("void", inputs), node.output),)
+
+
+def concatenation_sweep(node: BoundNode) -> Sweep:
+    """From front to back, a part of each input in turn."""
+    y = node.output
+    axis, joined, places = axis_of(node.attrs.axis, len(y.shape)), 0, []
+    for i in range(len(node.inputs)):
+        x = node.input(i)
+        behind = joined + x.shape[axis]
+        axes = list(starmap(Steps, zip(x.shape, strides_of(x.shape), strict=True)))
+        axes[axis] = Steps(y.shape[axis], axes[axis].step, joined, behind)
+        places.append(axes)
+        joined = behind
+    return in_order(node, places)
+
+
+def pad_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_pad``."""
+    del target
+    x, y = node.input(0), node.output
+    size = x.dtype.itemsize
+    y_strides = strides_of(y.shape)
+    dims, (_, strides) = merge_axes(x.shape, strides_of(x.shape), y_strides)
+    dims, steps, run = in_runs(dims, strides, size)
+    before = (pair[0] for pair in node.attrs.paddings)
+    fields: Fields = {
+        "rank": len(dims),
+        "dims": dims,
+        "y_strides": steps,
+        "run": run,
+        "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)) * size,
+        "y_bytes": y.nbytes,
+        "value": _value(_fill(node)).tolist(),
+    }
+    return (call("tinyrt_pad", Params("tinyrt_pad_params", fields), x, y),)
+
+
+def _fill(node: BoundNode) -> Array:
+    """The border's element."""
+    if is_integer(node):
+        return np.asarray(OPS[node.op].prepared(node).fill, node.output.dtype.numpy)
+    return np.asarray(node.attrs.value, np.float32)
+
+
+def _value(fill: Array) -> NDArray[np.uint8]:
+    return np.frombuffer(fill.tobytes() * (VALUE_BYTES // fill.itemsize), np.uint8)
+
+
+def pad_sweep(node: BoundNode) -> Sweep:
+    """From front to back, with the border where it comes."""
+    x = node.input(0)
+    sizes = zip(x.shape, strides_of(x.shape), node.attrs.paddings, strict=True)
+    axes = [Steps(a + d + b, step, a, a + d) for d, step, (a, b) in sizes]
+    return in_order(node, [axes])
+
+
+def reshape_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_reshape``, which copies any element type."""
+    del target
+    return (call("tinyrt_reshape", node.output.nbytes, node.input(0), node.output),)
+
+
+KERNELS: Choosers = {
+    "concatenation": dict.fromkeys(Form, always(concatenation_calls, concatenation_sweep)),
+    "pad": dict.fromkeys(Form, always(pad_calls, pad_sweep)),
+    "reshape": dict.fromkeys(Form, always(reshape_calls)),
+}

@@ -1,0 +1,104 @@
+"""add and sub as one linear sum with one rounding, where that is proved to give every output.
+
+There are 65,536 pairs of int8 inputs. ``linear_sum`` looks for two factors and an addend with which
+``(a_factor * a + b_factor * b + addend) >> 21`` is, for each of them, what the reference gives with
+its six roundings. Halves that the reference rounds away from 0 are met by factors that are larger
+by a few parts of a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+
+SUM_BITS = 21
+"""Fractional bits of a sum: the limit of DSP cores' saturating shift is a constant."""
+
+RAISED = 8
+"""Bits by which DSP cores' factors are raised."""
+
+INT32_MAX = 2**31 - 1
+
+INPUTS = np.arange(INT8_MIN, INT8_MAX + 1, dtype=np.int64)
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSum:
+    """``tinyrt_linear_sum``, as the kernel takes it."""
+
+    a_factor: int
+    b_factor: int
+    addend: int
+
+
+def linear_sum(
+    isa: InstructionSet, outputs: Integers, a_ratio: float, b_ratio: float
+) -> LinearSum | None:
+    """Factors and addend that give all outputs, or ``None`` where none are found.
+
+    Args:
+        isa: scalar or DSP, which multiply in different ways.
+        outputs: of all pairs of int8 inputs, int64 [256, 256], limited to int8's range alone.
+        a_ratio: the first input's scale against the output's, negative where it is subtracted.
+        b_ratio: the second input's.
+
+    """
+    dsp = isa is InstructionSet.DSP
+    bias = -INT8_MIN if dsp else 0
+    least = np.where(outputs > INT8_MIN, (outputs + bias) << SUM_BITS, -(2**62))
+    most = np.where(outputs < INT8_MAX, (outputs + bias + 1) << SUM_BITS, 2**62)
+    products = _raised_products if dsp else _plain_products
+    ratios = np.array([a_ratio, b_ratio]) * 2.0 ** (SUM_BITS + (RAISED if dsp else 0))
+    for a_factor, b_factor in _factors(ratios, dsp):
+        if max(abs(a_factor), abs(b_factor)) > INT32_MAX:
+            return None
+        found = _addend(products, a_factor, b_factor, least, most)
+        if found is not None:
+            return LinearSum(a_factor, b_factor, found)
+    return None
+
+
+def _factors(ratios: NDArray[np.float64], dsp: bool) -> list[tuple[int, int]]:
+    """Pairs of factors to try, the nearest ones first."""
+    if dsp:
+        steps = [0.0] + [sign * 2.0**-bits for bits in range(23, 17, -1) for sign in (1, -1)]
+        near = [[round(float(r) * (1 + step)) for step in steps] for r in ratios]
+    else:
+        steps = [0, 1, -1, 2, -2, 3, -3, 4, -4, 6, 8]
+        near = [[round(float(r)) + int(step) for step in steps] for r in ratios]
+    order = sorted(product(range(len(steps)), repeat=2), key=max)
+    return [(near[0][i], near[1][j]) for i, j in order]
+
+
+def _plain_products(factor: int) -> Integers:
+    return factor * INPUTS
+
+
+def _raised_products(factor: int) -> Integers:
+    return (factor * (INPUTS << RAISED)) >> 16
+
+
+def _addend(
+    products: Callable[[int], Integers],
+    a_factor: int,
+    b_factor: int,
+    least: Integers,
+    most: Integers,
+) -> int | None:
+    """An addend with which every sum lies between its limits, in the middle of those that do."""
+    a, b = products(a_factor), products(b_factor)
+    sums = a[:, None] + b
+    low, high = int((least - sums).max()), int((most - sums).min())
+    addend = (low + high - 1) // 2
+    parts = (sums, sums + addend, b + addend, np.array(addend))
+    reach = max(int(np.abs(part).max()) for part in parts)
+    return addend if low < high and reach <= INT32_MAX else None

@@ -1,0 +1,116 @@
+"""Ops that only move elements: walks over the input in regular steps, and picks by tables.
+
+All their kernels count in bytes, so that they serve every element type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import starmap
+
+from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
+from tinyrt.backends.c.places import Places, Steps, Table
+from tinyrt.backends.c.sweep import Sweep, in_order
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
+from tinyrt.ops.gather import picks as gather_picks
+from tinyrt.ops.mirror_pad import picks as mirror_picks
+from tinyrt.ops.move import LayoutOf, Picks, Walk
+from tinyrt.ops.repeat import walk_broadcast, walk_tile
+from tinyrt.ops.resize import nearest_picks
+from tinyrt.ops.slice import walk as slice_walk
+from tinyrt.ops.spec import Form
+from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.walks import in_runs, merge_axes, strides_of
+
+
+def _permuted(attrs: TransposeAttrs, shape: Shape) -> Walk:
+    """Along each dimension of the output, the steps of that which it was."""
+    strides = strides_of(shape)
+    return Walk(tuple(shape[i] for i in attrs.perm), tuple(strides[i] for i in attrs.perm))
+
+
+LAYOUTS: Mapping[str, LayoutOf] = {
+    "broadcast_to": walk_broadcast,
+    "depth_to_space": walk_depth_to_space,
+    "gather": gather_picks,
+    "mirror_pad": mirror_picks,
+    "resize_nearest_neighbor": nearest_picks,
+    "slice": slice_walk,
+    "space_to_depth": walk_space_to_depth,
+    "tile": walk_tile,
+    "transpose": _permuted,
+}
+"""Op -> where its output's elements lie in the input."""
+
+
+def _layout(node: BoundNode) -> Walk | Picks:
+    return LAYOUTS[node.op](node.attrs, node.input(0).shape)
+
+
+def move_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_move``, or of ``tinyrt_gather``."""
+    del target
+    layout = _layout(node)
+    return _walk_calls(node, layout) if isinstance(layout, Walk) else _pick_calls(node, layout)
+
+
+def _walk_calls(node: BoundNode, walk: Walk) -> Calls:
+    x = node.input(0)
+    dims, (strides,) = merge_axes(walk.dims, walk.strides)
+    dims, steps, run = in_runs(dims, strides, x.dtype.itemsize)
+    fields: Fields = {"rank": len(dims), "dims": dims, "x_strides": steps, "run": run}
+    first = Place(x, skip=walk.begin)
+    return (call("tinyrt_move", Params("tinyrt_move_params", fields), first, node.output),)
+
+
+def _pick_calls(node: BoundNode, picks: Picks) -> Calls:
+    x = node.input(0)
+    size = x.dtype.itemsize
+    fields: Fields = {
+        "n": picks.n,
+        "x_bytes": picks.x_size * size,
+        "rows": len(picks.rows),
+        "columns": len(picks.columns),
+        "run": picks.run * size,
+        "row_at": Data("row_at", picks.rows * size, "int32_t"),
+        "column_at": Data("column_at", picks.columns * size, "int32_t"),
+    }
+    return (call("tinyrt_gather", Params("tinyrt_gather_params", fields), x, node.output),)
+
+
+def move_sweep(node: BoundNode) -> Sweep:
+    """From front to back, each element from wherever it lies."""
+    return in_order(node, [_places(_layout(node))])
+
+
+def _places(layout: Walk | Picks) -> Places:
+    if isinstance(layout, Walk):
+        begin = Table.between(layout.begin, layout.begin)
+        return begin, *starmap(Steps, zip(layout.dims, layout.strides, strict=True))
+    images, run = Steps(layout.n, layout.x_size), Steps(layout.run, 1)
+    return images, Table.of(layout.rows), Table.of(layout.columns), run
+
+
+def embedding_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_embedding``."""
+    del target
+    table, indices = node.input(0), node.input(1)
+    run = math.prod(table.shape[1:]) * table.dtype.itemsize
+    fields: Fields = {"n": indices.size, "rows": table.shape[0], "run": run}
+    params = Params("tinyrt_embedding_params", fields)
+    return (call("tinyrt_embedding", params, table, indices, node.output),)
+
+
+_MOVE, _EMBEDDING = always(move_calls, move_sweep), always(embedding_calls)
+
+NOT_IN_INT16 = ("depth_to_space", "space_to_depth")
+"""Ops that TFLite does not have for int16."""
+
+KERNELS: Choosers = {
+    **{op: dict.fromkeys(Form, _MOVE) for op in LAYOUTS},
+    **{op: {Form.INT8: _MOVE, Form.FLOAT: _MOVE} for op in NOT_IN_INT16},
+    "embedding": dict.fromkeys(Form, _EMBEDDING),
+}

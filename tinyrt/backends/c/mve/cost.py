@@ -1,0 +1,106 @@
+"""What the int8 kernels cost on cores with MVE: instructions on a Cortex-M55.
+
+As in ``tinyrt.backends.c.blocks.cost``, each formula has the terms of its kernel's loops. They say
+what an op costs on a few rows, and as a whole; ``tests/firmware/test_costs.py`` compares them with
+what the emulator counts.
+"""
+
+from __future__ import annotations
+
+from tinyrt.backends.c.mve.layout import (
+    convolution_lines,
+    copied_bytes,
+    depthwise_band,
+    depthwise_extent,
+    points_at_once,
+)
+from tinyrt.backends.c.mve.packing import LANES, QUAD, VECTOR, lines_of, point_pairs, turned
+from tinyrt.ir import BoundNode
+from tinyrt.ops.window import Window
+
+CALL = 130
+"""Of any kernel, and what the caller spends on it."""
+
+ELEMENT = 4
+"""Of an output of other ops; of an input, where there are more of them, one."""
+
+PAIR = 37
+"""Of four channels of two patches besides their taps."""
+
+UNCLAMPED = 12
+"""What these take more where results below zero are not all alike."""
+
+
+def element_cost(node: BoundNode) -> int:
+    """Instructions of a call of a kernel that has no formula of its own."""
+    inputs = (v.size for v in node.inputs if v is not None and not v.is_constant)
+    more = max(max(inputs, default=0) - node.output.size, 0)
+    return CALL + ELEMENT * node.output.size + more
+
+
+def convolution_cost(node: BoundNode, window: Window) -> int:
+    """Instructions of a call of ``tinyrt_conv2d_s8``; of one image."""
+    if node.output.shape[0] != 1:
+        return element_cost(node)
+    x, w = node.input(0).shape, node.input(1).shape
+    groups = x[3] // w[3]
+    at_once = points_at_once(node, window)
+    if window.kernel == (1, 1):
+        whole = window.stride == (1, 1)
+        lines, points = (1, window.out[0] * window.out[1]) if whole else window.out
+        copy = 3 * points * w[3] // VECTOR if copied_bytes(node, window) else 0
+    else:
+        window = turned(window, convolution_lines(window))
+        lines, points = window.out
+        copy = _copied_windows(window, w[3])
+    return CALL + groups * lines * (_products(node, points, at_once) + copy)
+
+
+def _copied_windows(window: Window, c_in: int) -> int:
+    """What a line of windows reads, of one group."""
+    read = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
+    small = c_in <= 5
+    each = 17 * -(-read * c_in // (VECTOR - 1)) if small else 7 * read * -(-c_in // VECTOR)
+    return window.kernel[0] * (60 + each)
+
+
+def _products(node: BoundNode, points: int, at_once: int) -> int:
+    """Of so many patches, some at once: pairs, and the last one alone."""
+    calls, rest = divmod(points, at_once)
+    return calls * _product(node, at_once) + (_product(node, rest) if rest else 0)
+
+
+def _product(node: BoundNode, patches: int) -> int:
+    x, w = node.input(0).shape, node.input(1).shape
+    blocks, quads = -(-w[1] * w[2] * w[3] // VECTOR), -(-w[0] * w[3] // (x[3] * QUAD))
+    outputs = PAIR + UNCLAMPED * (node.attrs.activation == "NONE")
+    pairs, alone = divmod(patches, 2)
+    total = 40
+    if pairs:
+        total += 60 + quads * (44 + pairs * (outputs + 14 * blocks))
+    if alone:
+        total += 60 + quads * (50 + 11 * blocks)
+    return total
+
+
+def depthwise_cost(node: BoundNode, window: Window) -> int:
+    """Instructions of a call of ``tinyrt_depthwise_conv2d_s8``; of one image.
+
+    Eight channels after the other: lines are copied, then pairs of points computed.
+    """
+    if node.output.shape[0] != 1:
+        return element_cost(node)
+    window = turned(window, lines_of(window))
+    lines, points = window.out
+    band = min(depthwise_band(window), lines)
+    read = (points - 1) * window.stride[1] + window.kernel[1]
+    copied = (lines - 1) * window.stride[0] + depthwise_extent(window)
+    bands = -(-lines // band)
+    kept = (bands - 1) * max(depthwise_extent(window) - window.stride[0], 0)
+    plain = node.attrs.activation == "NONE" or (window.kernel, window.dilation) != ((3, 3), (1, 1))
+    pair = 53 + 9 * window.kernel[0] * window.kernel[1] + plain * (25 + 12 * window.kernel[0])
+    called = lines // 2 + lines % 2 * ((points > 1) + points % 2)
+    block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * kept * read
+    block += 45 * called + point_pairs(lines, points) * pair
+    filled = min(copied, (band - 1) * window.stride[0] + depthwise_extent(window)) * read
+    return CALL + 150 + filled - (-node.output.shape[3] // LANES) * block

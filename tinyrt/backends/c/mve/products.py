@@ -1,0 +1,136 @@
+"""Convolutions and dense layers with vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.fields import requant_fields, window_fields
+from tinyrt.backends.c.kernel import (
+    Arg,
+    Calls,
+    Data,
+    Fields,
+    Kernel,
+    Null,
+    Params,
+    Scratch,
+    call,
+)
+from tinyrt.backends.c.mve.cost import convolution_cost
+from tinyrt.backends.c.mve.layout import (
+    convolution_lines,
+    copied_bytes,
+    points_at_once,
+)
+from tinyrt.backends.c.mve.packing import (
+    QUAD,
+    constants,
+    only_positive,
+    packed_filters,
+    padded,
+    turned,
+    turned_fields,
+)
+from tinyrt.backends.c.sweep import Sweep, columns, windows
+from tinyrt.ir import BoundNode
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.window import Window
+
+
+def _packed(
+    node: BoundNode, w: NDArray[np.int8], bias: NDArray[np.int64], groups: int
+) -> tuple[int, tuple[Data, Data]]:
+    """A weight's bits, and the packed weights and bias.
+
+    Args:
+        node: the convolution or dense layer.
+        w: filters (channels, length).
+        bias: one per channel.
+        groups: of channels.
+
+    """
+    per_group = len(w) // groups
+    parts = [slice(i, i + per_group) for i in range(0, len(w), per_group)]
+    rest = padded(per_group, QUAD) - per_group
+    bits, filters = packed_filters(node, [w[part] for part in parts])
+    packed_w = np.concatenate([part.ravel() for part in filters])
+    packed_bias = np.concatenate([np.pad(bias[part], (0, rest)) for part in parts])
+    return bits, (Data("w", packed_w), Data("bias", packed_bias.astype(np.int32)))
+
+
+def _product_fields(length: int, c_out: int, requant: Requant) -> Fields:
+    """``tinyrt_product_s8_params``, of filters of so many bytes for each of a group's channels."""
+    return {
+        "length": length,
+        "c_out": c_out,
+        "only_positive": int(only_positive(requant)),
+        "requant": requant_fields(requant),
+    }
+
+
+def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_fully_connected_s8``: rows are read where they lie."""
+
+    def calls() -> Calls:
+        w, bias = constants(node, x_zp, channel_axis=0)
+        c_out, length = w.shape
+        bits, data = _packed(node, w, bias, groups=1)
+        product = _product_fields(length, c_out, requant)
+        fields: Fields = {"rows": node.input(0).size // length, "product": product}
+        params = Params("tinyrt_fully_connected_s8_params", fields)
+        x, y = node.input(0), node.output
+        return (call(f"tinyrt_fully_connected_s{bits}", params, x, *data, y),)
+
+    return Kernel(calls)
+
+
+def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_conv2d_s8``."""
+    axes = convolution_lines(window)
+    scratch_bytes = copied_bytes(node, window)
+    groups = node.input(0).shape[3] // node.input(1).shape[3]
+
+    def pack() -> tuple[int, tuple[Data, Data]]:
+        w, bias = constants(node, x_zp, channel_axis=0)
+        turned_w = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
+        return _packed(node, turned_w.reshape(len(w), -1), bias, groups)
+
+    def calls() -> Calls:
+        bits, data = node.noted_of_constants(("vectors", axes), pack)
+        w = node.input(1).shape
+        fields: Fields = {
+            **turned_fields(node, axes),
+            "window": window_fields(turned(window, axes)),
+            "groups": groups,
+            "x_zp": x_zp,
+            "at_once": points_at_once(node, window),
+            "product": _product_fields(w[1] * w[2] * w[3], w[0] // groups, requant),
+        }
+        params = Params("tinyrt_conv2d_s8_params", fields)
+        scratch: Arg = Scratch() if scratch_bytes else Null()
+        x, y = node.input(0), node.output
+        return (call(f"tinyrt_conv2d_s{bits}", params, x, *data, scratch, y),)
+
+    return Kernel(
+        calls,
+        scratch_bytes,
+        lambda: _sweep(node, window),
+        cost=lambda: convolution_cost(node, window),
+    )
+
+
+def _sweep(node: BoundNode, window: Window) -> Sweep | None:
+    """Rows from the front, or some pixels of a pointwise convolution.
+
+    Columns and groups come one after the other over the whole image.
+    """
+    x, w, y = node.input(0), node.input(1), node.output
+    at_once = points_at_once(node, window)
+    if x.shape[3] != w.shape[3] or convolution_lines(window) != (0, 1):
+        return None
+    if window.kernel == (1, 1) and window.stride == (1, 1):
+        steps = columns(node, y.size // y.shape[3], at_once)
+        return steps if copied_bytes(node, window) else None
+    copied = window.kernel != (1, 1) and at_once == window.out[1]
+    return windows(node, window, reads_first=copied)

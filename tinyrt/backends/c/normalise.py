@@ -1,0 +1,154 @@
+"""Ops that bring rows, along the last dimension, to one size: softmax and l2_normalization."""
+
+from __future__ import annotations
+
+from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
+from tinyrt.errors import UnsupportedError
+from tinyrt.fixedpoint import INT16_MAX
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.l2_normalization import L2NormalizationS8
+from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
+from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxS8, SoftmaxS16
+from tinyrt.ops.spec import Form
+
+TABLE_ENTRIES = 256
+"""Of a softmax's table of exponentials."""
+
+
+def _rows(x: Value) -> tuple[int, int]:
+    """How many there are, and the elements of each."""
+    length = x.shape[-1]
+    return x.size // length, length
+
+
+def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
+
+    A table of exponentials pays where every entry is read once or more, on average; it also takes
+    steps of the input that are finer than Q5.26 holds.
+
+    Raises:
+        UnsupportedError: a row is too long for the sum's integer bits.
+
+    """
+    del target
+    x = node.input(0)
+    p: SoftmaxS8 = OPS[node.op].prepared(node)
+    rows, length = _rows(x)
+    _require_shorter(x, 1 << SUM_INTEGER_BITS)
+    fields: Fields = {"rows": rows, "c": length}
+    kernel = "tinyrt_softmax_s8"
+    if x.size >= TABLE_ENTRIES or p.shift < 0:
+        kernel = "tinyrt_softmax_table_s8"
+        fields["exponentials"] = Data("exponentials", p.exponentials(), "int32_t")
+    else:
+        fields |= {"x_mult": p.mult, "x_shift": p.shift, "diff_min": p.diff_min}
+    return (call(kernel, Params(f"{kernel}_params", fields), x, node.output),)
+
+
+def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_softmax_s16``.
+
+    Raises:
+        UnsupportedError: a row is too long for its int32 sum.
+
+    """
+    del target
+    x = node.input(0)
+    p: SoftmaxS16 = OPS[node.op].prepared(node)
+    rows, length = _rows(x)
+    _require_shorter(x, INT16_MAX + 1)
+    fields: Fields = {
+        "rows": rows,
+        "c": length,
+        "x_mult": p.mult,
+        "x_shift": p.shift,
+        "exponentials": Data("exponentials", p.exponentials, "int16_t"),
+        "reciprocals": Data("reciprocals", p.reciprocals, "int16_t"),
+    }
+    params = Params("tinyrt_softmax_s16_params", fields)
+    return (call("tinyrt_softmax_s16", params, x, node.output),)
+
+
+def _require_shorter(x: Value, limit: int) -> None:
+    """Raise ``UnsupportedError`` unless rows have fewer elements than that."""
+    length = x.shape[-1]
+    if length >= limit:
+        raise UnsupportedError(
+            f"softmax over {length} elements overflows its int32 sum",
+            tensor=x.describe(),
+            expected=f"fewer than {limit}",
+        )
+
+
+def softmax_f32_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_softmax_f32``."""
+    del target
+    x = node.input(0)
+    return (call("tinyrt_softmax_f32", *_rows(x), float(node.attrs.beta), x, node.output),)
+
+
+def log_softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_log_softmax_s8``.
+
+    Raises:
+        UnsupportedError: a row is too long for the sum's integer bits.
+
+    """
+    del target
+    x = node.input(0)
+    p: LogSoftmaxS8 = OPS[node.op].prepared(node)
+    require_summable(x)
+    rows, length = _rows(x)
+    fields: Fields = {
+        "rows": rows,
+        "c": length,
+        "exponentials": Data("exponentials", p.exponentials(), "int32_t"),
+        "differences": Data("differences", p.differences(), "int32_t"),
+        "back_mult": p.back_mult,
+        "back_shift": p.back_shift,
+        "diff_min": p.diff_min,
+    }
+    params = Params("tinyrt_log_softmax_s8_params", fields)
+    return (call("tinyrt_log_softmax_s8", params, x, node.output),)
+
+
+def log_softmax_f32_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_log_softmax_f32``."""
+    del target
+    x = node.input(0)
+    return (call("tinyrt_log_softmax_f32", *_rows(x), x, node.output),)
+
+
+def l2_normalization_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_l2_normalization_s8``."""
+    del target
+    x = node.input(0)
+    p: L2NormalizationS8 = OPS[node.op].prepared(node)
+    return (call("tinyrt_l2_normalization_s8", *_rows(x), p.x_zp, x, node.output),)
+
+
+def l2_normalization_f32_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_l2_normalization_f32``."""
+    del target
+    x = node.input(0)
+    return (call("tinyrt_l2_normalization_f32", *_rows(x), x, node.output),)
+
+
+KERNELS: Choosers = {
+    "l2_normalization": {
+        Form.INT8: always(l2_normalization_s8_calls),
+        Form.FLOAT: always(l2_normalization_f32_calls),
+    },
+    "log_softmax": {
+        Form.INT8: always(log_softmax_s8_calls),
+        Form.FLOAT: always(log_softmax_f32_calls),
+    },
+    "softmax": {
+        Form.INT8: always(softmax_s8_calls),
+        Form.INT16X8: always(softmax_s16_calls),
+        Form.FLOAT: always(softmax_f32_calls),
+    },
+}

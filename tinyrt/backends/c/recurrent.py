@@ -1,0 +1,167 @@
+"""Ops that remember: svdf and unidirectional_sequence_lstm. Their states lie beside the arena."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
+from tinyrt.errors import UnsupportedError
+from tinyrt.fixedpoint import wrap_int32
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.activation import bounds
+from tinyrt.ops.requant import Requant, WideRequant
+from tinyrt.ops.spec import Form
+from tinyrt.ops.svdf import STATE, SvdfS8
+from tinyrt.ops.table_s16 import sigmoid_table
+from tinyrt.ops.unidirectional_sequence_lstm import (
+    CELL,
+    HIDDEN,
+    LstmInteger,
+    joined,
+    require_summable,
+)
+
+
+def svdf_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_svdf_s8`` or ``tinyrt_svdf_s8_s16``, by the state's dtype.
+
+    Raises:
+        UnsupportedError: the weights are computed at run time.
+
+    """
+    del target
+    p: SvdfS8 = OPS[node.op].prepared(node)
+    features = node.input(1).data
+    if features is None:
+        raise UnsupportedError(
+            "the weights are computed while the model runs", expected="constants"
+        )
+    fields = _svdf_fields(node) | {
+        "feature_mult": p.feature[0],
+        "feature_shift": p.feature[1],
+        "state_zp": p.state_zp,
+        "time_mult": p.time[0],
+        "time_shift": p.time[1],
+        "y_zp": p.y_zp,
+    }
+    sums = features.astype(np.int64).sum(axis=1)
+    start = Data("start", wrap_int32(-p.x_zp * sums).astype(np.int32))
+    kernel = "tinyrt_svdf_s8_s16" if p.state_dtype is DType.INT16 else "tinyrt_svdf_s8"
+    return (_svdf(kernel, Params("tinyrt_svdf_s8_params", fields), node, start),)
+
+
+def svdf_f32_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_svdf_f32``."""
+    del target
+    low, high = bounds(node.attrs.activation)
+    fields = _svdf_fields(node) | {"act_min": low, "act_max": high}
+    return (_svdf("tinyrt_svdf_f32", Params("tinyrt_svdf_f32_params", fields), node),)
+
+
+def _svdf_fields(node: BoundNode) -> Fields:
+    """What the parameters begin with."""
+    (filters, k), memory = node.input(1).shape, node.input(2).shape[1]
+    return {
+        "batches": node.input(0).shape[0],
+        "c_in": k,
+        "units": filters // node.attrs.rank,
+        "rank": node.attrs.rank,
+        "memory": memory,
+    }
+
+
+def _svdf(kernel: str, params: Params, node: BoundNode, *start: Data) -> Call:
+    """Input, weights and what is added to their products, time weights, bias, states, output."""
+    weights = (node.input(1), *start, node.input(2), node.optional(3))
+    states = (node.input(STATE), node.outputs[1])
+    return call(kernel, params, node.input(0), *weights, *states, node.output)
+
+
+def lstm_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``.
+
+    Raises:
+        UnsupportedError: weights are computed at run time, or a sum of products is too large.
+
+    """
+    del target
+    p: LstmInteger = OPS[node.op].prepared(node)
+    require_summable(node, p)
+    wide = p.h_dtype is DType.INT16
+    w, r, bias = (joined(node, i).astype(np.int64) for i in (1, 5, 9))
+    # Whatever the zero points add to products with weights is known beforehand.
+    start = (bias - p.x_zp * w.sum(axis=1)).astype(np.int64 if wide else np.int32)
+    restart = (-p.h_zp * r.sum(axis=1)).astype(np.int32)
+    weights = [Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8)), Data("start", start)]
+    if not wide:
+        weights.append(Data("restart", restart))
+    params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
+    kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
+    return (call(kernel, params, node.input(0), *weights, *_states(node), node.output),)
+
+
+def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_lstm_f32``."""
+    del target
+    fields = _lstm_fields(node) | {"cell_clip": float(node.attrs.cell_clip)}
+    params = Params("tinyrt_lstm_f32_params", fields)
+    weights = (Data(role, joined(node, i)) for role, i in (("w", 1), ("r", 5), ("bias", 9)))
+    return (call("tinyrt_lstm_f32", params, node.input(0), *weights, *_states(node), node.output),)
+
+
+def _lstm_fields(node: BoundNode) -> Fields:
+    """What the parameters begin with."""
+    first, second, k = node.input(0).shape
+    samples, steps = (second, first) if node.attrs.time_major else (first, second)
+    return {
+        "samples": samples,
+        "steps": steps,
+        "c_in": k,
+        "units": node.output.shape[2],
+        "time_major": node.attrs.time_major,
+    }
+
+
+def _gate_fields(p: LstmInteger) -> Fields:
+    """How the integer kernels bring sums and products to their scales."""
+    mult, shift = _table((*p.from_x, *p.from_h))
+    return {
+        "mult": Data("mult", mult, "int32_t"),
+        "shift": Data("shift", shift, "int8_t"),
+        "forget_mult": p.forget[0],
+        "forget_shift": p.forget[1],
+        "update_mult": p.update[0],
+        "update_shift": p.update[1],
+        "output_mult": p.output[0],
+        "output_shift": p.output[1],
+        "h_zp": p.h_zp,
+        "cell_clip": p.cell_clip,
+        "tanh_mult": p.cell_tanh.mult,
+        "tanh_right": p.cell_tanh.right,
+        "table": Data("table", sigmoid_table(), "uint16_t"),
+    }
+
+
+def _table(p: tuple[Requant | WideRequant, ...]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    shifts = [r.right[0] if isinstance(r, WideRequant) else r.shift[0] for r in p]
+    return np.array([r.mult[0] for r in p], np.int32), np.array(shifts, np.int8)
+
+
+def _states(node: BoundNode) -> tuple[Value, ...]:
+    """Before and after."""
+    return node.input(HIDDEN), node.input(CELL), node.outputs[1], node.outputs[2]
+
+
+_LSTM = always(lstm_calls)
+
+KERNELS: Choosers = {
+    "svdf": {Form.INT8: always(svdf_s8_calls), Form.FLOAT: always(svdf_f32_calls)},
+    "unidirectional_sequence_lstm": {
+        Form.INT8: _LSTM,
+        Form.INT16X8: _LSTM,
+        Form.FLOAT: always(lstm_f32_calls),
+    },
+}

@@ -1,0 +1,87 @@
+"""Functions of one value: tables on int8 and int16, C functions on floats."""
+
+from __future__ import annotations
+
+from tinyrt.backends.c.chooser import Chooser, Choosers, always
+from tinyrt.backends.c.floats import map_f32
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
+from tinyrt.backends.c.sweep import elementwise
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.lut import LutS8
+from tinyrt.ops.spec import Form
+from tinyrt.ops.table_s16 import SigmoidS16, sigmoid_table
+
+BYTES = (DType.UINT8, DType.BOOL)
+"""Element types whose bytes ``tinyrt_lut_s8`` takes for int8."""
+
+
+def table_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_lut_s8`` for an op whose integer record is its table."""
+    del target
+    return lut_calls(OPS[node.op].prepared(node), node.input(0), node.output)
+
+
+def lut_calls(table: LutS8, x: Value, y: Value) -> Calls:
+    """The call of ``tinyrt_lut_s8``, from x to y."""
+    source = Place(x, pointer="const int8_t *" if x.dtype in BYTES else None)
+    output = Place(y, pointer="int8_t *" if y.dtype in BYTES else None)
+    return (call("tinyrt_lut_s8", Data("table", table.table, "int8_t"), y.size, source, output),)
+
+
+def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_logistic_s16`` or ``tinyrt_tanh_s16``."""
+    del target
+    p: SigmoidS16 = OPS[node.op].prepared(node)
+    fields: Fields = {
+        "size": node.output.size,
+        "mult": p.mult,
+        "right": p.right,
+        "table": Data("table", sigmoid_table(), "uint16_t"),
+    }
+    params = Params("tinyrt_sigmoid_s16_params", fields)
+    return (call(f"tinyrt_{node.op}_s16", params, node.input(0), node.output),)
+
+
+def gelu_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_map_f32`` with one of gelu's two functions."""
+    function = "tinyrt_gelu_tanhf" if node.attrs.approximate else "tinyrt_geluf"
+    return map_f32(function)(node, target)
+
+
+BY_TABLE: Chooser = always(table_calls, elementwise)
+"""Chooses ``tinyrt_lut_s8``."""
+
+BY_SIGMOID: Chooser = always(sigmoid_calls, elementwise)
+
+
+def _map(c_function: str) -> Chooser:
+    return always(map_f32(c_function), elementwise)
+
+
+KERNELS: Choosers = {
+    "abs": {Form.INT8: BY_TABLE, Form.FLOAT: _map("fabsf")},
+    "ceil": {Form.FLOAT: _map("ceilf")},
+    "cos": {Form.FLOAT: _map("cosf")},
+    "elu": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_eluf")},
+    "erf": {Form.FLOAT: always(map_f32("erff"))},
+    "exp": {Form.INT8: BY_TABLE, Form.FLOAT: _map("expf")},
+    "floor": {Form.FLOAT: _map("floorf")},
+    "gelu": {Form.INT8: BY_TABLE, Form.FLOAT: always(gelu_calls, elementwise)},
+    "hard_swish": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_hard_swishf")},
+    "log": {Form.INT8: BY_TABLE, Form.FLOAT: _map("logf")},
+    "logistic": {
+        Form.INT8: BY_TABLE,
+        Form.INT16X8: BY_SIGMOID,
+        Form.FLOAT: _map("tinyrt_logisticf"),
+    },
+    "neg": {Form.FLOAT: _map("tinyrt_negf")},
+    "pointwise": {Form.INT8: BY_TABLE},
+    "round": {Form.FLOAT: _map("rintf")},
+    "rsqrt": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_rsqrtf")},
+    "sign": {Form.FLOAT: _map("tinyrt_signf")},
+    "sin": {Form.FLOAT: _map("sinf")},
+    "sqrt": {Form.INT8: BY_TABLE, Form.FLOAT: _map("sqrtf")},
+    "square": {Form.FLOAT: _map("tinyrt_squaref")},
+    "tanh": {Form.INT8: BY_TABLE, Form.INT16X8: BY_SIGMOID, Form.FLOAT: _map("tanhf")},
+}

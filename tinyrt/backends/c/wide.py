@@ -1,0 +1,127 @@
+"""What kernels of ops with weights on int16 activations share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Kernel, Null, Params, Scratch, call
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode
+from tinyrt.ops.requant import Requant, WideRequant
+
+FILTERS = 4
+"""Output channels that ``tinyrt_conv2d_s16`` computes side by side."""
+
+MAX_ACCUMULATOR = 1 << 47
+"""What accumulators must stay below, so that the product with a mantissa of 15 bits fits."""
+
+
+def requant_s16_fields(requant: WideRequant | Requant) -> Fields:
+    """``tinyrt_requant_s16_params``, with tables of one entry where all channels are alike."""
+    mult = requant.mult
+    shift = requant.right if isinstance(requant, WideRequant) else requant.shift
+    alike = bool((mult == mult[0]).all() and (shift == shift[0]).all())
+    if alike:
+        mult, shift = mult[:1], shift[:1]
+    return {
+        "mult": Data("mult", mult, "int32_t"),
+        "shift": Data("shift", shift, "int8_t"),
+        "step": 0 if alike else 1,
+        "wide": isinstance(requant, WideRequant),
+        "act_min": requant.act_min,
+        "act_max": requant.act_max,
+    }
+
+
+def weights_of(node: BoundNode) -> NDArray[np.int8]:
+    """The int8 weights of a node whose accumulators fit.
+
+    Raises:
+        UnsupportedError: weights or bias are computed at run time, or an accumulator is too large.
+
+    """
+    w, bias = node.input(1), node.optional(2)
+    if w.data is None or (bias is not None and bias.data is None):
+        raise UnsupportedError(
+            "weights or bias are computed while the model runs",
+            tensor=w.describe(),
+            expected="constants",
+        )
+    largest = node.noted_of_constants("wide accumulator", lambda: _largest_accumulator(node))
+    if largest >= MAX_ACCUMULATOR:
+        raise UnsupportedError(
+            f"an accumulator may reach {largest}",
+            tensor=w.describe(),
+            expected=f"less than {MAX_ACCUMULATOR}",
+            hint="split the layer, or train with smaller biases",
+        )
+    return np.asarray(w.data)
+
+
+def _largest_accumulator(node: BoundNode) -> int:
+    """What no accumulator exceeds: all weights together, and the largest bias."""
+    w, bias = np.asarray(node.input(1).data), node.optional(2)
+    largest = int(np.abs(w.astype(np.int64)).sum()) << 15
+    if bias is not None:
+        largest += int(np.abs(np.asarray(bias.data).astype(object)).max())
+    return largest
+
+
+def bias_s64(node: BoundNode) -> Arg:
+    """The bias as int64, whatever the file has; NULL where there is none."""
+    bias = node.optional(2)
+    if bias is None or bias.data is None:
+        return Null()
+    return Data("bias", np.asarray(bias.data).astype(np.int64))
+
+
+def in_pairs(w: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+    """Filters (c_out, ...) in the order in which ``tinyrt_conv2d_s16`` reads them, flattened."""
+    filters = w.reshape(groups, w.shape[0] // groups, -1)
+    channels, taps = filters.shape[1:]
+    padding = ((0, 0), (0, -channels % FILTERS), (0, taps % 2))
+    blocks = np.pad(filters, padding).reshape(groups, -1, 2, 2, (taps + 1) // 2, 2)
+    # (group, block, channel pair, channel, tap pair, tap)
+    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(-1)
+
+
+def convolution_s16(
+    node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant
+) -> Kernel:
+    """The kernel ``tinyrt_conv2d_s16`` of an op with filters (c_out, ...).
+
+    Args:
+        node: the op; input 1 is the weights, input 2 the bias or absent.
+        fields: shapes and window.
+        groups: of input and output channels.
+        requant: its requantisation.
+
+    """
+    direct, taps = _reads_pixels(node), _padded_taps(node)
+
+    def made() -> Call:
+        w = weights_of(node)
+        own = {"groups": groups, "taps": taps, "direct": direct}
+        requantised = {"requant": requant_s16_fields(requant)}
+        params = Params("tinyrt_conv2d_s16_params", fields | own | requantised)
+        packed = node.noted_of_constants("pairs", lambda: Data("w", in_pairs(w, groups)))
+        column: Arg = Null() if direct else Scratch(pointer="int16_t *")
+        x, y = node.input(0), node.output
+        return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
+
+    return Kernel(lambda: (made(),), 0 if direct else 2 * taps)
+
+
+def _reads_pixels(node: BoundNode) -> bool:
+    """Whether every output reads one row of input, of an even number of elements."""
+    x, w = node.input(0), node.input(1)
+    if w.shape[-1] % 2:
+        return False
+    return len(w.shape) == 2 or (w.shape[1:3] == (1, 1) and w.shape[3] == x.shape[3])
+
+
+def _padded_taps(node: BoundNode) -> int:
+    w = node.input(1)
+    taps = w.size // w.shape[0]
+    return taps + taps % 2

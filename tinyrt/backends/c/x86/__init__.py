@@ -1,0 +1,1 @@
+"""Kernels of x86 hosts with vectors."""

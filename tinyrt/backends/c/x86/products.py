@@ -1,0 +1,199 @@
+"""Convolutions and dense layers on x86 hosts with vectors.
+
+None keeps to an order of reads and writes: inputs are copied, and the arena of a host need not be
+small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.fields import nhwc
+from tinyrt.backends.c.general import check_accumulator
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, call
+from tinyrt.backends.lanes import (
+    LANES,
+    SIGN,
+    SLACK,
+    LanesProduct,
+    lanes_convolution,
+    lanes_dense,
+    pack_quant,
+    pack_taps,
+    padded_shape,
+)
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.requant import Requant
+from tinyrt.ops.spec import Array
+from tinyrt.ops.window import Window
+
+BYTES = "uint8_t *"
+"""The type of scratch memory here."""
+
+
+def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_conv2d_x86``, which works in an image with its border."""
+    x, y = node.input(0), node.output
+
+    def calls() -> Calls:
+        w, bias = _constants(node, x_zp, channel_axis=0)
+        packed = lanes_convolution(window, x.shape, w, bias, x_zp, requant)
+        groups = len(packed.w)
+        fields: Fields = {
+            "x": nhwc(x.shape),
+            "border": _border(x.shape, window, x_zp),
+            "groups": groups,
+            "product": _product(packed, requant, y.shape[3], groups),
+        }
+        params = Params("tinyrt_conv2d_x86_params", fields)
+        return (call("tinyrt_conv2d_x86", params, x, Scratch(pointer=BYTES), y),)
+
+    height, width = padded_shape(window, x.shape)
+    return Kernel(calls, height * width * x.shape[3] + SLACK)
+
+
+def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_dense_x86``, which works in a copy of the input."""
+    x, y = node.input(0), node.output
+
+    def calls() -> Calls:
+        w, bias = _constants(node, x_zp, channel_axis=0)
+        packed = lanes_dense(x.size // w.shape[1], w, bias, x_zp, requant)
+        params = Params("tinyrt_product_x86_params", _product(packed, requant, len(w), 1))
+        return (call("tinyrt_dense_x86", params, x.size, x, Scratch(pointer=BYTES), y),)
+
+    return Kernel(calls, x.size + SLACK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lined:
+    """A depthwise convolution whose windows slide along rows.
+
+    Attributes:
+        window: how they slide.
+        x: the input's shape.
+        w: (kernel_h, kernel_w, channels).
+
+    """
+
+    window: Window
+    x: Shape
+    w: Array
+
+    @classmethod
+    def of(cls, node: BoundNode, window: Window) -> _Lined:
+        """Columns of single elements are rows: the memory is the same."""
+        x, w = node.input(0).shape, np.asarray(node.input(1).data)[0]
+        if x[2] == 1 and w.shape[1] == 1:
+            return cls(window.turned(), (x[0], x[2], x[1], x[3]), w.transpose(1, 0, 2))
+        return cls(window, x, w)
+
+    @property
+    def fours(self) -> int:
+        """Fours of the window's rows."""
+        return -(-int(self.w.shape[0]) // 4)
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of an image with its border, a multiple of ``SLACK``."""
+        pixels: int = math.prod(padded_shape(self.window, self.x))
+        return -(-pixels * int(self.w.shape[2]) // SLACK) * SLACK + SLACK
+
+    @property
+    def taps_bytes(self) -> int:
+        """Bytes of the taps of a row of windows."""
+        _, width = padded_shape(self.window, self.x)
+        return width * self.fours * 4 * LANES
+
+
+def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_depthwise_x86``.
+
+    It works in an image with its border, and in the taps of one row of windows.
+    """
+    lined = _Lined.of(node, window)
+
+    def calls() -> Calls:
+        _, bias = _constants(node, x_zp, channel_axis=3)
+        params = Params(
+            "tinyrt_depthwise_x86_params", _depthwise_fields(lined, bias, x_zp, requant)
+        )
+        scratch = Scratch(pointer=BYTES), Scratch(lined.image_bytes, BYTES)
+        return (call("tinyrt_depthwise_x86", params, node.input(0), *scratch, node.output),)
+
+    return Kernel(calls, lined.image_bytes + lined.taps_bytes)
+
+
+def _depthwise_fields(lined: _Lined, bias: Array | None, x_zp: int, requant: Requant) -> Fields:
+    """``tinyrt_depthwise_x86_params``."""
+    window, channels = lined.window, lined.w.shape[2]
+    _, width = padded_shape(window, lined.x)
+    rows = np.arange(window.kernel[0]) * window.dilation[0] * width * channels
+    sums = lined.w.reshape(-1, channels).sum(axis=0, dtype=np.int64)
+    return {
+        "x": nhwc(lined.x),
+        "border": _border(lined.x, window, x_zp),
+        "copies": channels // lined.x[3],
+        "w": Data("w", pack_columns(lined.w)),
+        "quant": Data("quant", pack_quant(requant, bias, x_zp, sums)),
+        "rows": Data("rows", np.pad(rows, (0, 4 * lined.fours - len(rows))), "int32_t"),
+        "fours": lined.fours,
+        "kernel_h": window.kernel[0],
+        "kernel_w": window.kernel[1],
+        "dilation_w": window.dilation[1],
+        "stride_h": window.stride[0],
+        "stride_w": window.stride[1],
+        "out_h": window.out[0],
+        "out_w": window.out[1],
+        **_limits(requant),
+    }
+
+
+def pack_columns(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Depthwise weights (kh, kw, channels) by fours of rows: (vectors, kw, fours, LANES, 4)."""
+    columns = [pack_taps(w[:, j]) for j in range(w.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def _constants(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[Array, Array | None]:
+    """Weights and bias.
+
+    Raises:
+        UnsupportedError: they are computed at run time, or an accumulator could overflow.
+
+    """
+    check_accumulator(node, x_zp, channel_axis)
+    bias = node.optional(2)
+    weights = node.input(1).data
+    assert weights is not None  # as check_accumulator says
+    return weights, None if bias is None else bias.data
+
+
+def _product(packed: LanesProduct, requant: Requant, channels: int, groups: int) -> Fields:
+    """``tinyrt_product_x86_params``."""
+    return {
+        "w": Data("w", packed.w),
+        "quant": Data("quant", packed.quant),
+        "offsets": Data("offsets", packed.offsets, "int32_t"),
+        "steps": Data("steps", packed.steps, "int32_t"),
+        "pixels": len(packed.offsets),
+        "step_count": len(packed.steps),
+        "channels": channels // groups,
+        "stride": channels,
+        **_limits(requant),
+    }
+
+
+def _limits(requant: Requant) -> Fields:
+    return {"y_zp": requant.y_zp, "act_min": requant.act_min, "act_max": requant.act_max}
+
+
+def _border(x: Shape, window: Window, x_zp: int) -> Fields:
+    """``tinyrt_border``."""
+    height, width = padded_shape(window, x)
+    top, left = window.before
+    return {"h": height, "w": width, "top": top, "left": left, "fill": x_zp + SIGN}

@@ -1,0 +1,309 @@
+"""A planned graph as the text of C files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyrt import kernels_c
+from tinyrt.backends.c.blocks.dense import has_doubled_kernels
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.kernel import Target
+from tinyrt.budget import readable
+from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.export import text as c_text
+from tinyrt.export.code import Port as PortVariable
+from tinyrt.export.code import rendered, tokens_of
+from tinyrt.export.memories import Memories
+from tinyrt.export.rendering import TEMPLATES, Source, as_source, render
+from tinyrt.export.rows.segment import SegmentWriter, row_nodes
+from tinyrt.export.states import StateLayout
+from tinyrt.export.target import Core, Optimize
+from tinyrt.export.writer import ModelWriter, Parameters, Table, base_of
+from tinyrt.ir import DType, Graph, Shape, Value
+from tinyrt.memory import ArenaPlan
+from tinyrt.text import clean
+
+MOST_BYTES = 2**31 - 1
+"""Bytes of a tensor."""
+
+KERNEL_FOLDER = "tinyrt"
+"""Folder of the kernels in an exported one."""
+
+MODEL_FILES = {
+    ".h": "model.h.j2",
+    ".c": "model.c.j2",
+    "_weights.h": "weights.h.j2",
+    "_weights.c": "weights.c.j2",
+}
+"""What the names of a model's own files end in -> their templates."""
+
+ARENA_ALIGNMENT = 16
+"""Bytes that the arena's address must be a multiple of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A model input or output, as the C header describes it.
+
+    Attributes:
+        name: the tensor's name in the model.
+        dtype: element type.
+        shape: as in the model.
+        offset: its reserved place in its region of the arena, in bytes; None where it has none,
+            as an input that is pushed row by row.
+        nbytes: its size.
+        scale: real value of one step; None for a tensor that is not quantised.
+        zero_point: the value that stands for zero; None likewise.
+        region: which region of the arena the reserved place is in, in the order of their cost.
+
+    """
+
+    name: str
+    dtype: DType
+    shape: Shape
+    offset: int | None
+    nbytes: int
+    scale: float | None
+    zero_point: int | None
+    region: int = 0
+
+    @property
+    def c_type(self) -> str:
+        """C type of an element."""
+        return c_text.c_type(self.dtype)
+
+    @property
+    def c_shape(self) -> Source:
+        """Initialiser of the shape."""
+        return Source(c_text.literal(self.shape))
+
+    @property
+    def c_scale(self) -> str:
+        """Literal of the scale."""
+        return c_text.literal(self.scale)
+
+    @property
+    def c_name(self) -> Source:
+        """The name in quotes, for a comment."""
+        return Source(f"'{clean(self.name)}'")
+
+
+def port_of(value: Value, plan: ArenaPlan) -> Port:
+    """The port of a model input or output."""
+    q = value.q if value.q is not None and len(value.q.scales) == 1 else None
+    return Port(
+        value.name,
+        value.dtype,
+        value.shape,
+        plan.offsets.get(value.name),
+        value.nbytes,
+        q.scale if q else None,
+        q.zero_point if q else None,
+        plan.region_of.get(value.name, 0),
+    )
+
+
+def write_ops(
+    prefix: str, graph: Graph, plan: ArenaPlan, target: Target, states: StateLayout
+) -> ModelWriter:
+    """Write the calls of every op's kernel.
+
+    Raises:
+        UnsupportedError: an op has no C kernel, or could overflow.
+
+    """
+    if plan.segments and has_doubled_kernels(_functions(graph, plan, target)):
+        target = replace(target, row_kernels=False)
+    writer = ModelWriter(prefix, graph, plan, target, states)
+    numbers = {s.first: i for i, s in enumerate(plan.segments)}
+    inside = _inside(plan)
+    for node in graph.bound():
+        if node.index in numbers:
+            _write_segment(writer, graph, plan, numbers[node.index])
+        if node.index not in inside:
+            with error_context(op=node.describe()):
+                writer.write_op(node)
+    return writer
+
+
+def _inside(plan: ArenaPlan) -> set[int]:
+    """Nodes that run row by row."""
+    return {i for s in plan.segments for i in range(s.first, s.stop)}
+
+
+def _functions(graph: Graph, plan: ArenaPlan, target: Target) -> Iterator[str]:
+    """What the kernels of convolutions call, and of all ops that run row by row."""
+    outside = {n.index for n in graph.bound() if n.op == "conv2d"} - _inside(plan)
+    nodes = [graph.bind(i) for i in sorted(outside)]
+    for segment in plan.segments:
+        nodes += row_nodes(graph, segment)
+    for node in nodes:
+        with error_context(op=node.describe()):
+            yield from (call.function for call in choose(node, target).calls)
+
+
+def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: int) -> None:
+    segment = plan.segments[number]
+    rows = SegmentWriter(writer, graph, plan, segment, number)
+    cases = rows.write()
+    if segment.pushed is None:
+        writer.statements.append(rows.loop(cases))
+    else:
+        writer.pushed = rows.pushed_rows(cases)
+    rows.finish()
+
+
+def check_writable(graph: Graph) -> None:
+    """Check what can be said before memory is planned.
+
+    Raises:
+        UnsupportedError: an output is not computed, or a tensor is larger than C code counts.
+
+    """
+    for value in graph.values.values():
+        if value.nbytes > MOST_BYTES:
+            raise UnsupportedError(
+                f"a tensor takes {readable(value.nbytes)}",
+                tensor=value.describe(),
+                expected="less than 2 GiB, which sizes of 32 bits count",
+            )
+    for value in graph.output_values:
+        if value.is_constant or value.name in graph.inputs:
+            raise UnsupportedError(
+                "a model output is a constant or a model input; there is nothing to compute",
+                tensor=value.describe(),
+                hint="remove this output from the model",
+            )
+        if graph.answers.count(value.name) > 1:
+            raise UnsupportedError(
+                "a tensor is several of the model's outputs; the code would write one of them only",
+                tensor=value.describe(),
+                hint="remove all but one of these outputs from the model",
+            )
+
+
+def model_files(
+    prefix: str,
+    graph: Graph,
+    plan: ArenaPlan,
+    writer: ModelWriter,
+    states: StateLayout,
+    memories: Memories,
+) -> Mapping[str, str]:
+    """File name -> text, for the model's own files."""
+    sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
+    tensors = {name: _tensor(writer, name) for name in writer.weights}
+    context = {
+        "model": prefix,
+        "MODEL": prefix.upper(),
+        "title": clean(graph.name),
+        "plan": plan,
+        "alignment": max(ARENA_ALIGNMENT, memories.alignment),
+        "regions": [
+            {"name": region.name.lower(), "base": base_of(plan, i), "nbytes": region.nbytes}
+            for i, region in enumerate(plan.regions)
+        ],
+        "arena_parameter": (
+            Source("void *arena_start")
+            if len(plan.regions) == 1
+            else Source(f"const {prefix}_arena_t *arena")
+        ),
+        "state_parameter": Source(", void *state_start") if states.fills else "",
+        "reserved": memories.inputs_in_arena or memories.outputs_in_arena,
+        "states": states,
+        "section": memories.weights_section,
+        "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
+        "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
+        "headers": sorted({kernels_c.own_header(s) for s in sources}),
+        "floats": _needs_math(writer),
+        "definitions": as_source(map(_definition, writer.definitions)),
+        "statements": as_source(rendered(writer.statements)),
+        "used": _ports_used(writer),
+        "pushed": writer.pushed,
+        "cases": as_source(writer.pushed.cases if writer.pushed else ()),
+        "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in tensors.items()},
+        "weight_arrays": [_array(name, value) for name, value in tensors.items()],
+        "odd_weights": any(c_text.has_odd_floats(np.asarray(v.data)) for v in tensors.values()),
+    }
+    return {
+        f"{prefix}{end}": render(TEMPLATES, template, context)
+        for end, template in MODEL_FILES.items()
+    }
+
+
+def _tensor(writer: ModelWriter, name: str) -> Value:
+    """The tensor that an array of the weights file holds."""
+    if name in writer.described:
+        return writer.described[name]
+    data = writer.weights[name]
+    return Value.constant(f"{data.role} packed for {writer.target.isa.value}", data.array)
+
+
+def _definition(definition: Table | Parameters | str) -> str:
+    """A table or struct in C."""
+    if isinstance(definition, str):
+        return definition
+    if isinstance(definition, Parameters):
+        return c_text.struct(definition.ctype, definition.name, definition.fields)
+    data = definition.data
+    assert data.table is not None
+    return c_text.array("static const", data.table, definition.name, np.asarray(data.array))
+
+
+def _needs_math(writer: ModelWriter) -> bool:
+    """Whether the model's source file takes something from <math.h>."""
+    tables = (table.array for table in writer.tables.values())
+    fields = (params.fields for params in writer.parameters.values())
+    odd = writer.has_odd_floats or any(map(c_text.has_odd_floats, (*tables, *fields)))
+    return odd or any(function.endswith("_f32") for function in writer.functions)
+
+
+def _array(name: str, value: Value) -> tuple[Source, Source]:
+    """A constant's comment and its definition."""
+    data = np.asarray(value.data)
+    try:
+        c_text.check_nans(data)
+    except UnsupportedError as error:
+        error.tensor = value.describe()
+        raise
+    ctype = c_text.c_type(value.dtype)
+    return Source(c_text.described(value)), Source(c_text.array("const", ctype, name, data))
+
+
+def _ports_used(writer: ModelWriter) -> set[str]:
+    """Variables of ports that the code uses: a model may have inputs that nobody reads."""
+    pushed = writer.pushed.code if writer.pushed else ()
+    tokens = tokens_of((*writer.statements, *pushed))
+    return {token.name for token in tokens if isinstance(token, PortVariable)}
+
+
+def library_files(
+    library: str, models: Sequence[str], kernels: Iterable[str], core: Core, optimize: Optimize
+) -> Mapping[str, str]:
+    """File name -> text, for what builds some models and their kernels as one library.
+
+    Args:
+        library: its name.
+        models: prefixes of the models.
+        kernels: the kernels that they call.
+        core: what they are meant for.
+        optimize: what their code is made for.
+
+    """
+    needed = kernels_c.closure(kernels, core.isa.value)
+    context = {
+        "library": library,
+        "models": models,
+        "core": core,
+        "optimize": optimize,
+        "sources": [path.name for path in needed if path.suffix == ".c"],
+    }
+    files = {
+        name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
+    }
+    return files | {
+        f"{KERNEL_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in needed
+    }

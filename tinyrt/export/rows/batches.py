@@ -1,0 +1,244 @@
+"""An op on as many rows as there are: its call, with what depends on their number worked out.
+
+An op is written for every number of rows that occurs. What differs, in parameters and in arguments,
+mostly grows by so much with every row; a number for which it does not has a call of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyrt.backends.c.kernel import Data, Field, Params
+from tinyrt.export.code import (
+    ROWS,
+    At,
+    CallLine,
+    Comment,
+    Int,
+    Line,
+    Nested,
+    Statement,
+    Struct,
+    Token,
+    Tokens,
+    line,
+    linear,
+)
+from tinyrt.export.writer import ModelWriter
+
+MAX_FIELDS = 16
+"""Fields of a parameter struct that is copied by an assignment."""
+
+Write = Callable[[ModelWriter, int], None]
+"""Has an op write its statements for so many rows."""
+
+
+def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> None:
+    """Write an op for the number of rows in ``rows``, one of ``counts``, from few to many."""
+    written = [_Written.of(writer, write, n) for n in counts]
+    last = written[-1]
+    lines = [_Fit(last, other) for other in written[:-1]] or [_Fit(last, last)]
+    fit = max(lines, key=lambda found: sum(map(found.meets, written)))
+    others = [w for w in written if not fit.meets(w)]
+    with writer.variant("") as statements:
+        write(writer, last.rows)
+    merged = [*_copies(fit), *_merged_statements(fit, statements)]
+    for i, other in enumerate(others):
+        writer.statements.append(
+            line("} else " * (i > 0), "if (", ROWS, " == ", Int(other.rows), ") {")
+        )
+        with writer.variant(f"_of_{other.rows}") as statements:
+            write(writer, other.rows)
+        writer.statements.append(Nested(tuple(statements)))
+    if others:
+        writer.statements += [line("} else {"), Nested(tuple(merged)), line("}")]
+    else:
+        writer.statements += merged
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What an op writes for so many rows.
+
+    Attributes:
+        rows: how many.
+        code: its lines and calls.
+        parameters: each parameter struct, by its name.
+        data: tables and weights, by their names.
+
+    """
+
+    rows: int
+    code: tuple[Line | CallLine, ...]
+    parameters: Mapping[str, Params]
+    data: Mapping[str, Data]
+
+    @classmethod
+    def of(cls, writer: ModelWriter, write: Write, rows: int) -> _Written:
+        trial = writer.trial()
+        write(trial, rows)
+        code = tuple(s for s in trial.statements if isinstance(s, Line | CallLine))
+        return cls(rows, code, trial.parameters, trial.tables | trial.weights)
+
+    def parts(self) -> dict[tuple[str, str], Sequence[object]]:
+        """Everything that may depend on the number of rows, by where it is."""
+        parts: dict[tuple[str, str], Sequence[object]] = {
+            ("code", str(i)): list(_atoms(statement.tokens()))
+            for i, statement in enumerate(self.code)
+        }
+        for name, params in self.parameters.items():
+            parts |= {(name, path): [value] for path, value in leaves(params.fields)}
+        return parts
+
+    def has_data_of(self, other: _Written) -> bool:
+        """Whether both have the same tables and weights."""
+        if self.data.keys() != other.data.keys():
+            return False
+        return all(data.is_same(other.data[name]) for name, data in self.data.items())
+
+
+def _atoms(tokens: Tokens) -> Iterator[object]:
+    """Tokens, with integers that may depend on the number of rows as themselves."""
+    for token in tokens:
+        if isinstance(token, At):
+            yield token.base
+            yield from token.offsets
+        else:
+            yield token.value if isinstance(token, Int) else token
+
+
+def leaves(fields: Mapping[str, Field], path: str = "") -> Iterator[tuple[str, object]]:
+    """Numbers and data of a struct, with their paths; numbers of an array one by one."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{path}{name}.")
+        elif isinstance(value, list | tuple | np.ndarray):
+            yield from ((f"{path}{name}[{i}]", one) for i, one in enumerate(value))
+        elif isinstance(value, Data):
+            yield path + name, value.role
+        else:
+            yield path + name, value
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The numbers that an op writes, as a line through those for two numbers of rows."""
+
+    one: _Written
+    other: _Written
+
+    def each(self, one: int, other: int) -> float:
+        """What a number grows by with every row."""
+        return (one - other) / max(self.one.rows - self.other.rows, 1)
+
+    def meets(self, written: _Written) -> bool:
+        """Whether the line gives what was written for another number of rows."""
+        if not (self.other.has_data_of(self.one) and written.has_data_of(self.one)):
+            return False
+        one, other, third = (w.parts() for w in (self.one, self.other, written))
+        if not one.keys() == other.keys() == third.keys():
+            return False
+        return all(self._all_meet(one[k], other[k], third[k], written.rows) for k in one)
+
+    def _all_meet(
+        self, one: Sequence[object], other: Sequence[object], third: Sequence[object], rows: int
+    ) -> bool:
+        if not len(one) == len(other) == len(third):
+            return False
+        return all(self._meet(*values, rows) for values in zip(one, other, third, strict=True))
+
+    def _meet(self, one: object, other: object, third: object, rows: int) -> bool:
+        if not (_is_int(one) and _is_int(other) and _is_int(third)):
+            return bool(one == other == third)
+        each = self.each(int(one), int(other))
+        return each.is_integer() and int(third) == int(one) + each * (rows - self.one.rows)
+
+    def number(self, one: int, other: int) -> Tokens:
+        """A number, or what computes it where it depends on the number of rows."""
+        each = int(self.each(one, other))
+        return linear(each, one - each * self.one.rows)
+
+    def merged(self, one: Tokens, other: Tokens) -> Tokens:
+        """Tokens in which numbers that differ are computed."""
+        return tuple(token for a, b in zip(one, other, strict=True) for token in self._merged(a, b))
+
+    def _merged(self, a: Token, b: Token) -> Tokens:
+        if isinstance(a, Int) and isinstance(b, Int):
+            return self.number(a.value, b.value)
+        if isinstance(a, At) and isinstance(b, At) and a != b:
+            same = [x == y for x, y in zip(a.offsets, b.offsets, strict=True)]
+            first = same.index(False)
+            place: Tokens = (At(a.base, a.offsets[:first]),)
+            for x, y in list(zip(a.offsets, b.offsets, strict=True))[first:]:
+                place = *place, " + ", *self.number(x, y)
+            return place
+        return (a,)
+
+    def changed(self, name: str) -> list[tuple[str, Tokens]]:
+        """Fields of a parameter struct that depend on the number of rows, with what they are."""
+        one, other = self.one.parameters[name], self.other.parameters[name]
+        pairs = zip(leaves(one.fields), leaves(other.fields), strict=True)
+        return [
+            (path, self.number(int(a), int(b)))
+            for (path, a), (_, b) in pairs
+            if a != b and _is_int(a) and _is_int(b)
+        ]
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _copies(fit: _Fit) -> list[Statement]:
+    """Copies of the parameters that depend on the number of rows."""
+    statements: list[Statement] = []
+    for name, params in fit.one.parameters.items():
+        changed = fit.changed(name)
+        if changed:
+            statements += _copy(Struct(name, params.ctype, pointer=False), params)
+        copied = Struct(name, params.ctype, pointer=False, copied=True)
+        statements += [line(copied, *_path(path), " = ", *value, ";") for path, value in changed]
+    return statements
+
+
+def _path(path: str) -> Tokens:
+    """A field's path behind its struct."""
+    name, *indices = path.replace("]", "").split("[")
+    return f".{name}", *(t for i in indices for t in ("[", Int(int(i)), "]"))
+
+
+def _merged_statements(fit: _Fit, statements: Sequence[Statement]) -> list[Statement]:
+    """The statements for the most rows, with what depends on their number."""
+    copied = {name for name in fit.one.parameters if fit.changed(name)}
+    others = iter(fit.other.code)
+    merged: list[Statement] = []
+    for one in statements:
+        if isinstance(one, Comment | Nested):
+            merged.append(one)
+            continue
+        tokens = fit.merged(one.tokens(), next(others).tokens())
+        merged.append(Line(tuple(_as_copied(token, copied) for token in tokens)))
+    return merged
+
+
+def _as_copied(token: Token, copied: set[str]) -> Token:
+    if isinstance(token, Struct) and token.name in copied:
+        return replace(token, copied=True)
+    return token
+
+
+def _copy(struct: Struct, params: Params) -> list[Statement]:
+    """A copy of parameters; compilers would call memcpy for a large one, or memset for arrays."""
+    paths = [path for path, _ in leaves(params.fields)]
+    copied, target = replace(struct, copied=True), replace(struct, pointer=True, copied=True)
+    if len(paths) <= MAX_FIELDS and not any(path.endswith("]") for path in paths):
+        return [line(f"{struct.ctype} ", copied, " = ", struct, ";")]
+    source = "(const int8_t *)", replace(struct, pointer=True)
+    end = "(int8_t *)(", target, " + ", Int(1), ")"
+    return [
+        line(f"{struct.ctype} ", copied, ";"),
+        CallLine("tinyrt_copy", (source, end, ("(int8_t *)", target)), wrapped=False),
+    ]

@@ -1,0 +1,386 @@
+"""Collects what kernels call: parameter structs, tables, weights and statements, as records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.kernel import (
+    Arg,
+    Call,
+    Data,
+    Field,
+    Function,
+    Kernel,
+    Null,
+    Number,
+    Params,
+    Place,
+    Places,
+    Scratch,
+    Sums,
+    Target,
+    call,
+)
+from tinyrt.errors import VerifyError, error_context
+from tinyrt.export import text as c_text
+from tinyrt.export.code import (
+    NO_SCRATCH,
+    At,
+    CallLine,
+    Comment,
+    Int,
+    Name,
+    NodeNumber,
+    Port,
+    Statement,
+    Struct,
+    Tokens,
+    line,
+    plus,
+    text_of,
+)
+from tinyrt.export.states import StateLayout
+from tinyrt.ir import BoundNode, DType, Graph, Value
+from tinyrt.memory import ArenaPlan
+from tinyrt.memory.lifetimes import scratch_name
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Quant
+from tinyrt.text import clean
+
+MAX_NAME = 48
+"""Characters of a node's name that a comment shows."""
+
+FILTERS = "w"
+"""Role of the weights of a convolution or dense layer, packed or not."""
+
+BYTES = ("int8_t *", "uint8_t *")
+"""Types of pointers to bytes: no other pointer becomes one without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushedRows:
+    """A segment that runs as the rows of the model's input are pushed.
+
+    Attributes:
+        base: C variable that points to the region where it has its rings and its state.
+        state: offset of its state there: how far it is, and counters.
+        moving: how many counters there are.
+        rows: how many rows the input has.
+        row_bytes: size of a row.
+        place: C expression for where a row is copied to; the first one of a batch.
+        block: rows of a whole batch.
+        next_stage: C expression for the stage that comes next.
+        cases: of the switch over stages.
+        code: the statements of these cases.
+
+    """
+
+    base: str
+    state: int
+    moving: int
+    rows: int
+    row_bytes: int
+    place: str
+    block: int
+    next_stage: str
+    cases: tuple[str, ...]
+    code: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of the model's source file."""
+
+    name: str
+    data: Data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameters:
+    """A parameter struct of the model's source file; its fields name their data."""
+
+    name: str
+    ctype: str
+    fields: Mapping[str, object]
+
+
+COPY = "tinyrt_reshape"
+"""Copies what it is given: bytes, where they are, and where to."""
+
+
+class ModelWriter:
+    """Turns kernels into statements, once it is known where everything lies.
+
+    Attributes:
+        target: what the code is written for.
+        definitions: parameter structs and tables of the model's source file, or their text.
+        statements: comments and code of its invoke function.
+        weights: C name -> data, in the order of first use.
+        described: C name -> the tensor whose data these are, where they are not packed.
+        functions: the kernels called, in the order of first use.
+        pushed: the segment that runs as rows of the model's input are pushed, if there is one.
+        placed: tensor -> its place, for those that do not lie where the plan has them.
+        sums: where the sums lie that a segment's rows were added up to.
+        parameters: each parameter struct, by its name.
+        tables: each table, by its name.
+        has_odd_floats: whether an argument is a float that only <math.h> has a name for.
+
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        graph: Graph,
+        plan: ArenaPlan,
+        target: Target,
+        states: StateLayout | None = None,
+    ) -> None:
+        self.prefix = prefix
+        self.target = target
+        self.definitions: list[Table | Parameters | str] = []
+        self.statements: list[Statement] = []
+        self.weights: dict[str, Data] = {}
+        self.described: dict[str, Value] = {}
+        self.functions: list[str] = []
+        self.placed: Mapping[str, Tokens] = {}
+        self.sums: Tokens = ()
+        self.parameters: dict[str, Params] = {}
+        self.tables: dict[str, Data] = {}
+        self.pushed: PushedRows | None = None
+        self.has_odd_floats = False
+        self._graph = graph
+        self._ports = {name: f"input_{i}" for i, name in enumerate(graph.fed)}
+        self._ports |= {name: f"output_{i}" for i, name in enumerate(graph.answers)}
+        self._plan = plan
+        self._states = states or StateLayout()
+        self._constants: dict[str, str] = {}
+        self._node: BoundNode | None = None
+        self._variant = ""
+
+    def trial(self) -> ModelWriter:
+        """A writer in the same state, for whose statements and definitions nobody asks."""
+        other = copy.copy(self)
+        other.definitions, other.statements, other.functions = [], [], []
+        other.weights, other.parameters, other.tables, other._constants = {}, {}, {}, {}
+        return other
+
+    @contextmanager
+    def variant(self, suffix: str) -> Iterator[list[Statement]]:
+        """Collect statements apart; what they define anew has names with the suffix."""
+        before, self._variant = self._variant, suffix
+        statements, self.statements = self.statements, []
+        yield self.statements
+        self.statements, self._variant = statements, before
+
+    def write_op(self, node: BoundNode) -> None:
+        """Write a node's comment and its kernel's calls; a view has nothing to call.
+
+        Raises:
+            UnsupportedError: there is no kernel for the node, or it could overflow.
+
+        """
+        with error_context(op=node.describe()):
+            self._write_op(node)
+
+    def _write_op(self, node: BoundNode) -> None:
+        self.begin(node)
+        if self._is_view(node):
+            return
+        self.statements.append(line("TINYRT_PROFILE_BEGIN(", NodeNumber(node.index), ");"))
+        self._write_calls(self._shift_of(node) or choose(node, self.target))
+        self.statements.append(line("TINYRT_PROFILE_END(", NodeNumber(node.index), ");"))
+
+    def begin(self, node: BoundNode) -> None:
+        """Start the statements of a node with a comment that says what it does and where."""
+        self._node = node
+        sources = [v for v in node.inputs if v is not None and not v.is_constant]
+        types = ", ".join(str(v.type) for v in sources)
+        places = ", ".join(self._shown_place(v) for v in sources)
+        where = f"{places} -> {self._shown_place(node.output)}"
+        if self._is_view(node):
+            where = "the same bytes"
+        title = f"{node.index}: {node.op} '{short_name(node.name)}'"
+        self.statements.append(Comment(title, f"{types} -> {node.output.type}; {where}"))
+
+    def _is_view(self, node: BoundNode) -> bool:
+        """Whether the node's output shares its inputs' memory, so that there is nothing to do."""
+        return node.index in self._plan.idle or node.index in self._states.idle
+
+    def _shift_of(self, node: BoundNode) -> Kernel | None:
+        """What moves a state's window on, if that is what the node is for."""
+        shift = self._states.shifts.get(node.index)
+        if shift is None:
+            return None
+        made = call("tinyrt_shift", shift.kept, shift.new, shift.rows, shift.window)
+        return Kernel(lambda: (made,))
+
+    def _write_calls(self, kernel: Kernel) -> None:
+        for one in kernel.calls:
+            self.write_call(one)
+
+    def write_call(self, one: Call) -> None:
+        """Write one call of the current node, unless it copies what is there already."""
+        # Data are written in the order of the arguments, before constants of the model.
+        args = {i: self._arg(a) for i, a in enumerate(one.args) if isinstance(a, Data)}
+        args |= {i: self._arg(a) for i, a in enumerate(one.args) if i not in args}
+        tokens = tuple(args[i] for i in range(len(one.args)))
+        if one.function == COPY and tokens[-1] == tokens[-2]:
+            return  # A state that becomes what it was lies where it shall.
+        self.call(one.function, *tokens)
+
+    def call(self, function: str, *args: Tokens) -> None:
+        """Write a call whose arguments are known, and add the function to the project."""
+        if function not in self.functions:
+            self.functions.append(function)
+        self.statements.append(CallLine(function, args))
+
+    def _arg(self, arg: Arg) -> Tokens:
+        match arg:
+            case Number(value):
+                return self._number(value)
+            case Function(name):
+                return (name,)
+            case Data():
+                return (Name(self._define(arg)),)
+            case Place():
+                return self._place(arg)
+            case Scratch():
+                return self._scratch(arg)
+            case Sums():
+                return ("(const int32_t *)(const void *)(", *self.sums, ")")
+            case Null():
+                return ("NULL",)
+            case Places(ctype, values):
+                places = [self.pointer(value) for value in values]
+                between = [token for place in places for token in (", ", *place)][1:]
+                return f"(const {ctype} *const[]){{", *between, "}"
+            case Params():
+                return (Struct(self._define_params(arg), arg.ctype),)
+
+    def _number(self, value: int | float) -> Tokens:
+        if isinstance(value, int):
+            return (Int(value),)
+        self.has_odd_floats |= not np.isfinite(np.float32(value))
+        return (c_text.float_literal(value),)
+
+    def _place(self, place: Place) -> Tokens:
+        tokens = self.pointer(place.value)
+        if place.pointer is not None:
+            tokens = (f"({place.pointer})(", *tokens, ")")
+        return plus(tokens, place.skip)
+
+    def _scratch(self, scratch: Scratch) -> Tokens:
+        name = scratch_name(self._current().index)
+        start: Tokens = (self._inside(name) if name in self._plan.offsets else NO_SCRATCH,)
+        if scratch.pointer is None:
+            return plus(start, scratch.skip)
+        if scratch.pointer in BYTES:
+            return plus((f"({scratch.pointer})(", *start, ")"), scratch.skip)
+        return f"({scratch.pointer})(void *)(", *plus(start, scratch.skip), ")"
+
+    def _define(self, data: Data) -> str:
+        """The C name of a table or of packed weights, which take the place of the op's own."""
+        for local in (f"n{self._current().index}_{data.role}", self._local_name(data.role)):
+            name, own = (local, self.tables) if data.table else (f"{self.prefix}_{local}", None)
+            defined = (self.weights if own is None else own).setdefault(name, data)
+            if defined is data:
+                if own is not None:
+                    self.definitions.append(Table(name, data))
+                break
+            if defined.is_same(data):
+                break
+        return name
+
+    def _define_params(self, params: Params) -> str:
+        """The C name of a parameter struct of the current op."""
+        fields = {name: self._defined(field) for name, field in params.fields.items()}
+        name = self._local_name("params")
+        self.parameters[name] = params
+        self.definitions.append(Parameters(name, params.ctype, fields))
+        return name
+
+    def _defined(self, field: Field) -> object:
+        """A field with the names of its data."""
+        if isinstance(field, Data):
+            return self._define(field)
+        if isinstance(field, Mapping):
+            return {name: self._defined(own) for name, own in field.items()}
+        return field
+
+    def pointer(self, value: Value) -> Tokens:
+        """A pointer to the first element of a tensor, wherever it lies.
+
+        A constant becomes an array of the weights file.
+        """
+        if value.is_constant:
+            return (Name(self._constant(value)),)
+        if value.name in self.placed:
+            return self.placed[value.name]
+        port = self._port(value)
+        if port:
+            return port
+        place = self._inside(value.name)
+        if value.dtype is DType.INT8:
+            return (place,)
+        return f"({c_text.c_type(value.dtype)} *)(void *)(", place, ")"
+
+    @property
+    def filter_bytes(self) -> int:
+        """Bytes of the weights of convolutions and dense layers, without biases and mantissas."""
+        return sum(data.array.nbytes for data in self.weights.values() if data.role == FILTERS)
+
+    def _constant(self, value: Value) -> str:
+        if value.name not in self._constants:
+            node = self._current()
+            i = next(i for i, v in enumerate(node.inputs) if v is not None and v.name == value.name)
+            roles = {1: FILTERS, 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
+            role = roles.get(i, f"c{i}")
+            name = f"{self.prefix}_{self._local_name(role)}"
+            self._constants[value.name] = name
+            self.weights[name] = Data(role, np.asarray(value.data))
+            self.described[name] = value
+        return self._constants[value.name]
+
+    def _local_name(self, suffix: str) -> str:
+        return f"n{self._current().index}{self._variant}_{suffix}"
+
+    def _current(self) -> BoundNode:
+        if self._node is None:
+            raise VerifyError("an op was written outside of a node")
+        return self._node
+
+    def _port(self, value: Value) -> Tokens:
+        """The variable of the model output or input that the value is, or is a view of."""
+        root, start = self._plan.views.get(value.name, (value.name, 0))
+        if root not in self._ports:
+            return ()
+        return plus((Port(self._ports[root]),), start // value.dtype.itemsize)
+
+    def _inside(self, name: str) -> At:
+        """The first byte of what lies in a region or in the state."""
+        root, start = self._plan.views.get(name, (name, 0))
+        if root in self._states.offsets:
+            return At("state", (self._states.offsets[root] + start,))
+        region = self._plan.region_of.get(name, 0)
+        return At(base_of(self._plan, region), (self._plan.offsets[name],))
+
+    def _shown_place(self, value: Value) -> str:
+        place = self.placed.get(value.name) or self._port(value)
+        return text_of(place) if place else str(self._inside(value.name)).replace(" + ", " ")
+
+
+def base_of(plan: ArenaPlan, region: int) -> str:
+    """The C variable that points to a region's start."""
+    return "arena" if len(plan.regions) == 1 else f"arena_{plan.regions[region].name.lower()}"
+
+
+def short_name(name: str) -> str:
+    """A node's name as a reader wants it: converters join the names of all ops they have fused."""
+    first = clean(name.split(";")[0])
+    return first if len(first) <= MAX_NAME else f"...{first[-MAX_NAME:]}"
