@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,10 @@ def weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
         VerifyError: dtypes or scales are not those of the int8 scheme.
 
     """
+    return node.noted_of_constants("requant", partial(_weighted_requant, node, channel_axis))
+
+
+def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
     x, w, y = node.input(0), node.input(1), node.output
     require_s8(x, y)
     scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
@@ -162,6 +167,10 @@ def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     Beside an int64 bias, or none, accumulators have 64 bits. Beside an int32 bias, which some
     converters write, they have 32, and are rounded as for int8.
     """
+    return node.noted_of_constants("wide requant", partial(_wide_requant, node, channel_axis))
+
+
+def _wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
     require_alike(x, y)
     scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
