@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,30 +172,36 @@ LITERAL, ELEMENT = 300, 80
 
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
     """An array definition, its elements in lines of at most ``LINE`` columns."""
-    elements = wrap(_literals(data))
-    return f"{qualifiers} {ctype} {name}[{data.size}] = {{\n{elements}\n}};"
+    return f"{qualifiers} {ctype} {name}[{data.size}] = {{\n{_elements(data)}\n}};"
 
 
-def _literals(data: NDArray[np.generic]) -> Iterator[str]:
-    """Of each element; those that are equal to the bit share theirs."""
+def _elements(data: NDArray[np.generic]) -> str:
+    """The elements, filled into indented lines; those that are equal to the bit share a literal."""
     flat = np.ascontiguousarray(data).ravel()
     current().spend(ELEMENT * flat.size, "writing constants as C")
     bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
     current().spend(LITERAL * bits.size, "writing constants as C")
-    known = [literal(v) for v in bits.view(flat.dtype)]
-    return map(known.__getitem__, index.tolist())
+    literals = [literal(v) for v in bits.view(flat.dtype).tolist()]
+    lengths = np.array([len(text) for text in literals])[index]
+    return _filled([literals[i] for i in index.tolist()], lengths)
 
 
 def wrap(items: Iterable[str]) -> str:
     """Items separated by commas, filled into indented lines."""
-    lines: list[str] = []
-    line = INDENT
-    for item in items:
-        if len(line) + len(item) + 1 > LINE:
-            lines.append(line.rstrip())
-            line = INDENT
-        line += f"{item}, "
-    lines.append(line.rstrip())
+    texts = list(items)
+    return _filled(texts, np.array([len(text) for text in texts], np.int64))
+
+
+def _filled(items: Sequence[str], lengths: NDArray[np.int64]) -> str:
+    """Items, of which the lengths are known, separated by commas in as few lines as hold them."""
+    room, lines, start = LINE - len(INDENT), [], 0
+    # Behind each item stand a comma and a space; the last one of a line has no space.
+    ends = np.cumsum(lengths + 2).tolist()
+    while start < len(items):
+        before = ends[start - 1] if start else 0
+        stop = max(bisect_right(ends, before + room + 1, start), start + 1)
+        lines.append(f"{INDENT}{', '.join(items[start:stop])},")
+        start = stop
     return "\n".join(lines)
 
 

@@ -372,16 +372,27 @@ def _shuffled(
     """The best of ``best`` and of placing in orders that differ a little from the fixed ones."""
     shuffle = random.Random(0)
     work = PLACING_WORK
+    each = sum(len(gaps) for gaps in problem.gaps) + len(problem.groups)
     for _ in range(RESTARTS):
-        work -= sum(len(gaps) for gaps in problem.gaps) + len(problem.groups)
+        work -= each
         if problem.size(best) <= goal or work < 0:
             break
         order = list(fixed[shuffle.randrange(len(fixed))])
         for _ in range(1 + shuffle.randrange(4)):
             i, j = shuffle.randrange(len(order)), shuffle.randrange(len(order))
             order[i], order[j] = order[j], order[i]
-        best = min(best, place_in_order(problem, order), key=problem.size)
+        best = _placed_below(problem, order, problem.size(best)) or best
     return best
+
+
+def _placed_below(problem: Problem, order: Sequence[int], size: int) -> dict[int, int] | None:
+    """As ``place_in_order``; None as soon as it takes that size or more."""
+    at: dict[int, int] = {}
+    for group in order:
+        at[group] = problem.lowest(group, at)
+        if problem.align(at[group] + problem.groups[group].nbytes) >= size:
+            return None
+    return at
 
 
 def _as_buffer(problem: Problem, group: Group) -> Buffer:
