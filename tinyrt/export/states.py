@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tinyrt.ir import BoundNode, Graph, Node, Value
-from tinyrt.memory.place import ALIGNMENT
-from tinyrt.memory.ties import slice_offset
+from tinyrt.memory.placing.place import ALIGNMENT
+from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.ops import verify
 from tinyrt.ops.reshape import ReshapeAttrs
 

@@ -226,6 +226,8 @@ class ModelWriter:
 
     def write_call(self, one: Call) -> None:
         """Write one call of the current node, unless it copies what is there already."""
+        for data in one.data:
+            self._define(data)
         # Data are written in the order of the arguments, before constants of the model.
         args = {i: self._arg(a) for i, a in enumerate(one.args) if isinstance(a, Data)}
         args |= {i: self._arg(a) for i, a in enumerate(one.args) if i not in args}

@@ -9,10 +9,11 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import Graph
-from tinyrt.memory.arena import ArenaPlan, MemoryOptions, plan_memory
-from tinyrt.memory.candidates import QUICK
+from tinyrt.memory.arena import plan_memory
 from tinyrt.memory.order import schedule
-from tinyrt.memory.streaming import plan_pushed, plan_streamed
+from tinyrt.memory.plan import ArenaPlan, MemoryOptions
+from tinyrt.memory.rows.candidates import QUICK
+from tinyrt.memory.rows.plan import plan_pushed, plan_streamed
 
 
 @dataclass(frozen=True, slots=True)

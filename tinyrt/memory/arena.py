@@ -1,25 +1,22 @@
-"""The arena plan: where every activation lies."""
+"""Planning the arena: where every activation shall lie."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Collection
+from dataclasses import replace
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
-from tinyrt.errors import BudgetError, VerifyError
+from tinyrt.errors import VerifyError
 from tinyrt.ir import Graph, Stage
-from tinyrt.memory.check import check_plan
-from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name, view_roots
-from tinyrt.memory.overlap import leads
-from tinyrt.memory.place import ALIGNMENT, Problem
-from tinyrt.memory.regions import ARENA, Assignment, Region, assign, traffic_of
-from tinyrt.memory.segments import Segment
-from tinyrt.memory.ties import slice_offset, ties_of
+from tinyrt.memory.check.plan import check_plan
+from tinyrt.memory.lifetimes import buffers, view_roots
+from tinyrt.memory.placing.overlap import leads
+from tinyrt.memory.placing.place import Problem
+from tinyrt.memory.placing.ties import slice_offset, ties_of
+from tinyrt.memory.plan import ArenaPlan, MemoryOptions
+from tinyrt.memory.regions import Assignment, Region, assign, traffic_of
 from tinyrt.ops import verify
-from tinyrt.text import shown_name
 
 PLAN, PLACE = 200_000, 50_000
 """Work of planning and checking one op and one tensor, in units of ``budget``."""
@@ -30,183 +27,6 @@ then. A bound on work, not on time, so that every machine finds the same plan.""
 
 MOST_DROPPED = 8
 """Ops in place of which each is planned both ways; where there are more, all are or none is."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryOptions:
-    """What the user says about memory.
-
-    Attributes:
-        regions: the memories, the cheapest to use first; one of any size by default.
-        outside: values that have memory of their own and none in the arena, beside the states.
-        alignment: what offsets are multiples of, in bytes; a word at least.
-
-    """
-
-    regions: tuple[Region, ...] = (Region(ARENA),)
-    outside: frozenset[str] = frozenset()
-    alignment: int = ALIGNMENT
-
-    def __post_init__(self) -> None:
-        names = [region.name for region in self.regions]
-        if not names or len(set(names)) != len(names):
-            raise BudgetError(
-                f"memory regions are named {', '.join(names) or 'not at all'}",
-                expected="at least one, each with a name of its own",
-            )
-        if self.alignment < ALIGNMENT or self.alignment & (self.alignment - 1):
-            raise BudgetError(
-                f"tensors cannot be aligned to {self.alignment}",
-                expected=f"a power of two of at least {ALIGNMENT}",
-            )
-
-
-MOST_NAMED = 10
-"""Tensors that an error names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A time at which memory is needed.
-
-    Attributes:
-        node: the op that runs then.
-        kept: name, as it is shown, and bytes of what must be kept, the most first; of rings, rows
-            still to be read.
-
-    """
-
-    node: int
-    kept: tuple[tuple[str, int], ...]
-
-    @classmethod
-    def of(cls, node: int, sizes: Mapping[str, int]) -> Moment:
-        """The moment at which so many bytes of each buffer are kept."""
-        kept = ((shown_name(name), nbytes) for name, nbytes in sizes.items() if nbytes)
-        return cls(node, tuple(sorted(kept, key=lambda pair: (-pair[1], pair[0]))))
-
-
-@dataclass(frozen=True, slots=True)
-class ArenaPlan:
-    """Where every activation lies.
-
-    Attributes:
-        offsets: value name (or scratch name) -> byte offset in its region.
-        arena_bytes: size of the arena; of all regions together.
-        lower_bound: bytes that no placement of these buffers can do without, as far as is known.
-        buffers: what was placed.
-        optimal: whether it is known that no placement of these buffers takes less.
-        regions: name and size of each region, in the order of their cost.
-        region_of: value or scratch name -> its region's place in that order, where not the first.
-        views: value -> the one whose bytes it is a part of, and the first of them.
-        idle: nodes that have nothing to do, as their output's bytes are in place already.
-        outside: values that have no place here.
-        segments: ops that run row by row, in order; their buffers are alive at all of their nodes.
-        peak: with segments, when most is kept, and of what.
-
-    """
-
-    offsets: dict[str, int]
-    arena_bytes: int
-    lower_bound: int
-    buffers: tuple[Buffer, ...]
-    optimal: bool = False
-    regions: tuple[Region, ...] = (Region(ARENA),)
-    region_of: dict[str, int] = field(default_factory=dict)
-    views: dict[str, tuple[str, int]] = field(default_factory=dict)
-    idle: frozenset[int] = frozenset()
-    outside: frozenset[str] = frozenset()
-    segments: tuple[Segment, ...] = ()
-    peak: Moment | None = None
-
-    def scratch_offset(self, index: int) -> int:
-        """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
-        return self.offsets.get(scratch_name(index), 0)
-
-    def region_bytes(self, region: int) -> int:
-        """Bytes that are taken of a region."""
-        return self.regions[region].nbytes or 0
-
-    def start_of(self, name: str) -> int:
-        """Where a value lies if all regions are laid one behind the other."""
-        region = self.region_of.get(name, 0)
-        return sum(self.region_bytes(r) for r in range(region)) + self.offsets[name]
-
-    def linear_offsets(self) -> dict[str, int]:
-        """Where everything lies if all regions are laid one behind the other."""
-        return {name: self.start_of(name) for name in self.offsets}
-
-    def alive_bytes(self, steps: int) -> list[int]:
-        """Bytes in use while each of so many nodes runs; shared ones count once."""
-        starts = [self.start_of(b.names[0]) for b in self.buffers]
-        spans = [(start, start + b.nbytes) for start, b in zip(starts, self.buffers, strict=True)]
-        edges = np.unique(np.array(spans, np.int64))
-        pieces = np.diff(edges)
-        changes: dict[int, list[tuple[slice, int]]] = {}
-        for b, span in zip(self.buffers, spans, strict=True):
-            where = slice(*np.searchsorted(edges, span))
-            # Inputs are there before the first step, read or not.
-            changes.setdefault(max(b.first, 0), []).append((where, 1))
-            changes.setdefault(max(b.last, 0) + 1, []).append((where, -1))
-        holders, total, found = np.zeros(len(pieces), np.int64), 0, []
-        for step in range(steps):
-            for where, change in changes.get(step, ()):
-                total -= int(pieces[where] @ (holders[where] > 0))
-                holders[where] += change
-                total += int(pieces[where] @ (holders[where] > 0))
-            found.append(total)
-        return found
-
-    def fullest(self) -> Moment:
-        """When most of the arena is in use: what is kept then is in the way of a smaller one."""
-        if self.peak is not None:
-            return self.peak
-        alive = self.alive_bytes(1 + max((b.first for b in self.buffers), default=0))
-        step = max(range(len(alive)), key=lambda step: (alive[step], -step), default=0)
-        kept = [b for b in self.buffers if b.first <= step <= b.last]
-        return Moment.of(step, {b.names[0]: b.nbytes for b in kept})
-
-
-def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
-    """Raise unless the arena fits.
-
-    Raises:
-        BudgetError: it does not; the error names the op and the tensors in the way.
-
-    """
-    if plan.arena_bytes <= max_arena:
-        return
-    moment = plan.fullest()
-    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.kept[:MOST_NAMED]]
-    rest = sum(nbytes for _, nbytes in moment.kept[MOST_NAMED:])
-    named += [f"and others {rest:,}"] * (rest > 0)
-    tensors = ", ".join(named)
-    raise BudgetError(
-        f"the arena needs {plan.arena_bytes:,} bytes, {plan.arena_bytes - max_arena:,} too many",
-        op=_what_runs(graph, plan, moment.node),
-        tensor=f"alive at this op, in bytes: {tensors}",
-        expected=f"at most {max_arena:,}",
-        hint=f"{_way_out(graph, plan)}, or lower this op's resolution or channels",
-    )
-
-
-def _what_runs(graph: Graph, plan: ArenaPlan, step: int) -> str | None:
-    segment = next((s for s in plan.segments if s.first <= step < s.stop), None)
-    if not graph.nodes:
-        return None
-    op = graph.bind(step).describe()
-    if segment is None:
-        return op
-    return f"{op}, row by row with #{segment.first} to #{segment.stop - 1}"
-
-
-def _way_out(graph: Graph, plan: ArenaPlan) -> str:
-    """The options that may make an arena smaller, of those that this one does not have yet."""
-    held = [name for name in graph.fed if name in plan.offsets]
-    ways = ["run ops row by row (--by-rows)"] * (not plan.segments)
-    ways += ["take the input row by row (--input-rows)"] * (len(graph.fed) == 1 and bool(held))
-    ways += ["keep inputs in memory of your own (--input-outside)"] * bool(held)
-    return ", ".join(ways) or "split it from the branch that waits"
 
 
 def plan_memory(

@@ -155,10 +155,18 @@ Arg = Number | Function | Data | Place | Scratch | Sums | Null | Places | Params
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """One call of a C function."""
+    """One call of a C function.
+
+    Attributes:
+        function: its name.
+        args: its arguments.
+        data: data in the order in which they are written, where it is not that of the arguments.
+
+    """
 
     function: str
     args: tuple[Arg, ...]
+    data: tuple[Data, ...] = ()
 
 
 Calls = tuple[Call, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -95,12 +97,12 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     # Whatever the zero points add to products with weights is known beforehand.
     start = (bias - p.x_zp * w.sum(axis=1)).astype(np.int64 if wide else np.int32)
     restart = (-p.h_zp * r.sum(axis=1)).astype(np.int32)
-    weights = [Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8)), Data("start", start)]
-    if not wide:
-        weights.append(Data("restart", restart))
+    weights = Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8))
+    sums = [Data("start", start), *([] if wide else [Data("restart", restart)])]
     params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
-    return (call(kernel, params, node.input(0), *weights, *_states(node), node.output),)
+    made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
+    return (replace(made, data=(*sums, *weights)),)
 
 
 def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:

@@ -27,9 +27,9 @@ from tinyrt.export.rows.sharing import Body, Group, alike, tables
 from tinyrt.export.writer import ModelWriter, PushedRows, base_of
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
-from tinyrt.memory.candidates import STATE_NAME
+from tinyrt.memory.rows.candidates import STATE_NAME
+from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Access, Segment, Stage
-from tinyrt.memory.steps import encode
 from tinyrt.ops import OPS
 
 ROWS_HEADER = "tinyrt_rows"

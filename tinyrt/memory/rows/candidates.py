@@ -12,15 +12,15 @@ import numpy as np
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.arena import MemoryOptions, Moment
-from tinyrt.memory.divide import Division, divide
-from tinyrt.memory.extents import Clock, extents_of
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
-from tinyrt.memory.overlap import leads
-from tinyrt.memory.packing import Packing
+from tinyrt.memory.placing.overlap import leads
+from tinyrt.memory.plan import MemoryOptions, Moment
 from tinyrt.memory.regions import NO_LIMIT, traffic_of
-from tinyrt.memory.row_costs import Cost, added_code, added_instructions
-from tinyrt.memory.segment_builder import MOST_STAGES, build, row_ops
+from tinyrt.memory.rows.build import MOST_STAGES, build, row_ops
+from tinyrt.memory.rows.costs import Cost, added_code, added_instructions
+from tinyrt.memory.rows.divide import Division, divide
+from tinyrt.memory.rows.extents import Clock, extents_of
+from tinyrt.memory.rows.packing import Packing
 from tinyrt.memory.segments import Segment
 from tinyrt.text import own_name
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode
-from tinyrt.memory.contents import Run, Runs, joined, part
+from tinyrt.memory.check.contents import Run, Runs, joined, part
 
 
 def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:

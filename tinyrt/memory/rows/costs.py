@@ -15,8 +15,8 @@ from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import VECTOR
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import kernel_of
+from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Segment, Stage, Step
-from tinyrt.memory.steps import encode
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import Quant
 

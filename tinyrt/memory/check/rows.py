@@ -9,7 +9,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.sweep import Span
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.contents import Contents, Held, Run, Runs, part
+from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS

@@ -10,8 +10,8 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.memory.extents import FREE, Extents
-from tinyrt.memory.overlap import Leads
+from tinyrt.memory.placing.overlap import Leads
+from tinyrt.memory.rows.extents import FREE, Extents
 
 TRIES = 300
 """Orders that are tried after the fixed ones, each a small change of the best."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import BudgetError
-from tinyrt.memory.packing import Packing
 from tinyrt.memory.regions import Region
+from tinyrt.memory.rows.packing import Packing
 
 Group = tuple[int, ...]
 """Buffers, by their numbers, that lie in one region."""

@@ -8,11 +8,11 @@ from itertools import islice
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
-from tinyrt.memory.arena import MemoryOptions
-from tinyrt.memory.candidates import THOROUGH, Candidate, Effort, Model, Streamed
-from tinyrt.memory.chains import Chain, Piece, chains
+from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
-from tinyrt.memory.row_costs import Cost, whole_cost
+from tinyrt.memory.rows.candidates import THOROUGH, Candidate, Effort, Model, Streamed
+from tinyrt.memory.rows.chains import Chain, Piece, chains
+from tinyrt.memory.rows.costs import Cost, whole_cost
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.rows import RowOp
 

@@ -14,9 +14,9 @@ from tinyrt.backends.c.sweep import Span, Step
 from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.check_moves import moved_runs
-from tinyrt.memory.check_rows import SCRATCH, replay_segment
-from tinyrt.memory.contents import Contents, Held, Run, Runs, part
+from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
+from tinyrt.memory.check.moves import moved_runs
+from tinyrt.memory.check.rows import SCRATCH, replay_segment
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name, sweep_of
 from tinyrt.memory.segments import Segment
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 
-from tinyrt.memory.exact import search
 from tinyrt.memory.lifetimes import Buffer
-from tinyrt.memory.overlap import Leads, Span
+from tinyrt.memory.placing.exact import search
+from tinyrt.memory.placing.overlap import Leads, Span
 
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""

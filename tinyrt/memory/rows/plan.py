@@ -7,14 +7,15 @@ from dataclasses import replace
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.ir import Graph, Stage
-from tinyrt.memory.arena import ArenaPlan, MemoryOptions, aligned_for, check_regions, plan_memory
-from tinyrt.memory.candidates import THOROUGH, Effort, Streamed
-from tinyrt.memory.check import check_plan
+from tinyrt.memory.arena import aligned_for, check_regions, plan_memory
+from tinyrt.memory.check.plan import check_plan
 from tinyrt.memory.lifetimes import view_roots
+from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT, Region
-from tinyrt.memory.segment_builder import is_image, row_ops
+from tinyrt.memory.rows.build import is_image, row_ops
+from tinyrt.memory.rows.candidates import THOROUGH, Effort, Streamed
+from tinyrt.memory.rows.choose import choose_segments, place_segments
 from tinyrt.memory.segments import Segment
-from tinyrt.memory.stream import choose_segments, place_segments
 from tinyrt.ops import verify
 
 WORTHWHILE = 95

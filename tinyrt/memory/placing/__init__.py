@@ -1,0 +1,1 @@
+"""Where buffers lie: which may overlap, in which order they are placed, and how good that is."""

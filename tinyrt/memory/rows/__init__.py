@@ -1,0 +1,1 @@
+"""Which ops run by rows: segments are built, their cost estimated, and the best ones placed."""
