@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
-from tinyrt.api_inputs import layout_as
+from tinyrt.api.inputs import layout_as
 
 
 @pytest.mark.parametrize(

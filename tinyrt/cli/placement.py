@@ -39,7 +39,7 @@ def placement(model: str | Path, backend: str, allow_fallback: bool) -> tuple[st
             hint="leave --allow-fallback out",
         )
     from tinyrt import api
-    from tinyrt.inspection import placement_of
+    from tinyrt.api.inspection import placement_of
 
     found = placement_of(api.open_model(model), FALLBACK)
     described = "; ".join(segment.describe() for segment in found)

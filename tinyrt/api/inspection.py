@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyrt.api.reading import open_model
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError
@@ -16,7 +17,6 @@ from tinyrt.ir import Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
-from tinyrt.reading import open_model
 
 if TYPE_CHECKING:
     from tinyrt.cuda.partition import Segment

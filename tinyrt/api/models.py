@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api_inputs import Array, Data, labels_of, running, source_of
-from tinyrt.api_quantize import bisect_model, debug_model, quantize_model, quantize_within
+from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
+from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
+from tinyrt.api.reading import is_quantised, open_model
 from tinyrt.budget import current
 from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.streaming import stream as stream_graph
@@ -18,14 +20,12 @@ from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.files import scratch_folder
-from tinyrt.inspection import Inspection, OpCost, inspect_model
 from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
-from tinyrt.reading import is_quantised, open_model
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport

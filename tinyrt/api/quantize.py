@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyrt.api_inputs import (
+from tinyrt.api.inputs import (
     Array,
     Data,
     as_inputs,
@@ -17,13 +17,13 @@ from tinyrt.api_inputs import (
     running,
     source_of,
 )
+from tinyrt.api.reading import is_quantised, open_model
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
-from tinyrt.reading import is_quantised, open_model
 
 if TYPE_CHECKING:
     from tinyrt.quantize import QuantConfig

@@ -1,0 +1,37 @@
+"""What the commands do, as functions: from files to files, with errors that say what to do."""
+
+from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+from tinyrt.api.models import (
+    Run,
+    Stream,
+    convert_model,
+    evaluate,
+    profile_model,
+    random_inputs,
+    run_emulated,
+    run_model,
+    run_with_backend,
+)
+from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
+from tinyrt.api.reading import is_quantised, open_model
+
+__all__ = [
+    "Inspection",
+    "OpCost",
+    "Run",
+    "Stream",
+    "bisect_model",
+    "convert_model",
+    "debug_model",
+    "evaluate",
+    "inspect_model",
+    "is_quantised",
+    "open_model",
+    "profile_model",
+    "quantize_model",
+    "quantize_within",
+    "random_inputs",
+    "run_emulated",
+    "run_model",
+    "run_with_backend",
+]
