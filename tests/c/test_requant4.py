@@ -7,7 +7,7 @@ import pytest
 
 from tests.c.host import SANITIZE, host_compiler
 from tinyrt import fixedpoint, kernels_c
-from tinyrt.ops.packing import MOST_SHIFT
+from tinyrt.backends.c.blocks.layer import MAX_SHIFT
 
 PROGRAM = """
 #include <stdio.h>
@@ -33,7 +33,7 @@ def operands():
     """Accumulators around every half of every shift, extreme mantissas and zero points."""
     rng = np.random.default_rng(3)
     rows = []
-    for shift in range(MOST_SHIFT + 1):
+    for shift in range(MAX_SHIFT + 1):
         halves = (np.arange(-140, 140) * 2 + 1) << shift
         near = (halves[:, None] + np.arange(-3, 4)).ravel()
         acc = np.concatenate([near, rng.integers(-(2**23), 2**23, 2000), [0, 2**23, -(2**23)]])

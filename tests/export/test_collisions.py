@@ -14,7 +14,7 @@ from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import Memories, export_c, export_graph, export_several
-from tinyrt.export.c_names import identifier
+from tinyrt.export.names import identifier
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
 from tinyrt.memory import Region

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.c.host import host_compiler
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
-from tinyrt.cuda.program import LATENCY, Shape, generate
+from tinyrt.backends.cuda.program import LATENCY, Shape, generate
 from tinyrt.emulate.blocks import harness_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
 from tinyrt.export.bundle import Rows, render_project
-from tinyrt.export.c_names import MOST_IDENTIFIER, identifier
 from tinyrt.export.memories import Memories
+from tinyrt.export.names import MOST_IDENTIFIER, identifier
 from tinyrt.export.rendering import render
 from tinyrt.export.target import find_core, find_optimize
 from tinyrt.ir import Graph

@@ -7,16 +7,18 @@ import pytest
 
 from tests.export.models import dense
 from tests.graphs import small_cnn
-from tinyrt import ops
+from tinyrt.backends.c.choice import KERNELS
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.errors import ModelFormatError, OutputError, UnsupportedError
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import QParams, Value
+from tinyrt.ops.spec import Form
 
 
 def test_float_op_without_a_kernel(tmp_path, monkeypatch):
     save_tflite(small_cnn(), tmp_path / "float.tflite")
-    monkeypatch.setitem(ops.OPS, "conv2d", replace(ops.OPS["conv2d"], emit_f32=None))
+    integers = {form: who for form, who in KERNELS["conv2d"].items() if form is not Form.FLOAT}
+    monkeypatch.setitem(KERNELS, "conv2d", integers)
     with pytest.raises(UnsupportedError, match="conv2d has no C kernel for float") as caught:
         export_c(tmp_path / "float.tflite", tmp_path / "out")
     message = str(caught.value)
@@ -27,8 +29,7 @@ def test_float_op_without_a_kernel(tmp_path, monkeypatch):
 
 
 def test_op_without_a_kernel(tmp_path, monkeypatch):
-    bare = replace(ops.OPS["fully_connected"], emit_c=None)
-    monkeypatch.setitem(ops.OPS, "fully_connected", bare)
+    monkeypatch.setitem(KERNELS, "fully_connected", {})
     with pytest.raises(UnsupportedError, match="fully_connected has no C kernel") as caught:
         export_graph(dense(), tmp_path / "out")
     assert "#0 fully_connected 'dense'" in str(caught.value)

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tinyrt.ops.depthwise_blocks import pack_filters
-from tinyrt.ops.packing import eight_at_a_time, pack_block, padded, simplify
-from tinyrt.ops.packing_s4 import pack_block_s4, pack_filters_s4
 
+from tinyrt.backends.c.blocks.block import pair_block
+from tinyrt.backends.c.blocks.depthwise import pack_filters
+from tinyrt.backends.c.blocks.layer import padded, simplify
+from tinyrt.backends.c.blocks.nibbles import nibble_block, pack_filters_s4
+from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.ir.types import unpack_int4
-from tinyrt.ops import packing_mve
 from tinyrt.ops.requant import Requant
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
@@ -61,12 +63,12 @@ def test_unpacking_gives_the_weights(c_out, taps, isa, seed):
     w = rng.integers(-127, 128, (c_out, taps)).astype(np.int8)
     bias = rng.integers(-500, 500, c_out).astype(np.int32)
     x_zp = int(rng.integers(-128, 128))
-    packed = pack_block(w, bias, x_zp, requant(c_out, shift=-5), isa)
+    packed = pair_block(w, bias, x_zp, requant(c_out, shift=-5), isa).packed
     layer = simplify(w, bias, x_zp, requant(c_out, shift=-5))
-    found = unpack(packed.w, c_out, taps, isa)
-    np.testing.assert_array_equal(found[:c_out, :taps], layer.w)
-    assert not found[c_out:].any()
-    assert not found[:, taps:].any()
+    unpacked = unpack(packed.w, c_out, taps, isa)
+    np.testing.assert_array_equal(unpacked[:c_out, :taps], layer.w)
+    assert not unpacked[c_out:].any()
+    assert not unpacked[:, taps:].any()
     even, odd = packed.init.reshape(-1, 2).T.astype(int)
     init = np.stack([even, (odd - even) >> 8], axis=1).ravel()[:c_out]
     np.testing.assert_array_equal(init, layer.bias - x_zp * layer.w.sum(axis=1))
@@ -74,13 +76,11 @@ def test_unpacking_gives_the_weights(c_out, taps, isa, seed):
 
 def test_rows_take_eight_channels_by_tap():
     w = np.random.default_rng(1).integers(-127, 128, (16, 6)).astype(np.int8)
-    packed = pack_block(w, None, 0, requant(16), SCALAR)
-    eight = eight_at_a_time(packed, 6)
-    four = packed.w.reshape(4, 8)
-    by_tap = eight.w.reshape(2, 6, 2)
-    for block in range(4):
-        np.testing.assert_array_equal(by_tap[block // 2, :, block % 2], four[block, :6])
-    assert eight_at_a_time(pack_block(w[:12], None, 0, requant(12), SCALAR), 6) is None
+    words = pair_block(w, None, 0, requant(16), SCALAR).packed.w
+    quads = words.reshape(4, 8)
+    by_tap = eight_at_a_time(words, padded(6), 6).reshape(2, 6, 2)
+    for quad in range(4):
+        np.testing.assert_array_equal(by_tap[quad // 2, :, quad % 2], quads[quad, :6])
 
 
 def nibbles(packed, count):
@@ -91,36 +91,36 @@ def nibbles(packed, count):
 def test_four_narrow_channels_share_a_half(isa):
     rng = np.random.default_rng(2)
     w = rng.integers(-8, 8, (8, 12)).astype(np.int8)
-    packed = pack_block_s4(w, None, 3, requant(8), isa)
+    packed = nibble_block(w, None, 3, requant(8), isa).packed
     low, high = halves(packed.w)
     taps = np.stack([low, high], axis=1).reshape(2, 12)
     if isa is DSP:
         taps = taps.reshape(2, 3, 2, 2).transpose(0, 1, 3, 2).reshape(2, 12)
     for channel, shift in enumerate((0, 4, 8)):
-        found = (taps >> shift & 15) - 8
-        np.testing.assert_array_equal(found, w.reshape(2, 4, 12)[:, channel])
+        unpacked = (taps >> shift & 15) - 8
+        np.testing.assert_array_equal(unpacked, w.reshape(2, 4, 12)[:, channel])
     np.testing.assert_array_equal(taps >> 12, w.reshape(2, 4, 12)[:, 3])
     assert packed.w.nbytes == w.size // 2
 
 
 def test_narrow_filters_of_3x3_take_nine_bytes_for_two_channels():
     w = np.random.default_rng(3).integers(-8, 8, (3, 9)).astype(np.int8)
-    found = nibbles(pack_filters_s4(w), 28)
+    unpacked = nibbles(pack_filters_s4(w), 28)
     order = [0, 1, 2, 6, 3, 4, 5, 7]
-    assert found[:8].tolist() == w[0, order].tolist()
-    assert found[8:10].tolist() == [w[0, 8], w[1, 8]]
-    assert found[10:18].tolist() == w[1, order].tolist()
-    assert found[18:27].tolist() == [*w[2, order], w[2, 8]]
+    assert unpacked[:8].tolist() == w[0, order].tolist()
+    assert unpacked[8:10].tolist() == [w[0, 8], w[1, 8]]
+    assert unpacked[10:18].tolist() == w[1, order].tolist()
+    assert unpacked[18:27].tolist() == [*w[2, order], w[2, 8]]
 
 
 def test_vectors_take_two_narrow_filters_to_a_byte():
     w = np.random.default_rng(4).integers(-7, 8, (4, 16)).astype(np.int8)
-    two = packing_mve.pack_filters_s4(w).reshape(2, 16).astype(int)
+    two = mve_packing.pack_filters_s4(w).reshape(2, 16).astype(int)
     even = ((two + 8) & 15) - 8
     np.testing.assert_array_equal(even, w[0::2])
     np.testing.assert_array_equal((two - even) >> 4, w[1::2])
     w[0, 0], w[1, 0] = -1, -8
-    assert packing_mve.pack_filters_s4(w) is None
+    assert mve_packing.pack_filters_s4(w) is None
 
 
 def test_filters_of_3x3_are_rows_of_9_bytes_along_rows_or_columns():
@@ -166,10 +166,10 @@ def test_exponents_to_the_left_raise_weights():
 def test_layers_for_the_general_kernel(w, bias, shift):
     weights = np.full((4, 64), w, np.int8)
     bias = np.full(4, bias, np.int32)
-    assert pack_block(weights, bias, 0, requant(4, shift=shift), DSP) is None
+    assert pair_block(weights, bias, 0, requant(4, shift=shift), DSP) is None
 
 
 def test_padding_must_not_outgrow_the_weights():
     one = np.ones((1, 4096), np.int8)
-    assert pack_block(one, None, 0, requant(1), DSP) is None
-    assert pack_block(np.ones((3, 4096), np.int8), None, 0, requant(3), DSP) is not None
+    assert pair_block(one, None, 0, requant(1), DSP) is None
+    assert pair_block(np.ones((3, 4096), np.int8), None, 0, requant(3), DSP) is not None
