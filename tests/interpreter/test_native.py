@@ -1,7 +1,6 @@
 """The exported C, built for this host: the device's answers, one library per model, kept."""
 
 import shutil
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,10 +11,10 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
+from tinyrt.backends.c.choice import KERNELS
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native_backend
 from tinyrt.ir import DType
-from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
@@ -140,7 +139,7 @@ def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
 
 def test_what_cannot_be_done_is_said(monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setitem(OPS, "conv2d", replace(OPS["conv2d"], emit_f32=None))
+        patched.setitem(KERNELS, "conv2d", {})
         with pytest.raises(UnsupportedError, match="conv2d"):
             Interpreter.from_graph(small_cnn(), backend="native").allocate_tensors()
     watched = Interpreter.from_graph(_dense(1).graph, backend="native", on_op=print)
