@@ -8,7 +8,7 @@ from tinyrt.export.names import check_regions, check_section
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import Graph
 from tinyrt.memory import MemoryOptions, Region
-from tinyrt.memory.placing.place import ALIGNMENT
+from tinyrt.memory.placing.problem import ALIGNMENT
 from tinyrt.memory.regions import ARENA
 
 

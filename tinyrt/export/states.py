@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tinyrt.ir import BoundNode, Graph, Node, Value
-from tinyrt.memory.placing.place import ALIGNMENT
+from tinyrt.memory.placing.problem import ALIGNMENT
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.ops import verify
 from tinyrt.ops.reshape import ReshapeAttrs

@@ -12,7 +12,7 @@ from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check.plan import check_plan
 from tinyrt.memory.lifetimes import buffers, view_roots
 from tinyrt.memory.placing.overlap import leads
-from tinyrt.memory.placing.place import Problem
+from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.placing.ties import slice_offset, ties_of
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.regions import Assignment, Region, assign, traffic_of

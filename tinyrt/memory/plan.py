@@ -10,7 +10,7 @@ import numpy as np
 from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import Buffer, scratch_name
-from tinyrt.memory.placing.place import ALIGNMENT
+from tinyrt.memory.placing.problem import ALIGNMENT
 from tinyrt.memory.regions import ARENA, Region
 from tinyrt.memory.segments import Segment
 from tinyrt.text import shown_name

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tinyrt.errors import BudgetError
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import Buffer, scratch_name, view_roots
-from tinyrt.memory.placing.place import Placement, Problem, place, place_in_order
+from tinyrt.memory.placing.place import Placement, place, place_in_order
+from tinyrt.memory.placing.problem import Problem
 from tinyrt.ops import OPS
 
 ARENA = "arena"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -151,10 +152,10 @@ class _Fit:
         return all(self._meet(*values, rows) for values in zip(one, other, third, strict=True))
 
     def _meet(self, one: object, other: object, third: object, rows: int) -> bool:
-        if not (_is_int(one) and _is_int(other) and _is_int(third)):
+        if not (is_int(one) and is_int(other) and is_int(third)):
             return bool(one == other == third)
-        each = self.each(int(one), int(other))
-        return each.is_integer() and int(third) == int(one) + each * (rows - self.one.rows)
+        each = self.each(one, other)
+        return each.is_integer() and third == one + each * (rows - self.one.rows)
 
     def number(self, one: int, other: int) -> Tokens:
         """A number, or what computes it where it depends on the number of rows."""
@@ -182,13 +183,14 @@ class _Fit:
         one, other = self.one.parameters[name], self.other.parameters[name]
         pairs = zip(leaves(one.fields), leaves(other.fields), strict=True)
         return [
-            (path, self.number(int(a), int(b)))
+            (path, self.number(a, b))
             for (path, a), (_, b) in pairs
-            if a != b and _is_int(a) and _is_int(b)
+            if a != b and is_int(a) and is_int(b)
         ]
 
 
-def _is_int(value: object) -> bool:
+def is_int(value: object) -> TypeGuard[int]:
+    """Whether it is an integer, of Python or of NumPy, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -265,7 +265,7 @@ class SegmentWriter:
         if not tokens & {FIRST, ROWS}:
             return []
         cut = f"progress{self._own}->cut"
-        lines = [line("const int32_t ", FIRST, f" = (int32_t)({cut} & 15U);")]
+        lines: list[Statement] = [line("const int32_t ", FIRST, f" = (int32_t)({cut} & 15U);")]
         if ROWS in tokens:
             behind = f" - (int32_t)({cut} >> ", Int(4), ");"
             lines.append(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tinyrt.memory.placing.place import Problem
+    from tinyrt.memory.placing.problem import Problem
 
 SEARCH_WORK = 200_000
 """Pairs of groups that the search may look at; a bound on work, not on time, for repeatability."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import Buffer, view_roots
-from tinyrt.memory.placing.place import Tie
+from tinyrt.memory.placing.problem import Tie
 
 Ties = dict[int, Tie]
 

@@ -68,10 +68,10 @@ def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
     return Cost(instructions, code)
 
 
-def call_cost(node: BoundNode) -> float:
+def call_cost(node: BoundNode) -> int:
     """Instructions of one call of an op's kernel on a Cortex-M55."""
     kernel = kernel_of(node, InstructionSet.MVE)
-    return element_cost(node) if kernel is None or kernel.cost is None else kernel.cost()
+    return element_cost(node) if kernel is None or kernel.cost is None else int(kernel.cost())
 
 
 def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:

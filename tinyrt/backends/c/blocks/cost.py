@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from tinyrt.backends.c.blocks.layer import QUAD, padded
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.ops.packing import BLOCK, padded
 from tinyrt.ops.window import Pair
 
 LOOK_UP = 4.25
@@ -133,7 +133,7 @@ def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out
 
 def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:
     loop = k.two_pixels * taps + 3 * ceil(taps / TURN_TAPS)
-    return pixels / 2 * ceil(c_out / BLOCK) * (loop + k.block)
+    return pixels / 2 * ceil(c_out / QUAD) * (loop + k.block)
 
 
 def dense_row_cost(isa: InstructionSet, taps: int, c_out: int) -> float:
@@ -158,7 +158,7 @@ def depthwise_list_cost(
     entries = ceil(kernel[0] * kernel[1] / k.entry_taps)
     outputs = out[0] * out[1] * (k.entry * entries + k.four)
     rows = out[0] * (k.row[0] + stride * k.row[1]) if border else 0
-    return channels / BLOCK * (outputs + rows + k.listed[0] + k.listed[1] * entries)
+    return channels / QUAD * (outputs + rows + k.listed[0] + k.listed[1] * entries)
 
 
 def max_pool_cost(outputs: int, taps: int) -> float:

@@ -76,7 +76,8 @@ class Layer:
 
     def first_sums(self, x_zp: int) -> NDArray[np.int64]:
         """What accumulators begin with: ``bias - x_zp * sum(w)``."""
-        return self.bias - x_zp * self.w.sum(axis=1, dtype=np.int64)
+        sums: NDArray[np.int64] = self.w.sum(axis=1, dtype=np.int64)
+        return self.bias - x_zp * sums
 
 
 def simplify(

@@ -66,7 +66,7 @@ class NibbleBlock(Block):
         nibbles = wide[:, :3] + 8
         halves = 4096 * wide[:, 3] + 256 * nibbles[:, 2] + 16 * nibbles[:, 1] + nibbles[:, 0]
         words = pair_words(halves) if self.isa is InstructionSet.DSP else tap_words(halves)
-        init = first.reshape(-1, QUAD) * [1, 16, 256, 1]
+        init = first.reshape(-1, QUAD) * np.array([1, 16, 256, 1], np.int64)
         init[:, 1] += init[:, 0]
         requant = pack_requant(self.layer, more=1)
         return Packed(int32_words(words.ravel()), int32_words(init.ravel()), requant)

@@ -105,7 +105,8 @@ def runs_of(block: Block, channels: int, taps: int) -> list[Runs]:
         w = block.layer.w
         filled = np.zeros((block.channels, -(-taps // GROUP) * GROUP), np.bool_)
         filled[: len(w), : w.shape[1]] = w != 0
-        some = filled.reshape(-1, channels, filled.shape[1] // GROUP, GROUP).any(axis=(1, 3))
+        groups = filled.reshape(-1, channels, filled.shape[1] // GROUP, GROUP)
+        some = np.asarray(groups.any(axis=(1, 3)))
         block.runs[key] = [_runs(one, taps) for one in some]
     return block.runs[key]
 
