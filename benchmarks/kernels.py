@@ -35,7 +35,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.ops.spec import Form, NoAttrs, Quant
 
 CORES = ("m0", "m3", "m4", "m55")
 IMAGE = (1, 16, 16, 32)
@@ -109,7 +109,8 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
     for name, layer in layers.items():
         operands = _operands(name, layer, rng)
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
-        scale, zero_point = OPS[layer.op].fixed_output or (layer.scale, ZERO_POINT)
+        fixed = OPS[layer.op].forms[Form.INT8].fixed_output
+        scale, zero_point = fixed or (layer.scale, ZERO_POINT)
         quantised = OPS[layer.op].quant is not Quant.INPUTS_ONLY
         q = QParams((scale,), zero_point) if quantised else None
         y = Value(name, kind.dtype, kind.shape, q)

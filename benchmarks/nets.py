@@ -30,7 +30,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.ops.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
@@ -53,8 +53,9 @@ class Net:
         spec, attrs = OPS[op], NoAttrs() if attrs is None else attrs
         (type_,) = spec.infer(attrs, [self.values[n].type for n in inputs])
         q = self.values[inputs[0]].q if spec.quant is Quant.SAME_AS_INPUT else Q
-        if spec.fixed_output is not None:
-            q = QParams((spec.fixed_output[0],), spec.fixed_output[1])
+        fixed = spec.forms[Form.INT8].fixed_output
+        if fixed is not None:
+            q = QParams((fixed[0],), fixed[1])
         name = f"{op}_{len(self.nodes)}"
         self.values[name] = Value(name, DType.INT8, type_.shape, q)
         self.nodes.append(Node(op, name, inputs, (name,), attrs))

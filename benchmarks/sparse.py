@@ -14,6 +14,8 @@ import argparse
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,14 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.emulate import build_image, run_image
 from tinyrt.export import export_graph, find_core
-from tinyrt.export.sparsity import forms_of
 from tinyrt.ir import Graph, Node
 from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.sparse import Weights, cheapest
 
 LAYERS = {
     "dense 640 to 128, one row": ("autoencoder_ad", "fully_connected", 0),
@@ -77,6 +80,13 @@ def layer_of(zoo: Path, layer: str, pattern: str) -> Graph:
     return Graph("layer", (node.inputs[0],), node.outputs, names, (alone,))
 
 
+@contextmanager
+def stored_as(form: Weights) -> Iterator[None]:
+    """All layers that have a choice store their weights in that form."""
+    with patch.object(Stored, "cheapest", lambda forms, small: Stored(form, forms)):
+        yield
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """One layer in one form: instructions of an inference, all bytes of flash."""
@@ -94,8 +104,7 @@ def measure(graph: Graph, core: str, form: Weights, small: bool) -> Figures:
     """
     (x,), (y,) = graph.input_values, graph.output_values
     data = np.random.default_rng(0).integers(-128, 128, x.shape, np.int8)
-    with tempfile.TemporaryDirectory() as name, patch("tinyrt.ops.blocks.cheapest") as choice:
-        choice.return_value = form
+    with tempfile.TemporaryDirectory() as name, stored_as(form):
         folder, optimize = Path(name), "size" if small else "balanced"
         project = export_graph(graph, folder / "model", core=core, optimize=optimize)
         image = build_image(project, folder)
@@ -114,7 +123,9 @@ def rows(zoo: Path, cores: list[str]) -> list[dict[str, Any]]:
         for layer in LAYERS:
             for pattern in PATTERNS:
                 graph = layer_of(zoo, layer, pattern)
-                (forms,) = forms_of(graph, find_core(core).isa).values()
+                stored = choose(graph.bind(0), Target(find_core(core).isa)).stored
+                assert stored is not None
+                forms = stored.forms
                 dense = {small: measure(graph, core, Weights.DENSE, small) for small in (0, 1)}
                 for form in forms:
                     if form is Weights.DENSE:
@@ -132,8 +143,8 @@ def rows(zoo: Path, cores: list[str]) -> list[dict[str, Any]]:
                             "expected": forms[form].instructions
                             / forms[Weights.DENSE].instructions,
                             "bytes": least.nbytes / dense[True].nbytes,
-                            "fastest": cheapest(forms, small=False) is form,
-                            "smallest": cheapest(forms, small=True) is form,
+                            "fastest": Stored.cheapest(forms, small=False).form is form,
+                            "smallest": Stored.cheapest(forms, small=True).form is form,
                         }
                     )
     return found

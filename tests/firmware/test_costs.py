@@ -1,4 +1,4 @@
-"""The formulas of ``tinyrt.ops.cost``, and the choice of kernels, against the emulator's counts.
+"""The formulas of costs, and the choice of kernels, against the emulator's counts.
 
 Layers differ from those that the formulas' constants were read off. All layers of a core are one
 image and one boot.
@@ -8,11 +8,10 @@ import pytest
 
 from benchmarks.kernels import Layer, graph_of, measure
 from tests.firmware.device import require_core
-from tinyrt.export import find_core
-from tinyrt.ops import blocks, depthwise_blocks, group_blocks
-from tinyrt.ops.add import AddAttrs
-from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.cost import (
+from tinyrt.backends.c.blocks import dense as dense_blocks
+from tinyrt.backends.c.blocks import depthwise as depthwise_blocks
+from tinyrt.backends.c.blocks import groups as group_blocks
+from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
     dense_cost,
@@ -22,7 +21,12 @@ from tinyrt.ops.cost import (
     slide_cost,
     window_cost,
 )
-from tinyrt.ops.cost_mve import call_cost
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
+from tinyrt.export import find_core
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pool import Pool2dAttrs
@@ -134,7 +138,7 @@ def test_pools_cost_what_their_formula_says():
 
 
 def test_every_packed_kernel_beats_the_general_one(core, chosen, monkeypatch):
-    for module in (blocks, depthwise_blocks, group_blocks):
+    for module in (dense_blocks, depthwise_blocks, group_blocks):
         monkeypatch.setattr(module, "BLOCK_SETS", frozenset())
     general = counts(core, LAYERS)
     assert not {n for n in LAYERS if chosen[n] >= general[n]}
@@ -142,7 +146,7 @@ def test_every_packed_kernel_beats_the_general_one(core, chosen, monkeypatch):
 
 def test_sliding_beats_a_list_of_taps(core, chosen, monkeypatch):
     names = [name for name in LAYERS if name.startswith("depthwise 3x3")]
-    monkeypatch.setattr(depthwise_blocks, "slides", lambda window: False)
+    monkeypatch.setattr(depthwise_blocks, "is_3x3", lambda window: False)
     listed = counts(core, names)
     assert not {n for n in names if chosen[n] >= listed[n]}
     isa = find_core(core).isa
@@ -153,7 +157,7 @@ def test_sliding_beats_a_list_of_taps(core, chosen, monkeypatch):
 
 def test_a_row_in_place_beats_a_column(core, chosen, monkeypatch):
     names = ["large dense", "tiny dense"]
-    monkeypatch.setattr(blocks, "row_block", lambda node, block, isa: None)
+    monkeypatch.setattr(dense_blocks._Dense, "is_row", False)
     copied = counts(core, names)
     assert not {n for n in names if chosen[n] >= copied[n]}
 
@@ -175,7 +179,8 @@ VECTOR_TOLERANCE = 0.12
 def test_formulas_say_what_vector_kernels_cost():
     require_core("cortex-m55")
     graph, _ = graph_of(VECTOR_LAYERS)
-    said = {node.name: call_cost(node) for node in graph.bound()}
+    vectors = Target(InstructionSet.MVE)
+    said = {node.name: choose(node, vectors).cost() for node in graph.bound()}
     found = {r["layer"]: r["instructions"] for r in measure("cortex-m55", VECTOR_LAYERS)}
     off = {name: round(said[name] / found[name] - 1, 3) for name in VECTOR_LAYERS}
     assert not {name: part for name, part in off.items() if abs(part) > VECTOR_TOLERANCE}

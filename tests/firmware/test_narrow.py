@@ -1,18 +1,17 @@
 """Weights of four bits: half the bytes of filters on every core, at little cost on a Cortex-M4."""
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 
+from benchmarks.sparse import stored_as
 from tests.firmware.narrow import narrow_twin
 from tests.firmware.test_zoo import MODELS, emulate
+from tinyrt.backends.c.weights import Weights
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export import export_graph
 from tinyrt.ops import OPS
 from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.sparse import Weights
 
 MOST_INSTRUCTIONS = {
     "resnet8": 1.17,
@@ -30,7 +29,7 @@ mostly zeros, which int8 models store without these, do so here where that takes
 
 @pytest.mark.parametrize("name", MODELS)
 def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
-    with patch("tinyrt.ops.blocks.cheapest", return_value=Weights.DENSE):
+    with stored_as(Weights.DENSE):
         wide, _ = emulate(zoo, name, tmp_path / "wide", samples=1)
     twin = narrow_twin(zoo / "models" / f"{name}_int8.tflite")
     path = save_tflite(twin, tmp_path / f"{name}.tflite")

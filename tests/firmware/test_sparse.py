@@ -1,22 +1,23 @@
 """Weights stored without their zeros: the kernels on emulated cores, and that they pay."""
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from benchmarks.sparse import stored_as
 from tests.c.conformance import graph_of
 from tests.c.packed_cases import SPARSE_CASES, sparse_weights
 from tests.firmware.device import check_on_device, require_core
 from tests.ops.build import Case, build_s8
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import Weights
 from tinyrt.emulate import build_image, run_image
 from tinyrt.export import export_graph, find_core
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.sparse import Weights
 
 ROW = Case(
     "fully_connected", FullyConnectedAttrs(), ((1, 256), (32, 256), (32,)), frozenset({1, 2})
@@ -45,7 +46,7 @@ def pruned(case, pattern):
 def instructions(graph, core, folder, form):
     """Of an inference with the weights in that form, which must answer as the reference does."""
     folder.mkdir()
-    with patch("tinyrt.ops.blocks.cheapest", return_value=form):
+    with stored_as(form):
         project = export_graph(graph, folder / "model", core=core)
     (x,) = graph.input_values
     data = np.random.default_rng(0).integers(-128, 128, x.shape, np.int8)
@@ -68,12 +69,12 @@ def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     """The exporter's choice is the faster one, and its costs are near the truth."""
     require_core(core)
     graph = pruned(case, pattern)
-    (layer,) = sparse_layers(graph, find_core(core).isa, small=False)
+    (layer,) = sparse_layers(graph, Target(find_core(core).isa))
     dense = instructions(graph, core, tmp_path / "dense", Weights.DENSE)
     sparse = instructions(graph, core, tmp_path / "sparse", pattern)
     expected, fewer_bytes = layer.ratios[pattern]
     assert sparse / dense == pytest.approx(expected, abs=CLOSE * expected)
     assert (layer.form is pattern) == (sparse < dense)
     assert fewer_bytes < 1
-    (small,) = sparse_layers(graph, find_core(core).isa, small=True)
+    (small,) = sparse_layers(graph, Target(find_core(core).isa, small=True))
     assert small.form is pattern
