@@ -47,7 +47,7 @@ def instructions(graph, core, folder, form):
     """Of an inference with the weights in that form, which must answer as the reference does."""
     folder.mkdir()
     with stored_as(form):
-        project = export_graph(graph, folder / "model", core=core)
+        project = export_graph(replace(graph), folder / "model", core=core)
     (x,) = graph.input_values
     data = np.random.default_rng(0).integers(-128, 128, x.shape, np.int8)
     run = run_image(build_image(project, folder), data.tobytes(), folder)
