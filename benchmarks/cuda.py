@@ -30,10 +30,10 @@ from benchmarks.cuda_peers import (
     tinyrt,
     torch_compiled,
 )
+from tinyrt.backends.cuda.driver import Driver, open_driver
+from tinyrt.backends.cuda.host import HostDevice
+from tinyrt.backends.cuda.program import generate
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.cuda.driver import Driver, open_driver
-from tinyrt.cuda.host import HostDevice
-from tinyrt.cuda.program import generate
 from tinyrt.errors import TinyrtError, ToolError
 from tinyrt.files import write_atomic
 from tinyrt.interpreter import CUDA, load

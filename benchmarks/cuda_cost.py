@@ -16,9 +16,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinyrt.backends.cuda.nvrtc import compile_source
+from tinyrt.backends.cuda.program import RUN, THROUGHPUT, DeviceProgram, Shape, generate
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.cuda.nvrtc import compile_source
-from tinyrt.cuda.program import RUN, THROUGHPUT, DeviceProgram, Shape, generate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 ARCH = "sm_90"

@@ -64,8 +64,8 @@ def tinyrt(backend: str, models: Path, name: str, batch: int) -> Call:
 
 def device_resident(models: Path, name: str, batch: int) -> Call:
     """The kernels alone, on inputs that the GPU holds."""
-    from tinyrt.cuda.driver import open_driver
-    from tinyrt.cuda.runtime import CudaModel
+    from tinyrt.backends.cuda.driver import open_driver
+    from tinyrt.backends.cuda.runtime import CudaModel
 
     graph = read_tflite(models / f"{name}_int8.tflite")
     try:

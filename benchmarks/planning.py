@@ -34,7 +34,7 @@ MEASURE = """
 import contextlib, io, json, sys, time
 from pathlib import Path
 model, data, out = sys.argv[1:]
-import tinyrt.interpreter.numba_kernels.abi, tinyrt.export, tinyrt.memory.advice
+import tinyrt.backends.numba.abi, tinyrt.export, tinyrt.memory.advice
 def main(arguments):
     from tinyrt.cli.app import app
     with contextlib.redirect_stdout(io.StringIO()):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tinyrt.interpreter.support import support_markdown
+from tinyrt.backends.support import support_markdown
 from tinyrt.ops.absent import NOT_IN_INTEGERS, NOT_ON_DEVICES
 
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"

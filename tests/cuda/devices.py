@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyrt.cuda.driver import open_driver
-from tinyrt.cuda.host import HostDevice
-from tinyrt.cuda.program import generate
-from tinyrt.cuda.runtime import CudaModel
+from tinyrt.backends.cuda.choice import KERNELS
+from tinyrt.backends.cuda.driver import open_driver
+from tinyrt.backends.cuda.host import HostDevice
+from tinyrt.backends.cuda.program import generate
+from tinyrt.backends.cuda.runtime import CudaModel
 from tinyrt.errors import ToolError
+
+
+def ops_on(form):
+    """Ops that have a kernel for activations of this form."""
+    return sorted(op for op, emitters in KERNELS.items() if form in emitters)
 
 
 def on_host(graph, shape, feeds, samples, flags=(), order=None):

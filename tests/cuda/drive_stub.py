@@ -6,9 +6,9 @@ import gc
 import numpy as np
 
 from tests.cuda.test_runtime import compile_on_host, small_graph
-from tinyrt.cuda.driver import open_driver
-from tinyrt.cuda.program import Shape
-from tinyrt.cuda.runtime import CudaModel
+from tinyrt.backends.cuda.driver import open_driver
+from tinyrt.backends.cuda.program import Shape
+from tinyrt.backends.cuda.runtime import CudaModel
 from tinyrt.interpreter import Model
 
 

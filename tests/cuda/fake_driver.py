@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tinyrt.cuda.host import build
-from tinyrt.cuda.nvrtc import Compiled
+from tinyrt.backends.cuda.host import build
+from tinyrt.backends.cuda.nvrtc import Compiled
 
 
 def compile_on_host(source, arch):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tinyrt.cuda.host import find_compiler
+from tinyrt.backends.cuda.host import find_compiler
 from tinyrt.errors import ToolError
 
 

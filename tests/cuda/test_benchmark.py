@@ -7,9 +7,9 @@ import pytest
 from benchmarks import cuda as benchmark
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
-from tinyrt.cuda import driver, runtime
+from tinyrt.backends.cuda import backend as cuda_backend
+from tinyrt.backends.cuda import driver, runtime
 from tinyrt.errors import ToolError
-from tinyrt.interpreter import cuda_backend
 
 pytestmark = needs_cxx
 NAME = "streaming_wakeword"

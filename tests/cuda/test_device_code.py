@@ -7,19 +7,17 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import INT4_OPS, graph_of
-from tests.cuda.devices import DEVICES
+from tests.cuda.devices import DEVICES, ops_on
 from tests.cuda.requirements import needs_cxx
 from tests.interpreter.test_conformance import weighted
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tinyrt.backends.cuda.host import SANITIZE, HostDevice
+from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.backends.cuda.widen import widen_inputs
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.cuda.host import SANITIZE, HostDevice
-from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
-from tinyrt.cuda.program import LATENCY, THROUGHPUT, Shape, generate
-from tinyrt.cuda.widen import widen_inputs
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
-from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.spec import Form
@@ -29,15 +27,10 @@ MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_
 BY_OPS = Shape(threads=64, fused=False)
 CHECKED = (*SANITIZE, "-O0")
 BUILDS = {
-    "int8": (sorted(KERNELS), build_s8, range(3)),
-    "int16": (sorted(KERNELS_S16), build_s16, range(3)),
+    "int8": (ops_on(Form.INT8), build_s8, range(3)),
+    "int16": (ops_on(Form.INT16X8), build_s16, range(3)),
     "int4": (INT4_OPS, partial(build_s8, weights=DType.INT4), range(8)),
 }
-
-
-def test_every_integer_op_has_a_kernel():
-    assert set(KERNELS) == {name for name, spec in OPS.items() if Form.INT8 in spec.forms}
-    assert set(KERNELS_S16) == {name for name, spec in OPS.items() if Form.INT16X8 in spec.forms}
 
 
 @pytest.mark.parametrize("device", DEVICES)

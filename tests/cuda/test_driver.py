@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cuda.requirements import needs_cxx
-from tinyrt.cuda.host import find_compiler
+from tinyrt.backends.cuda.host import find_compiler
 
 HERE = Path(__file__).parent
 pytestmark = [

@@ -5,7 +5,7 @@ import pytest
 
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
-from tinyrt.cuda.fold import fold, fold_pair
+from tinyrt.backends.cuda.fold import fold, fold_pair
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.requant import Requant

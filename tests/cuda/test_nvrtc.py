@@ -7,14 +7,15 @@ import pytest
 
 from benchmarks.cuda_cost import phase_costs
 from tests.c.conformance import graph_of
+from tests.cuda.devices import ops_on
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tinyrt.backends.cuda import nvrtc
+from tinyrt.backends.cuda.nvrtc import compile_source, load_nvrtc
+from tinyrt.backends.cuda.program import LATENCY, Shape, generate
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.cuda import nvrtc
-from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
-from tinyrt.cuda.nvrtc import compile_source, load_nvrtc
-from tinyrt.cuda.program import LATENCY, Shape, generate
 from tinyrt.errors import ToolError
+from tinyrt.ops.spec import Form
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -78,8 +79,8 @@ def test_every_layout_compiles_without_a_warning(zoo, shape):
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_kernel_compiles_without_a_warning(arch):
-    for ops, build in ((KERNELS, build_s8), (KERNELS_S16, build_s16)):
-        graph, _ = graph_of({op: CASES[op] for op in ops}, range(1), build)
+    for form, build in ((Form.INT8, build_s8), (Form.INT16X8, build_s16)):
+        graph, _ = graph_of({op: CASES[op] for op in ops_on(form)}, range(1), build)
         compiled = compile_source(generate(graph, Shape(threads=64)).source, arch)
         assert "warning" not in compiled.log
 

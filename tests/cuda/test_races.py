@@ -6,13 +6,22 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import graph_of
+from tests.cuda.devices import ops_on
 from tests.cuda.requirements import needs_cxx
 from tests.cuda.watched import WatchedDevice
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tinyrt.backends.cuda.program import (
+    LATENCY,
+    THROUGHPUT,
+    DeviceProgram,
+    Kernel,
+    Port,
+    Shape,
+    generate,
+)
 from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.cuda.kernels import KERNELS, KERNELS_S16
-from tinyrt.cuda.program import LATENCY, THROUGHPUT, DeviceProgram, Kernel, Port, Shape, generate
+from tinyrt.ops.spec import Form
 
 pytestmark = needs_cxx
 BY_OPS = Shape(threads=64, fused=False)
@@ -35,10 +44,10 @@ def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("ops", "build", "seeds"), [(KERNELS, build_s8, 1), (KERNELS_S16, build_s16, 2)]
+    ("form", "build", "seeds"), [(Form.INT8, build_s8, 1), (Form.INT16X8, build_s16, 2)]
 )
-def test_threads_of_every_op_do_not_meet(tmp_path, ops, build, seeds):
-    graph, feeds = graph_of({op: CASES[op] for op in ops}, range(seeds), build)
+def test_threads_of_every_op_do_not_meet(tmp_path, form, build, seeds):
+    graph, feeds = graph_of({op: CASES[op] for op in ops_on(form)}, range(seeds), build)
     states = tuple(name for name in graph.values if name.endswith(("/out1", "/out2")))
     graph = replace(graph, outputs=(*graph.outputs, *states))
     WatchedDevice(generate(graph, Shape(threads=96)), tmp_path).run(feeds, 1, 1)

@@ -12,16 +12,17 @@ from typer.testing import CliRunner
 
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
+from tinyrt.backends.cuda import backend as cuda_backend
+from tinyrt.backends.cuda import driver as driver_module
+from tinyrt.backends.cuda import nvrtc, runtime
+from tinyrt.backends.cuda.driver import CudaDriver
+from tinyrt.backends.cuda.host import find_compiler
+from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.backends.cuda.runtime import CudaModel, shape_for
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite_writer import save_tflite
-from tinyrt.cuda import driver as driver_module
-from tinyrt.cuda import nvrtc, runtime
-from tinyrt.cuda.driver import CudaDriver
-from tinyrt.cuda.host import find_compiler
-from tinyrt.cuda.program import LATENCY, THROUGHPUT, Shape, generate
-from tinyrt.cuda.runtime import CudaModel, shape_for
 from tinyrt.errors import ToolError, UnsupportedError
-from tinyrt.interpreter import Interpreter, Model, cuda_backend, load
+from tinyrt.interpreter import Interpreter, Model, load
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.mul import MulAttrs
@@ -165,7 +166,7 @@ def test_nothing_of_cuda_is_imported_unless_asked_for():
     code = "import sys, tinyrt.interpreter, tinyrt.cli.app; print([*sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'cuda" not in done.stdout
-    assert "tinyrt.cuda" not in done.stdout
+    assert "tinyrt.backends.cuda" not in done.stdout
 
 
 def test_few_samples_get_many_threads():

@@ -6,8 +6,8 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-from tinyrt.cuda.host import HostDevice, find_compiler
-from tinyrt.cuda.program import DEVICE
+from tinyrt.backends.cuda.host import HostDevice, find_compiler
+from tinyrt.backends.cuda.program import DEVICE
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-DTINYRT_WATCHED", f"-I{DEVICE}")

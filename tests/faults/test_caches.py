@@ -14,9 +14,10 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt import cache
-from tinyrt.cuda import nvrtc
+from tinyrt.backends import native
+from tinyrt.backends.cuda import nvrtc
 from tinyrt.errors import OutputError, ToolError
-from tinyrt.interpreter import Interpreter, native_backend
+from tinyrt.interpreter import Interpreter
 from tinyrt.ops import numba_cache
 from tinyrt.ops.compiled import compiled
 from tinyrt.ops.evaluate import evaluate
@@ -196,7 +197,8 @@ def test_the_sources_are_those_of_kernels_and_of_their_constants(monkeypatch):
     def changed(name):
         return lambda path: read(path) + b"#" * str(path).endswith(name)
 
-    for name in ("ops/add.py", "interpreter/numba_kernels/lut.py", "tinyrt/fixedpoint.py"):
+    files = ("ops/add.py", "backends/numba/lut.py", "backends/lanes.py", "tinyrt/fixedpoint.py")
+    for name in files:
         with monkeypatch.context() as patched:
             patched.setattr(Path, "read_bytes", changed(name))
             assert numba_cache.sources.__wrapped__() != before, name
@@ -253,7 +255,7 @@ def test_native_code_says_that_its_cache_cannot_be_written(tmp_path, monkeypatch
 def test_a_library_that_the_system_does_not_load_is_named(tmp_path):
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(ToolError, match=r"does not load(.|\n)*text.so"):
-        native_backend.load_library(tmp_path / "text.so")
+        native.load_library(tmp_path / "text.so")
 
 
 def test_the_native_key_has_compiler_options_processor_and_sources(folder, tmp_path, monkeypatch):
@@ -262,8 +264,8 @@ def test_the_native_key_has_compiler_options_processor_and_sources(folder, tmp_p
     source, header = project / "model.c", project / "tinyrt" / "model.h"
     source.write_text("int x;\n")
     header.write_text("")
-    monkeypatch.setattr(native_backend, "_built", lambda *_: b"library")
-    build = partial(native_backend.build_library, native_backend.find_compiler(), project)
+    monkeypatch.setattr(native, "_built", lambda *_: b"library")
+    build = partial(native.build_library, native.find_compiler(), project)
     found = {build()}
     source.write_text("int y;\n")
     found.add(build())
@@ -272,17 +274,17 @@ def test_the_native_key_has_compiler_options_processor_and_sources(folder, tmp_p
     header.rename(header.with_name("other.h"))
     found.add(build())
     for what, value in (("_host", "another processor"), ("flags_of", ("-O1",))):
-        monkeypatch.setattr(native_backend, what, lambda compiler, value=value: value)
+        monkeypatch.setattr(native, what, lambda compiler, value=value: value)
         found.add(build())
     assert len(found) == 6
 
 
 def test_the_host_of_native_code_is_compiler_and_processor(monkeypatch):
-    host = native_backend._host.__wrapped__
+    host = native._host.__wrapped__
     found = {host("gcc"), host("gcc")}
     monkeypatch.setattr(Path, "read_text", lambda path, **_: "flags : another\n")
     found.add(host("gcc"))
-    monkeypatch.setattr(native_backend, "_probe", lambda *_: type("Done", (), {"out": "gcc 99"}))
+    monkeypatch.setattr(native, "_probe", lambda *_: type("Done", (), {"out": "gcc 99"}))
     found.add(host("gcc"))
     assert len(found) == 3
 

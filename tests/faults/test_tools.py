@@ -13,12 +13,13 @@ import pytest
 from tests.export.models import dense
 from tests.graphs import small_cnn
 from tinyrt import tools
+from tinyrt.backends import native
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.emulate import qemu, run_emulated, toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.errors import ToolError
-from tinyrt.interpreter import Interpreter, native_backend
+from tinyrt.interpreter import Interpreter
 from tinyrt.tools import OutOfTimeError, run_tool
 
 
@@ -106,12 +107,12 @@ def compiler(tmp_path, monkeypatch):
 
     def written(body):
         path = script(tmp_path, "fakecc", body)
-        monkeypatch.setattr(native_backend, "find_compiler", lambda: str(path))
-        for function in (native_backend.core_of, native_backend.flags_of, native_backend._host):
+        monkeypatch.setattr(native, "find_compiler", lambda: str(path))
+        for function in (native.core_of, native.flags_of, native._host):
             function.cache_clear()
 
     yield written
-    for function in (native_backend.core_of, native_backend.flags_of, native_backend._host):
+    for function in (native.core_of, native.flags_of, native._host):
         function.cache_clear()
 
 

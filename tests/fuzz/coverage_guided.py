@@ -18,11 +18,12 @@ import numpy as np
 
 import tinyrt
 
-KERNELS = "tinyrt.interpreter.numba_kernels"
-FORMULAS = ("compiled", "elementary", "elementary_formulas", "elementary_loops", "packing_lanes")
+KERNELS = "tinyrt.backends.numba"
+FORMULAS = ("compiled", "elementary", "elementary_formulas", "elementary_loops")
 COMPILED = [
-    *("tinyrt.fixedpoint", KERNELS, *(f"tinyrt.ops.{name}" for name in FORMULAS)),
-    *(f"{KERNELS}.{p.stem}" for p in Path(tinyrt.__path__[0]).glob("interpreter/numba_kernels/*")),
+    *("tinyrt.fixedpoint", "tinyrt.backends.lanes", KERNELS),
+    *(f"tinyrt.ops.{name}" for name in FORMULAS),
+    *(f"{KERNELS}.{p.stem}" for p in Path(tinyrt.__path__[0]).glob("backends/numba/*")),
 ]
 """What Numba compiles, which cannot be instrumented."""
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tinyrt.backends.numba import workspace
 from tinyrt.budget import Budget
-from tinyrt.interpreter.numba_kernels import workspace
 from tinyrt.ir import Graph
 
 PAGE = mmap.PAGESIZE

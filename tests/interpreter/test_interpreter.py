@@ -14,17 +14,18 @@ import pytest
 from tests.graphs import Builder, small_cnn
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
+from tinyrt.backends.numba.choice import KERNELS
+from tinyrt.backends.support import support_rows
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, TinyrtError, UnsupportedError
-from tinyrt.interpreter import Interpreter, Model, numba_backend, support
-from tinyrt.interpreter.batch import rebatch
-from tinyrt.interpreter.support import support_rows
+from tinyrt.interpreter import Interpreter, Model
 from tinyrt.memory import plan_memory
+from tinyrt.ops.batch import rebatch
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.spec import Form, NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -207,10 +208,7 @@ def test_processes_share_the_pages_of_a_model(tmp_path):
             reader.stdin.close()
 
 
-def _table(monkeypatch, **kernels):
-    """One row of the support table, with these entries in the backend's own table."""
-    monkeypatch.setattr(numba_backend, "KERNELS", {**numba_backend.KERNELS, **kernels})
-    monkeypatch.setattr(support, "KERNELS", numba_backend.KERNELS)
+def _elu_of_numba():
     return {row["op"]: row["numba"] for row in support_rows()}["elu"]
 
 
@@ -218,10 +216,12 @@ def test_int8_ops_without_a_kernel_run_only_where_the_table_says_so(monkeypatch)
     rng = rng_of("elu", 0)
     built = build_s8(CASES["elu"](rng), rng)
     expected = evaluate(built.graph, built.feeds)["out"]
-    assert _table(monkeypatch) == "f32 (NumPy) s8"
-    assert _table(monkeypatch, elu=numba_backend.NUMPY) == "f32 s8 (NumPy)"
+    assert _elu_of_numba() == "f32 (NumPy) s8"
+    monkeypatch.setitem(KERNELS, "elu", {Form.FLOAT: None, Form.INT8: None})
+    assert _elu_of_numba() == "f32 s8 (NumPy)"
     np.testing.assert_array_equal(Model(built.graph).run_raw(built.feeds)["out"], expected)
-    del numba_backend.KERNELS["elu"]
+    monkeypatch.setitem(KERNELS, "elu", {Form.FLOAT: None})
+    assert _elu_of_numba() == "f32 (NumPy)"
     with pytest.raises(UnsupportedError, match="no int8 kernel for elu"):
         Interpreter.from_graph(built.graph).allocate_tensors()
 

@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 
 import pytest
 
-import tinyrt.interpreter.numba_kernels as kernels
+import tinyrt.backends.numba as kernels
 
 pytest.importorskip("numba")
 
@@ -24,7 +24,7 @@ def test_no_two_subroutines_share_a_name():
 
 
 def test_an_inner_function_without_a_name_of_its_own_is_refused():
-    from tinyrt.interpreter.numba_kernels.abi import subroutine
+    from tinyrt.backends.numba.abi import subroutine
 
     with pytest.raises(ValueError, match="shares its name"):
         subroutine(lambda x: x)

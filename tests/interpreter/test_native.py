@@ -11,9 +11,10 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
+from tinyrt.backends import native
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.errors import ToolError, UnsupportedError
-from tinyrt.interpreter import Interpreter, load, native_backend
+from tinyrt.interpreter import Interpreter, load
 from tinyrt.ir import DType
 from tinyrt.ops.evaluate import evaluate
 
@@ -22,7 +23,7 @@ PARTS = 8
 """Models that share the ops out: plans of very many tensors take long."""
 
 pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, native_backend.COMPILERS)), reason="no C compiler on this machine"
+    not any(map(shutil.which, native.COMPILERS)), reason="no C compiler on this machine"
 )
 
 
@@ -78,13 +79,13 @@ def test_every_other_op_on_int16(part):
     check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], range(40), build_s16)
 
 
-@pytest.mark.parametrize("core", sorted(native_backend.CORES))
+@pytest.mark.parametrize("core", sorted(native.CORES))
 def test_every_instruction_set_of_this_processor(monkeypatch, core):
-    best = native_backend.core_of(native_backend.find_compiler())
-    cores = list(native_backend.CORES)
+    best = native.core_of(native.find_compiler())
+    cores = list(native.CORES)
     if cores.index(core) < cores.index(best):
         pytest.skip(f"this processor cannot run {core}")
-    monkeypatch.setattr(native_backend, "core_of", lambda compiler: core)
+    monkeypatch.setattr(native, "core_of", lambda compiler: core)
     check_all(sorted(CNN), range(200, 225))
 
 
@@ -120,11 +121,11 @@ def test_a_library_is_built_once_per_content(cache):
 
 
 def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
-    monkeypatch.setattr(native_backend, "MOST_OPTIMISED", 1000)
+    monkeypatch.setattr(native, "MOST_OPTIMISED", 1000)
     commands = []
-    compile_ = native_backend._compile
+    compile_ = native._compile
     monkeypatch.setattr(
-        native_backend, "_compile", lambda command: (commands.append(command), compile_(command))
+        native, "_compile", lambda command: (commands.append(command), compile_(command))
     )
     case = _dense(3)
     answers = []

@@ -14,14 +14,14 @@ from tests.ops.cases import CASES
 from tests.work import calls
 from tinyrt.backends.c.places import Steps, Table, ends_of
 from tinyrt.backends.c.sweep import STEP
+from tinyrt.backends.numba.backend import prepare
 from tinyrt.budget import limited
 from tinyrt.errors import BudgetError
-from tinyrt.interpreter.numba_backend import prepare
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.memory import order, plan_memory, schedule
 from tinyrt.memory.arena import PLAN
-from tinyrt.memory.check_moves import moved_runs
-from tinyrt.memory.contents import Held, Run
+from tinyrt.memory.check.contents import Held, Run
+from tinyrt.memory.check.moves import moved_runs
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.pool import Pool2dAttrs

@@ -6,9 +6,9 @@ import pytest
 from tests.train.test_layers import LAYERS as MORE_LAYERS
 from tests.train.test_nn import LAYERS, Residual
 from tinyrt.errors import ShapeError, UnsupportedError
-from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import Stage
 from tinyrt.ops import verify
+from tinyrt.ops.batch import rebatch
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.train import Tensor, no_grad, trace
 from tinyrt.train.nn import BatchNorm, Conv2d, Linear, Module, ReLU, Sequential

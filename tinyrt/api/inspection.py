@@ -19,7 +19,7 @@ from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
 
 if TYPE_CHECKING:
-    from tinyrt.cuda.partition import Segment
+    from tinyrt.backends.cuda.partition import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,6 @@ def placement_of(graph: Graph, backend: str) -> tuple[Segment, ...]:
             hint="leave the backend out",
         )
     # Not imported with the package, for those who have no GPU.
-    from tinyrt.cuda.partition import segments_of
+    from tinyrt.backends.cuda.partition import segments_of
 
     return segments_of(graph)

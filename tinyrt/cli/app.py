@@ -272,7 +272,7 @@ def inspect(
 @app.command()
 def ops(json: Json = False) -> None:
     """Which op runs where, and for which dtypes."""
-    from tinyrt.interpreter.support import support_rows
+    from tinyrt.backends.support import support_rows
 
     with reporting(json) as report:
         rows = support_rows()

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from functools import partial
 
-from tinyrt.interpreter import numba_backend, reference
-from tinyrt.interpreter.program import Prepare, Program, Tensors
+from tinyrt.backends import reference
+from tinyrt.backends.numba import backend as numba
+from tinyrt.backends.program import Prepare, Program, Tensors
 from tinyrt.ir import DType, Graph
 
 
 def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
-    """As ``native_backend.prepare``, which is only imported where C is built."""
-    from tinyrt.interpreter import native_backend
+    """As ``native.prepare``, which is only imported where C is built."""
+    from tinyrt.backends import native
 
-    return native_backend.prepare(graph, tensors)
+    return native.prepare(graph, tensors)
 
 
-def _prepare_cuda(allow_fallback: bool, graph: Graph, tensors: Tensors) -> Program:
-    """As ``cuda_backend.prepare``, which is only imported where a GPU is asked for."""
-    from tinyrt.interpreter import cuda_backend
+def _prepare_cuda(cpu: Prepare | None, graph: Graph, tensors: Tensors) -> Program:
+    """As that of backend ``cuda``, which is only imported where a GPU is asked for."""
+    from tinyrt.backends.cuda import backend as cuda
 
-    return cuda_backend.prepare(graph, tensors, allow_fallback=allow_fallback)
+    return cuda.prepare(graph, tensors, cpu=cpu)
 
 
 BACKENDS: dict[str, Prepare] = {
     "native": _prepare_native,
-    "numba": numba_backend.prepare,
+    "numba": numba.prepare,
     "reference": reference.prepare,
 }
 """Backend name -> what turns a graph and its tensors into a program."""
@@ -33,8 +34,8 @@ BACKENDS: dict[str, Prepare] = {
 CUDA, FALLBACK = "cuda", "cuda+cpu"
 
 GPU_BACKENDS: dict[str, Prepare] = {
-    CUDA: partial(_prepare_cuda, False),
-    FALLBACK: partial(_prepare_cuda, True),
+    CUDA: partial(_prepare_cuda, None),
+    FALLBACK: partial(_prepare_cuda, numba.prepare),
 }
 """The same for those that need a GPU: the second leaves ops that have no kernel to the CPU."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.program import Program
 from tinyrt.budget import Budget, as_budget, limited
 from tinyrt.convert.tflite_directory import Directory
 from tinyrt.convert.tflite_reader import map_file, parse_with_directory
@@ -31,9 +32,7 @@ from tinyrt.interpreter.backends import (
     READING_FIRST,
     candidates,
 )
-from tinyrt.interpreter.batch import rebatch
 from tinyrt.interpreter.details import describe
-from tinyrt.interpreter.program import Program
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
@@ -41,6 +40,7 @@ from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
+from tinyrt.ops.batch import rebatch
 
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 

@@ -17,11 +17,11 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
-from tinyrt.interpreter.batch import batch_of, rebatch
 from tinyrt.interpreter.feeds import check_types, fitting, stored
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import Graph
+from tinyrt.ops.batch import batch_of, rebatch
 from tinyrt.ops.quantize import Affine, dequantize_array
 
 Array = NDArray[Any]

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from tinyrt.backends.program import Prepare, Program, Tensors
 from tinyrt.budget import Budget
-from tinyrt.interpreter.batch import rebatch
-from tinyrt.interpreter.program import Prepare, Program, Tensors
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import Graph
+from tinyrt.ops.batch import rebatch
 from tinyrt.ops.spec import is_integer
 
 SHARE = 8

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.program import Step, Tensors
+from tinyrt.backends.reference import reference_step
 from tinyrt.errors import UnsupportedError
-from tinyrt.interpreter.program import Step, Tensors
-from tinyrt.interpreter.reference import reference_step
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.segments import Access, Segment, Stage

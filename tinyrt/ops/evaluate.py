@@ -27,9 +27,8 @@ def reference_kernel(node: BoundNode) -> Kernel:
     """
     spec = OPS[node.op]
     if is_integer(node):
-        form = spec.form(node)
-        prepared = form.prepare(node)
-        return lambda *arrays: form.ref(prepared, *arrays)
+        ref, prepared = spec.form(node).ref, spec.prepared(node)
+        return lambda *arrays: ref(prepared, *arrays)
     if spec.ref_f32 is None:
         raise UnsupportedError(
             f"{node.op} has no float kernel", op=node.describe(), hint="quantise the model"

@@ -71,8 +71,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
 def sources() -> str:
     """A digest of all source files that compiled functions and their constants stand in."""
     package = Path(__file__).parents[1]
-    files = [package / "fixedpoint.py"]
-    for folder in ("ops", "interpreter/numba_kernels"):
+    files = [package / "fixedpoint.py", package / "backends" / "lanes.py"]
+    for folder in ("ops", "backends/numba"):
         files += sorted((package / folder).glob("*.py"))
     digest = hashlib.sha256()
     for path in files:

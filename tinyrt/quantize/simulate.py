@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
-from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
 from tinyrt.ops import OPS
+from tinyrt.ops.batch import rebatch
 from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 from tinyrt.ops.spec import Quant

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.interpreter.batch import rebatch
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS
+from tinyrt.ops.batch import rebatch
 from tinyrt.ops.spec import Quant
 from tinyrt.train.module import Module, Parameter
 from tinyrt.train.nn import BatchNorm

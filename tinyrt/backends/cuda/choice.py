@@ -1,0 +1,119 @@
+"""Which kernel of the GPU a node takes, by what writes its call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
+from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form, Quant, form_of, is_integer
+from tinyrt.ops.svdf import STATE
+from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
+
+Emitter = Callable[[BoundNode, Any, DeviceWriter], None]
+"""Writes the call for a node, from its integer record."""
+
+INT8, INT16X8 = Form.INT8, Form.INT16X8
+
+
+def _both(emitter: Emitter) -> dict[Form, Emitter]:
+    return {INT8: emitter, INT16X8: emitter}
+
+
+KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
+    "abs": {INT8: elementwise.emit_table},
+    "add": _both(elementwise.emit_add),
+    "arg_max": _both(reduce.emit_arg_max),
+    "arg_min": _both(reduce.emit_arg_min),
+    "average_pool2d": _both(reduce.emit_average_pool2d),
+    "batch_matmul": _both(weighted.emit_batch_matmul),
+    "broadcast_to": _both(moves.emit_move),
+    "concatenation": _both(moves.emit_concatenation),
+    "conv2d": _both(weighted.emit_conv2d),
+    "cumsum": {INT8: reduce.emit_cumsum},
+    "depth_to_space": {INT8: moves.emit_move},
+    "depthwise_conv2d": _both(weighted.emit_depthwise_conv2d),
+    "dequantize": _both(elementwise.emit_dequantize),
+    "div": {INT8: elementwise.emit_pair_table},
+    "elu": {INT8: elementwise.emit_table},
+    "embedding": _both(moves.emit_embedding),
+    "equal": _both(elementwise.emit_comparison),
+    "exp": {INT8: elementwise.emit_table},
+    "fully_connected": _both(weighted.emit_fully_connected),
+    "gather": _both(moves.emit_move),
+    "gelu": {INT8: elementwise.emit_table},
+    "greater": _both(elementwise.emit_comparison),
+    "greater_equal": _both(elementwise.emit_comparison),
+    "hard_swish": {INT8: elementwise.emit_table},
+    "l2_normalization": {INT8: reduce.emit_l2_normalization},
+    "leaky_relu": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "less": _both(elementwise.emit_comparison),
+    "less_equal": _both(elementwise.emit_comparison),
+    "log": {INT8: elementwise.emit_table},
+    "log_softmax": {INT8: reduce.emit_log_softmax},
+    "logistic": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "max_pool2d": _both(reduce.emit_max_pool2d),
+    "maximum": _both(elementwise.emit_maximum),
+    "mean": _both(reduce.emit_sum),
+    "minimum": _both(elementwise.emit_minimum),
+    "mirror_pad": _both(moves.emit_move),
+    "mul": _both(elementwise.emit_mul),
+    "not_equal": _both(elementwise.emit_comparison),
+    "pad": _both(moves.emit_pad),
+    "pointwise": {INT8: elementwise.emit_table},
+    "prelu": {INT8: elementwise.emit_prelu},
+    "quantize": _both(elementwise.emit_quantize),
+    "reduce_max": _both(reduce.emit_reduce_max),
+    "reduce_min": _both(reduce.emit_reduce_min),
+    "reduce_prod": _both(reduce.emit_product),
+    "relu": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "relu6": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "relu_0_to_1": {INT8: elementwise.emit_table},
+    "relu_n1_to_1": {INT8: elementwise.emit_table},
+    "reshape": _both(moves.emit_reshape),
+    "resize_bilinear": {INT8: reduce.emit_resize_bilinear},
+    "resize_nearest_neighbor": _both(moves.emit_move),
+    "rsqrt": {INT8: elementwise.emit_table},
+    "select_v2": _both(elementwise.emit_select),
+    "slice": _both(moves.emit_move),
+    "softmax": {INT8: reduce.emit_softmax, INT16X8: reduce.emit_softmax_wide},
+    "space_to_depth": {INT8: moves.emit_move},
+    "sqrt": {INT8: elementwise.emit_table},
+    "squared_difference": {INT8: elementwise.emit_squared_difference},
+    "sub": _both(elementwise.emit_sub),
+    "sum": _both(reduce.emit_sum),
+    "svdf": {INT8: recurrent.emit_svdf},
+    "tanh": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "tile": _both(moves.emit_move),
+    "transpose": _both(moves.emit_transpose),
+    "transpose_conv": _both(weighted.emit_transpose_conv),
+    "unidirectional_sequence_lstm": _both(recurrent.emit_lstm),
+}
+"""Op -> form -> what writes its call."""
+
+
+def emitter_of(node: BoundNode) -> Emitter | None:
+    """What writes the node; None where the GPU has no kernel for it."""
+    if not is_integer(node) or not _is_known(node):
+        return None
+    return KERNELS.get(node.op, {}).get(form_of(node))
+
+
+def _is_known(node: BoundNode) -> bool:
+    """Whether weights are constants, and all activations have types that device code has."""
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    if any(not v.is_constant and v.dtype not in C_TYPES for v in values):
+        return False
+    if not any(v is not None and not v.is_constant for v in node.inputs):
+        return False  # weights of float ops, on their way to float
+    return all(v is None or v.is_constant for v in _weights(node))
+
+
+def _weights(node: BoundNode) -> tuple[Value | None, ...]:
+    """Inputs that are repacked; states are not."""
+    if OPS[node.op].quant is Quant.STATEFUL:
+        return node.inputs[1 : HIDDEN if node.op == "unidirectional_sequence_lstm" else STATE]
+    return node.inputs[1:] if OPS[node.op].quant is Quant.WEIGHTED else ()

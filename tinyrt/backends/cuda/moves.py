@@ -1,0 +1,109 @@
+"""How ops that only move elements are written for a GPU."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.concatenation import ConcatenationS8
+from tinyrt.ops.move import MoveS8, Picks
+from tinyrt.ops.pad import PadS8
+from tinyrt.ops.walks import strides_of
+
+
+def emit_gather(
+    node: BoundNode,
+    at: str,
+    w: DeviceWriter,
+    blobs: dict[str, np.ndarray] | None = None,
+    fill: int = 0,
+) -> None:
+    """Write ``gather``; ``at`` is the C++ expression for where element ``i`` comes from."""
+    x, y = node.input(0), node.output
+    types = {"Y": C_TYPES[y.dtype]}
+    functions = {"int at(const Team &t, int i)": f"(void)t, (void)i, {at}"}
+    w.op(
+        "gather",
+        "elementwise",
+        y.size,
+        ints={"SIZE": y.size, "FILL": fill},
+        tensors={"x": x, "y": y},
+        types=types,
+        blobs=blobs,
+        functions=functions,
+    )
+
+
+def emit_move(node: BoundNode, p: MoveS8, w: DeviceWriter) -> None:
+    """A walk in regular steps, or rows and columns by tables."""
+    layout = p.layout
+    if not isinstance(layout, Picks):
+        emit_gather(node, index_of(layout.dims, layout.strides, layout.begin), w)
+        return
+    rows, columns, run = len(layout.rows), len(layout.columns), layout.run
+    table = np.concatenate([layout.rows, layout.columns]).astype(np.int32)
+    image = f"i / {rows * columns * run} * {layout.x_size}"
+    row = _entry(f"i / {columns * run} % {rows}")
+    column = _entry(f"{rows} + i / {run} % {columns}")
+    emit_gather(node, f"{image} + {row} + {column} + i % {run}", w, {"table": table})
+
+
+def _entry(index: str) -> str:
+    return f"static_cast<int>(constant4(table(t) + 4 * ({index})))"
+
+
+def emit_transpose(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """A walk over permuted axes."""
+    del p
+    strides = strides_of(node.input(0).shape)
+    emit_gather(node, index_of(node.output.shape, [strides[i] for i in node.attrs.perm]), w)
+
+
+def emit_reshape(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """A copy; reshapes within the arena are views and do not come here."""
+    del p
+    emit_gather(node, "i", w)
+
+
+def emit_pad(node: BoundNode, p: PadS8, w: DeviceWriter) -> None:
+    """The input inside a border."""
+    x, y = node.input(0).shape, node.output.shape
+    strides, inner, inside, terms = strides_of(x), 1, [], []
+    for axis in range(len(y) - 1, -1, -1):
+        at = f"(i / {inner} % {y[axis]} - {p.paddings[axis][0]})"
+        if x[axis] != y[axis]:
+            inside.append(f"static_cast<u32>{at} < {x[axis]}u")
+        terms.append(f"{at} * {strides[axis]}")
+        inner *= y[axis]
+    where = " + ".join(terms)
+    emit_gather(node, f"{' && '.join(inside) or 'true'} ? {where} : -1", w, fill=p.fill)
+
+
+def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """Rows of a table, by indices."""
+    del p
+    table, indices, y = node.input(0), node.input(1), node.output
+    run = table.size // table.shape[0]
+    ints = {"SIZE": y.size, "RUN": run, "ROWS": table.shape[0]}
+    tensors = {"table": table, "indices": indices, "y": y}
+    w.op("table_rows", "elementwise", y.size, ints=ints, tensors=tensors)
+
+
+def emit_concatenation(node: BoundNode, p: ConcatenationS8, w: DeviceWriter) -> None:
+    """One phase per input: its runs to their places."""
+    y = node.output
+    inner = math.prod(y.shape[p.axis + 1 :])
+    begin = 0
+    for i in range(len(node.inputs)):
+        x = node.input(i)
+        run = x.shape[p.axis] * inner
+        _emit_runs(x, y, run, y.shape[p.axis] * inner, begin, w)
+        begin += run
+
+
+def _emit_runs(x: Value, y: Value, run: int, pitch: int, begin: int, w: DeviceWriter) -> None:
+    ints = {"SIZE": x.size, "RUN": run, "PITCH": pitch, "BEGIN": begin}
+    w.op("scatter_runs", "elementwise", x.size, ints=ints, tensors={"x": x, "y": y})

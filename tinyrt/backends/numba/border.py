@@ -1,0 +1,62 @@
+"""Copies of activations as unsigned bytes, inside the border that a window reaches into."""
+
+from __future__ import annotations
+
+from tinyrt.backends.numba.abi import s8_at, subroutine, u8_at
+
+
+@subroutine
+def flip(x: int, y: int, count: int) -> None:
+    """``y = x + 128`` as unsigned bytes."""
+    source, target = u8_at(x), u8_at(y)
+    for i in range(count):
+        target[i] = source[i] ^ 128
+
+
+@subroutine
+def fill(y: int, count: int, value: int) -> None:
+    """Set bytes."""
+    target = u8_at(y)
+    for i in range(count):
+        target[i] = value
+
+
+@subroutine
+def pad_flip(
+    x: int,
+    height: int,
+    width: int,
+    channels: int,
+    copies: int,
+    y: int,
+    padded_height: int,
+    padded_width: int,
+    top: int,
+    left: int,
+    value: int,
+) -> None:
+    """``x`` (height, width, channels) + 128 inside a border, each channel ``copies`` times.
+
+    ``y`` has shape (padded_height, padded_width, channels * copies); ``value`` fills the border.
+    """
+    pixel = channels * copies
+    row = padded_width * pixel
+    inner = width * pixel
+    fill(y, top * row, value)
+    for i in range(height):
+        at = y + (top + i) * row
+        fill(at, left * pixel, value)
+        if copies == 1:
+            flip(x + i * inner, at + left * pixel, inner)
+        else:
+            _flip_copies(x + i * width * channels, at + left * pixel, width * channels, copies)
+        fill(at + left * pixel + inner, row - left * pixel - inner, value)
+    fill(y + (top + height) * row, (padded_height - top - height) * row, value)
+
+
+@subroutine
+def _flip_copies(x: int, y: int, count: int, copies: int) -> None:
+    source, target = s8_at(x), u8_at(y)
+    for i in range(count):
+        for j in range(copies):
+            target[i * copies + j] = source[i] ^ -128

@@ -1,0 +1,139 @@
+"""Which compiled kernel a node takes, and what the NumPy reference computes instead.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tinyrt.backends.numba import (
+    conv2d,
+    depthwise_conv2d,
+    elementwise,
+    fully_connected,
+    lstm,
+    lut,
+    mean,
+    movement,
+    pool,
+    quantize,
+    resize,
+    softmax,
+    svdf,
+    transpose_conv,
+    wide,
+    wide_pairs,
+    wide_pool,
+    wide_tables,
+)
+from tinyrt.backends.numba.abi import Call
+from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode
+from tinyrt.ops import OPS
+from tinyrt.ops.spec import Form, form_of, is_integer
+
+Packer = Callable[[BoundNode, Any, Workspace], Call]
+"""Packs a node, from its integer record, for its kernel."""
+
+INT8, INT16X8 = Form.INT8, Form.INT16X8
+
+_INTEGER: dict[str, dict[Form, Packer | None]] = {
+    "abs": {INT8: lut.pack},
+    "add": {INT8: elementwise.pack_add, INT16X8: wide_pairs.pack_add},
+    "arg_max": {INT8: None, INT16X8: None},
+    "arg_min": {INT8: None, INT16X8: None},
+    "average_pool2d": {INT8: pool.pack_average, INT16X8: wide_pool.pack_average},
+    "batch_matmul": {INT8: None, INT16X8: None},
+    "broadcast_to": {INT8: movement.pack_move, INT16X8: None},
+    "concatenation": {INT8: movement.pack_concatenation, INT16X8: None},
+    "conv2d": {INT8: conv2d.pack, INT16X8: wide.pack_conv2d},
+    "cumsum": {INT8: None},
+    "depth_to_space": {INT8: movement.pack_move},
+    "depthwise_conv2d": {INT8: depthwise_conv2d.pack, INT16X8: wide.pack_depthwise},
+    "dequantize": {INT8: quantize.pack_dequantize, INT16X8: None},
+    "div": {INT8: None},
+    "elu": {INT8: lut.pack},
+    "embedding": {INT8: None, INT16X8: None},
+    "equal": {INT8: None, INT16X8: None},
+    "exp": {INT8: lut.pack},
+    "fully_connected": {INT8: fully_connected.pack, INT16X8: wide.pack_dense},
+    "gather": {INT8: movement.pack_move, INT16X8: None},
+    "gelu": {INT8: lut.pack},
+    "greater": {INT8: None, INT16X8: None},
+    "greater_equal": {INT8: None, INT16X8: None},
+    "hard_swish": {INT8: lut.pack},
+    "l2_normalization": {INT8: None},
+    "leaky_relu": {INT8: lut.pack, INT16X8: None},
+    "less": {INT8: None, INT16X8: None},
+    "less_equal": {INT8: None, INT16X8: None},
+    "log": {INT8: lut.pack},
+    "log_softmax": {INT8: None},
+    "logistic": {INT8: lut.pack, INT16X8: wide_tables.pack_logistic},
+    "max_pool2d": {INT8: pool.pack_max, INT16X8: wide_pool.pack_max},
+    "maximum": {INT8: elementwise.pack_maximum, INT16X8: None},
+    "mean": {INT8: mean.pack, INT16X8: wide_pool.pack_mean},
+    "minimum": {INT8: elementwise.pack_minimum, INT16X8: None},
+    "mirror_pad": {INT8: movement.pack_move, INT16X8: None},
+    "mul": {INT8: elementwise.pack_mul, INT16X8: wide_pairs.pack_mul},
+    "not_equal": {INT8: None, INT16X8: None},
+    "pad": {INT8: movement.pack_pad, INT16X8: None},
+    "pointwise": {INT8: lut.pack},
+    "prelu": {INT8: None},
+    "quantize": {INT8: quantize.pack_quantize, INT16X8: None},
+    "reduce_max": {INT8: None, INT16X8: None},
+    "reduce_min": {INT8: None, INT16X8: None},
+    "reduce_prod": {INT8: None, INT16X8: None},
+    "relu": {INT8: lut.pack, INT16X8: None},
+    "relu6": {INT8: lut.pack, INT16X8: None},
+    "relu_0_to_1": {INT8: lut.pack},
+    "relu_n1_to_1": {INT8: lut.pack},
+    "reshape": {INT8: movement.pack_reshape, INT16X8: movement.pack_reshape},
+    "resize_bilinear": {INT8: resize.pack},
+    "resize_nearest_neighbor": {INT8: movement.pack_move, INT16X8: None},
+    "rsqrt": {INT8: lut.pack},
+    "select_v2": {INT8: None, INT16X8: None},
+    "slice": {INT8: movement.pack_move, INT16X8: None},
+    "softmax": {INT8: softmax.pack, INT16X8: wide_tables.pack_softmax},
+    "space_to_depth": {INT8: movement.pack_move},
+    "sqrt": {INT8: lut.pack},
+    "squared_difference": {INT8: None},
+    "sub": {INT8: elementwise.pack_sub, INT16X8: wide_pairs.pack_sub},
+    "sum": {INT8: mean.pack, INT16X8: None},
+    "svdf": {INT8: svdf.pack},
+    "tanh": {INT8: lut.pack, INT16X8: wide_tables.pack_tanh},
+    "tile": {INT8: movement.pack_move, INT16X8: None},
+    "transpose": {INT8: movement.pack_transpose, INT16X8: None},
+    "transpose_conv": {INT8: transpose_conv.pack, INT16X8: None},
+    "unidirectional_sequence_lstm": {INT8: lstm.pack, INT16X8: lstm.pack},
+}
+
+_FLOAT: dict[Form, Packer | None] = {Form.FLOAT: None}
+
+KERNELS: Mapping[str, Mapping[Form, Packer | None]] = {
+    op: (_FLOAT if spec.ref_f32 else {}) | _INTEGER.get(op, {}) for op, spec in OPS.items()
+}
+"""Op -> form -> what packs it for its kernel; None where the NumPy reference computes it, which
+spends its time in BLAS on floats, or where a kernel has not been worth it."""
+
+
+def packer_of(node: BoundNode) -> Packer | None:
+    """What packs the node for its kernel; None where the NumPy reference computes it.
+
+    Raises:
+        UnsupportedError: the table does not have an integer node.
+
+    """
+    if not is_integer(node):
+        return None
+    form, packers = form_of(node), KERNELS.get(node.op, {})
+    if form not in packers:
+        raise UnsupportedError(
+            f"backend numba has no {form} kernel for {node.op}",
+            op=node.describe(),
+            expected=", ".join(sorted(op for op, forms in KERNELS.items() if form in forms)),
+            hint="choose backend 'reference'",
+        )
+    return packers[form]

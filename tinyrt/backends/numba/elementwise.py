@@ -1,0 +1,251 @@
+"""add, sub, mul, minimum and maximum in int8, with broadcasting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinyrt.backends.numba import lanes
+from tinyrt.backends.numba.abi import Call, row_of, s8_at, subroutine
+from tinyrt.backends.numba.fixedpoint import requant, saturate
+from tinyrt.backends.numba.movement import place_of
+from tinyrt.backends.numba.vector import LANES
+from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.ir import BoundNode
+from tinyrt.ops.add import LEFT_SHIFT, AddS8
+from tinyrt.ops.mul import MulS8
+from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.walks import broadcast_fields
+
+
+class Walk(NamedTuple):
+    """How two inputs are walked over: runs along the last axis.
+
+    Each block has ``rows`` runs; where a block begins follows from its indices along the axes
+    before.
+    """
+
+    a: int
+    b: int
+    y: int
+    blocks: int
+    axes: int
+    dims: int
+    a_steps: int
+    b_steps: int
+    rows: int
+    a_row: int
+    b_row: int
+    length: int
+    a_step: int
+    b_step: int
+
+
+class AddRow(NamedTuple):
+    """Arguments of ``add_s8`` and ``sub_s8``: a walk, then the record's fields; shifts right."""
+
+    walk: int
+    a_zp: int
+    a_mult: int
+    a_right: int
+    b_zp: int
+    b_mult: int
+    b_right: int
+    y_mult: int
+    y_right: int
+    y_zp: int
+    act_min: int
+    act_max: int
+
+
+class MulRow(NamedTuple):
+    """Arguments of ``mul_s8``: a walk, then the record's fields."""
+
+    walk: int
+    a_zp: int
+    b_zp: int
+    mult: int
+    left: int
+    right: int
+    y_zp: int
+    act_min: int
+    act_max: int
+
+
+class SelectRow(NamedTuple):
+    """Arguments of ``minimum_s8`` and ``maximum_s8``."""
+
+    walk: int
+
+
+def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[Any], None]]:
+    """A loop over a walk: ``compute`` on sixteen pairs where they are dense, else one by one."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[[Any], None]:
+        single, sixteen = subroutine(function), lanes.on_lanes(compute)
+
+        def run(p: Any) -> None:
+            walk = row_of(p.walk, Walk)
+            dense = walk.a_step == 1 and walk.b_step == 1
+            y = walk.y
+            for block in range(walk.blocks):
+                a = walk.a + place_of(block, walk.axes, walk.dims, walk.a_steps)
+                b = walk.b + place_of(block, walk.axes, walk.dims, walk.b_steps)
+                for _ in range(walk.rows):
+                    done = 0
+                    while dense and done + LANES <= walk.length:
+                        sixteen(a + done, b + done, y + done, p)
+                        done += LANES
+                    for i in range(done, walk.length):
+                        element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
+                        s8_at(y)[i] = element
+                    a += walk.a_row
+                    b += walk.b_row
+                    y += walk.length
+
+        run.__qualname__ = f"{function.__qualname__}_run"
+        return subroutine(run)
+
+    return decorate
+
+
+@_binary(lanes.add)
+def _add(a: int, b: int, p: AddRow) -> np.int8:
+    first = requant((np.int64(a) - p.a_zp) << LEFT_SHIFT, p.a_mult, 0, p.a_right)
+    second = requant((np.int64(b) - p.b_zp) << LEFT_SHIFT, p.b_mult, 0, p.b_right)
+    total = requant(first + second, p.y_mult, 0, p.y_right)
+    return saturate(total + p.y_zp, p.act_min, p.act_max)
+
+
+@_binary(lanes.sub)
+def _sub(a: int, b: int, p: AddRow) -> np.int8:
+    first = requant((np.int64(a) - p.a_zp) << LEFT_SHIFT, p.a_mult, 0, p.a_right)
+    second = requant((np.int64(b) - p.b_zp) << LEFT_SHIFT, p.b_mult, 0, p.b_right)
+    total = requant(first - second, p.y_mult, 0, p.y_right)
+    return saturate(total + p.y_zp, p.act_min, p.act_max)
+
+
+@_binary(lanes.mul)
+def _mul(a: int, b: int, p: MulRow) -> np.int8:
+    product = (np.int64(a) - p.a_zp) * (np.int64(b) - p.b_zp)
+    scaled = requant(product, p.mult, p.left, p.right)
+    return saturate(scaled + p.y_zp, p.act_min, p.act_max)
+
+
+@_binary(lanes.minimum)
+def _minimum(a: int, b: int, p: SelectRow) -> np.int8:
+    return np.int8(min(a, b))
+
+
+@_binary(lanes.maximum)
+def _maximum(a: int, b: int, p: SelectRow) -> np.int8:
+    return np.int8(max(a, b))
+
+
+def add_s8(address: int) -> None:
+    """``clamp(requant(rescale(a - a_zp) + rescale(b - b_zp)) + y_zp)``."""
+    _add(row_of(address, AddRow))
+
+
+def sub_s8(address: int) -> None:
+    """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
+    _sub(row_of(address, AddRow))
+
+
+def mul_s8(address: int) -> None:
+    """``clamp(requant((a - a_zp) * (b - b_zp)) + y_zp)``."""
+    _mul(row_of(address, MulRow))
+
+
+def minimum_s8(address: int) -> None:
+    """``min(a, b)`` of raw values."""
+    _minimum(row_of(address, SelectRow))
+
+
+def maximum_s8(address: int) -> None:
+    """``max(a, b)`` of raw values."""
+    _maximum(row_of(address, SelectRow))
+
+
+def _walk(node: BoundNode, workspace: Workspace) -> int:
+    """The address of the node's walk."""
+    fields: Any = broadcast_fields(node)
+    dims: list[int] = [1, *fields["dims"]]
+    a_steps: list[int] = [0, *fields["a_strides"]]
+    b_steps: list[int] = [0, *fields["b_strides"]]
+    tables = [workspace.pack(np.array(t[:-2], np.int64)) for t in (dims, a_steps, b_steps)]
+    walk = Walk(
+        a=workspace.tensor(node.input(0)),
+        b=workspace.tensor(node.input(1)),
+        y=workspace.tensor(node.output),
+        blocks=math.prod(dims[:-2]),
+        axes=len(dims) - 2,
+        dims=tables[0],
+        a_steps=tables[1],
+        b_steps=tables[2],
+        rows=dims[-2],
+        a_row=a_steps[-2],
+        b_row=b_steps[-2],
+        length=dims[-1],
+        a_step=a_steps[-1],
+        b_step=b_steps[-1],
+    )
+    return workspace.pack(np.array(walk, np.int64))
+
+
+def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
+    """``add_s8`` and its arguments."""
+    return Call(add_s8, _add_row(node, p, workspace))
+
+
+def pack_sub(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
+    """``sub_s8`` and its arguments."""
+    return Call(sub_s8, _add_row(node, p, workspace))
+
+
+def _add_row(node: BoundNode, p: AddS8, workspace: Workspace) -> AddRow:
+    return AddRow(
+        walk=_walk(node, workspace),
+        a_zp=p.a_zp,
+        a_mult=p.a_mult,
+        a_right=-p.a_shift,
+        b_zp=p.b_zp,
+        b_mult=p.b_mult,
+        b_right=-p.b_shift,
+        y_mult=p.y_mult,
+        y_right=-p.y_shift,
+        y_zp=p.y_zp,
+        act_min=p.act_min,
+        act_max=p.act_max,
+    )
+
+
+def pack_mul(node: BoundNode, p: MulS8, workspace: Workspace) -> Call:
+    """``mul_s8`` and its arguments."""
+    row = MulRow(
+        walk=_walk(node, workspace),
+        a_zp=p.a_zp,
+        b_zp=p.b_zp,
+        mult=p.mult,
+        left=max(p.shift, 0),
+        right=max(-p.shift, 0),
+        y_zp=p.y_zp,
+        act_min=p.act_min,
+        act_max=p.act_max,
+    )
+    return Call(mul_s8, row)
+
+
+def pack_minimum(node: BoundNode, p: NoAttrs, workspace: Workspace) -> Call:
+    """``minimum_s8`` and its arguments."""
+    del p
+    return Call(minimum_s8, SelectRow(_walk(node, workspace)))
+
+
+def pack_maximum(node: BoundNode, p: NoAttrs, workspace: Workspace) -> Call:
+    """``maximum_s8`` and its arguments."""
+    del p
+    return Call(maximum_s8, SelectRow(_walk(node, workspace)))

@@ -1,0 +1,95 @@
+"""mean in int8."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tinyrt.backends.numba.abi import Call, row_of, s8_at
+from tinyrt.backends.numba.fixedpoint import requant, saturate
+from tinyrt.backends.numba.movement import place_of
+from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.mean import MeanS8
+from tinyrt.ops.walks import merge_axes, strides_of
+
+
+class Row(NamedTuple):
+    """Arguments of ``mean_s8``: axes that are kept, and axes that are summed up, of the input.
+
+    Of the summed ones the last is a loop of ``run`` elements, ``step`` apart; the addresses of
+    outputs' first elements, and of runs, follow from their indices along the other axes.
+    """
+
+    x: int
+    y: int
+    outputs: int
+    kept: int
+    kept_dims: int
+    kept_steps: int
+    runs: int
+    summed: int
+    summed_dims: int
+    summed_steps: int
+    run: int
+    step: int
+    x_zp: int
+    mult: int
+    left: int
+    right: int
+    y_zp: int
+
+
+def mean_s8(address: int) -> None:
+    """``clamp(requant(sum(x - x_zp)) + y_zp)``."""
+    p = row_of(address, Row)
+    y = s8_at(p.y)
+    for i in range(p.outputs):
+        first = p.x + place_of(i, p.kept, p.kept_dims, p.kept_steps)
+        total = np.int64(0)
+        for r in range(p.runs):
+            x = s8_at(first + place_of(r, p.summed, p.summed_dims, p.summed_steps))
+            for j in range(p.run):
+                total += x[j * p.step]
+        scaled = requant(total - p.x_zp * p.runs * p.run, p.mult, p.left, p.right)
+        y[i] = saturate(scaled + p.y_zp, INT8_MIN, INT8_MAX)
+
+
+def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
+    """Which axes are kept, and which are summed up."""
+    x, y = node.input(0), node.output
+    strides = strides_of(x.shape)
+    kept = [i for i in range(len(x.shape)) if i not in p.axes]
+    kept_dims, (kept_steps,) = _axes(x.shape, strides, kept)
+    (*dims, run), ((*steps, step),) = _axes(x.shape, strides, p.axes)
+    tables = [workspace.pack(np.array(t, np.int64)) for t in (kept_dims, kept_steps, dims, steps)]
+    row = Row(
+        x=workspace.tensor(x),
+        y=workspace.tensor(y),
+        outputs=y.size,
+        kept=len(kept_dims),
+        kept_dims=tables[0],
+        kept_steps=tables[1],
+        runs=math.prod(dims),
+        summed=len(dims),
+        summed_dims=tables[2],
+        summed_steps=tables[3],
+        run=run,
+        step=step,
+        x_zp=p.x_zp,
+        mult=p.mult,
+        left=max(p.shift, 0),
+        right=max(-p.shift, 0),
+        y_zp=p.y_zp,
+    )
+    return Call(mean_s8, row)
+
+
+def _axes(
+    shape: Shape, strides: Sequence[int], axes: Sequence[int]
+) -> tuple[list[int], tuple[list[int], ...]]:
+    return merge_axes([shape[i] for i in axes], [strides[i] for i in axes])

@@ -1,0 +1,212 @@
+"""reshape, transpose, pad and concatenation in int8: bytes copied in runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tinyrt.backends.numba.abi import Call, Int, row_of, s8_at, s64_at, subroutine
+from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.ir import BoundNode
+from tinyrt.ops.concatenation import ConcatenationS8
+from tinyrt.ops.move import MoveS8, Walk
+from tinyrt.ops.pad import PadS8
+from tinyrt.ops.reshape import ReshapeS8
+from tinyrt.ops.transpose import TransposeS8
+from tinyrt.ops.walks import merge_axes, strides_of
+
+
+class WalkRow(NamedTuple):
+    """Arguments of ``walk_s8``: runs of ``length`` bytes, ``step`` apart in the input.
+
+    Each block has ``rows`` runs, ``x_row`` and ``y_row`` apart; the address of a block follows from
+    its indices along the axes before, ``start`` bytes into the output. ``border`` is written first
+    where ``filled`` bytes of the output are not covered.
+    """
+
+    x: int
+    y: int
+    start: int
+    blocks: int
+    axes: int
+    dims: int
+    x_steps: int
+    y_steps: int
+    rows: int
+    x_row: int
+    y_row: int
+    length: int
+    step: int
+    filled: int
+    border: int
+
+
+class PickRow(NamedTuple):
+    """Arguments of ``pick_s8``: images of rows and columns, each of which is somewhere in ``x``."""
+
+    x: int
+    y: int
+    images: int
+    image_bytes: int
+    rows: int
+    row_at: int
+    columns: int
+    column_at: int
+    run: int
+
+
+class JoinRow(NamedTuple):
+    """Arguments of ``concatenation_s8``: for each row of the output, a piece of every input."""
+
+    y: int
+    rows: int
+    inputs: int
+    addresses: int
+    lengths: int
+
+
+@subroutine
+def _copy(x: int, y: int, count: int) -> None:
+    source, target = s8_at(x), s8_at(y)
+    for i in range(count):
+        target[i] = source[i]
+
+
+@subroutine
+def place_of(block: Int, axes: Int, dims: int, steps: int) -> Int:
+    """Where a block begins: its index along each of these axes, times their steps."""
+    sizes, distances = s64_at(dims), s64_at(steps)
+    place, left = np.int64(0), np.uint64(block)
+    for i in range(axes):
+        axis = axes - 1 - i
+        size = np.uint64(sizes[axis])
+        place += np.int64(left % size) * distances[axis]
+        left //= size
+    return place
+
+
+def walk_s8(address: int) -> None:
+    """Runs of the input, each to its place in the output."""
+    p = row_of(address, WalkRow)
+    border = s8_at(p.y)
+    for i in range(p.filled):
+        border[i] = p.border
+    for block in range(p.blocks):
+        x = p.x + place_of(block, p.axes, p.dims, p.x_steps)
+        y = p.y + p.start + place_of(block, p.axes, p.dims, p.y_steps)
+        for r in range(p.rows):
+            if p.step == 1:
+                _copy(x + r * p.x_row, y + r * p.y_row, p.length)
+                continue
+            source, target = s8_at(x + r * p.x_row), s8_at(y + r * p.y_row)
+            for i in range(p.length):
+                target[i] = source[i * p.step]
+
+
+def pick_s8(address: int) -> None:
+    """Column by column of each row, from where the tables say."""
+    p = row_of(address, PickRow)
+    rows, columns = s64_at(p.row_at), s64_at(p.column_at)
+    y = p.y
+    for n in range(p.images):
+        for i in range(p.rows):
+            x = p.x + n * p.image_bytes + rows[i]
+            if p.run == 1:
+                source, target = s8_at(x), s8_at(y)
+                for j in range(p.columns):
+                    target[j] = source[columns[j]]
+                y += p.columns
+                continue
+            for j in range(p.columns):
+                _copy(x + columns[j], y, p.run)
+                y += p.run
+
+
+def concatenation_s8(address: int) -> None:
+    """The inputs one behind the other."""
+    p = row_of(address, JoinRow)
+    addresses, lengths = s64_at(p.addresses), s64_at(p.lengths)
+    at = p.y
+    for r in range(p.rows):
+        for i in range(p.inputs):
+            _copy(addresses[i] + r * lengths[i], at, lengths[i])
+            at += lengths[i]
+
+
+def pack_reshape(node: BoundNode, p: ReshapeS8, workspace: Workspace) -> Call:
+    """One run, or none where the output is a view of the input."""
+    del p
+    x, y = workspace.tensor(node.input(0)), workspace.tensor(node.output)
+    length = node.output.nbytes if x != y else 0
+    return Call(walk_s8, _walk(workspace, x, y, [length], [1], [1]))
+
+
+def pack_transpose(node: BoundNode, p: TransposeS8, workspace: Workspace) -> Call:
+    """Runs along the output's last axis."""
+    x, y = node.input(0), node.output
+    strides = strides_of(x.shape)
+    steps = [strides[i] for i in p.perm]
+    at = workspace.tensor(x), workspace.tensor(y)
+    return Call(walk_s8, _walk(workspace, *at, y.shape, steps, strides_of(y.shape)))
+
+
+def pack_move(node: BoundNode, p: MoveS8, workspace: Workspace) -> Call:
+    """Runs along the output's last axis, or rows and columns by tables."""
+    x, y, layout = workspace.tensor(node.input(0)), workspace.tensor(node.output), p.layout
+    if isinstance(layout, Walk):
+        dense = strides_of(layout.dims)
+        return Call(
+            walk_s8, _walk(workspace, x + layout.begin, y, layout.dims, layout.strides, dense)
+        )
+    rows, columns = workspace.pack(layout.rows), workspace.pack(layout.columns)
+    sizes = len(layout.rows), rows, len(layout.columns), columns
+    return Call(pick_s8, PickRow(x, y, layout.n, layout.x_size, *sizes, layout.run))
+
+
+def pack_pad(node: BoundNode, p: PadS8, workspace: Workspace) -> Call:
+    """Runs of whole rows of the input inside a filled output."""
+    x, y = node.input(0), node.output
+    y_steps = strides_of(y.shape)
+    start = sum(pair[0] * step for pair, step in zip(p.paddings, y_steps, strict=True))
+    at = workspace.tensor(x), workspace.tensor(y)
+    row = _walk(workspace, *at, x.shape, strides_of(x.shape), y_steps)
+    return Call(walk_s8, row._replace(start=start, filled=y.size, border=p.fill))
+
+
+def _walk(
+    workspace: Workspace,
+    x: int,
+    y: int,
+    dims: Sequence[int],
+    x_steps: Sequence[int],
+    y_steps: Sequence[int],
+) -> WalkRow:
+    """A walk over all of these axes; the last two are loops, those before them are counted."""
+    sizes, (sources, targets) = merge_axes(dims, x_steps, y_steps)
+    if targets[-1] != 1:
+        sizes, sources, targets = [*sizes, 1], [*sources, 1], [*targets, 1]
+    *outer, rows, length = [1, *sizes]
+    *x_outer, x_row, step = [0, *sources]
+    *y_outer, y_row, _ = [0, *targets]
+    dims_at, x_at, y_at = (workspace.pack(np.array(t, np.int64)) for t in (outer, x_outer, y_outer))
+    return WalkRow(
+        *(x, y, 0, math.prod(outer), len(outer), dims_at, x_at, y_at),
+        *(rows, x_row, y_row, length, step, 0, 0),
+    )
+
+
+def pack_concatenation(node: BoundNode, p: ConcatenationS8, workspace: Workspace) -> Call:
+    """Addresses of the inputs, and the bytes of each in one row."""
+    inputs = [node.input(i) for i in range(len(node.inputs))]
+    lengths = [math.prod(x.shape[p.axis :]) for x in inputs]
+    row = JoinRow(
+        y=workspace.tensor(node.output),
+        rows=math.prod(node.output.shape[: p.axis]),
+        inputs=len(inputs),
+        addresses=workspace.pack(np.array([workspace.tensor(x) for x in inputs], np.int64)),
+        lengths=workspace.pack(np.array(lengths, np.int64)),
+    )
+    return Call(concatenation_s8, row)

@@ -1,0 +1,68 @@
+"""Sums of products with weights: the loop over pixels and channels that conv2d and dense share."""
+
+from __future__ import annotations
+
+from tinyrt.backends.numba.abi import subroutine
+from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, product_tile
+from tinyrt.backends.numba.vector import LANES, WIDE
+
+# A block of sums that stays in registers with the weights and the input it needs.
+TILE_PIXELS, TILE_VECTORS = (8, 2) if WIDE else (4, 1)
+ROW_VECTORS = 8 if WIDE else 4
+
+_block = product_tile(TILE_PIXELS, TILE_VECTORS)
+_column = product_tile(TILE_PIXELS, 1)
+_row = product_tile(1, ROW_VECTORS)
+_single = product_tile(1, 1)
+
+
+@subroutine
+def product(
+    x: int,
+    pixels: int,
+    offsets: int,
+    steps: int,
+    count: int,
+    w: int,
+    quant: int,
+    y: int,
+    stride: int,
+    channels: int,
+    y_zp: int,
+    low: int,
+    high: int,
+) -> None:
+    """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
+    w_bytes = count * LANE_BYTES
+    tiled = pixels if pixels >= TILE_PIXELS else 0
+    c = 0
+    while c < channels:
+        left = channels - c
+        v = c // LANES
+        w_at, q_at = w + v * w_bytes, quant + v * QUANT_BYTES
+        wide = left > (TILE_VECTORS - 1) * LANES
+        for start in range(0, tiled, TILE_PIXELS):
+            # The last tile overlaps the one before it rather than leave single pixels.
+            i = min(start, pixels - TILE_PIXELS)
+            at, y_at = offsets + 4 * i, y + i * stride + c
+            if wide:
+                _block(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+            else:
+                _column(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+        if tiled:
+            c += TILE_VECTORS * LANES if wide else LANES
+            continue
+        wide = left > (ROW_VECTORS - 1) * LANES
+        for i in range(pixels):
+            at, y_at = offsets + 4 * i, y + i * stride + c
+            if wide:
+                _row(x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high)
+            else:
+                _single(
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                )
+        c += ROW_VECTORS * LANES if wide else LANES

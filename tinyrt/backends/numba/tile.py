@@ -1,0 +1,188 @@
+"""Register tiles: sums of products for several outputs at once, requantised and stored.
+
+Both tiles read unsigned bytes (int8 activations with the sign bit flipped, which adds 128; the bias
+makes up for it) through tables of offsets, so that one loop serves every window, stride and
+dilation. Channels come in vectors of ``LANES``; a vector's weights and ``QUANT_BYTES`` of
+requantisation constants (bias, mantissas, left shifts, right shifts) are contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from tinyrt.backends.numba.abi import Intrinsic, intrinsic
+from tinyrt.backends.numba.vector import (
+    I8,
+    I32,
+    I64,
+    LANES,
+    V,
+    broadcast,
+    clamp,
+    dot4,
+    interleave4,
+    load,
+    requantise,
+    store_s8,
+)
+
+LANE_BYTES = 4 * LANES
+QUANT_BYTES = 4 * LANE_BYTES
+
+
+class Tile:
+    """What both tiles do with their accumulators: start at the bias, end as int8.
+
+    Args:
+        builder: the IR builder.
+        pixels: outputs side by side.
+        vectors: vectors of channels.
+        quant: address of the first vector's constants.
+
+    """
+
+    def __init__(self, builder: Any, pixels: int, vectors: int, quant: Any) -> None:
+        self.builder = builder
+        self.quant = quant
+        self.acc = [
+            [cgutils.alloca_once(builder, V) for _ in range(vectors)] for _ in range(pixels)
+        ]
+        for v in range(vectors):
+            bias = self._constants(v, 0)
+            for row in self.acc:
+                builder.store(bias, row[v])
+
+    def _constants(self, vector: int, which: int) -> Any:
+        at = vector * QUANT_BYTES + which * LANE_BYTES
+        return load(self.builder, self.builder.add(self.quant, I64(at)))
+
+    def add(self, pixel: int, vector: int, x: Any, w: Any) -> None:
+        """Accumulate four products per lane."""
+        at = self.acc[pixel][vector]
+        self.builder.store(dot4(self.builder, self.builder.load(at), x, w), at)
+
+    def store(self, y: Any, stride: Any, channels: Any, y_zp: Any, limits: tuple[Any, Any]) -> None:
+        """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
+        builder = self.builder
+        zp, low, high = (
+            broadcast(builder, builder.trunc(v, I32)) for v in (y_zp, limits[0], limits[1])
+        )
+        count = builder.trunc(channels, I32)
+        for v in range(len(self.acc[0])):
+            mult, left, right = (self._constants(v, which) for which in (1, 2, 3))
+            for i, row in enumerate(self.acc):
+                scaled = requantise(builder, builder.load(row[v]), mult, left, right)
+                out = clamp(builder, builder.add(scaled, zp), low, high)
+                at = builder.add(y, builder.mul(stride, I64(i)))
+                at = builder.add(at, I64(v * LANES))
+                store_s8(builder, out, at, builder.sub(count, I32(v * LANES)))
+
+
+def _offset(builder: Any, table: Any, index: Any) -> Any:
+    """Entry ``index`` of a table of int32 offsets, as i64."""
+    at = builder.add(table, builder.mul(index, I64(4)))
+    return builder.sext(load(builder, at, I32), I64)
+
+
+def product_tile(pixels: int, vectors: int) -> Intrinsic:
+    """``tile(x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, y_zp, low, high)``.
+
+    For each pixel ``i`` and channel ``c``::
+
+        sum(x[offsets[i] + steps[k] + j] * w[c][k][j] for k in range(count) for j in range(4))
+
+    ``x``, ``offsets``, ``steps``, ``w``, ``quant`` and ``y`` are addresses; ``w_bytes`` lie between
+    the weights of two vectors of channels; ``stride`` bytes lie between two pixels of ``y``.
+    """
+
+    @intrinsic
+    def tile(
+        typingctx: Any,
+        x: Any,
+        offsets: Any,
+        steps: Any,
+        count: Any,
+        w: Any,
+        w_bytes: Any,
+        quant: Any,
+        y: Any,
+        stride: Any,
+        channels: Any,
+        y_zp: Any,
+        low: Any,
+        high: Any,
+    ) -> Any:
+        del typingctx, x, offsets, steps, count, w, w_bytes, quant
+        del y, stride, channels, y_zp, low, high
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, y_zp, *limits = args
+            sums = Tile(builder, pixels, vectors, quant)
+            at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
+            streams = [builder.add(w, builder.mul(w_bytes, I64(v))) for v in range(vectors)]
+            with cgutils.for_range(builder, count) as loop:
+                step = _offset(builder, steps, loop.index)
+                row = builder.mul(loop.index, I64(LANE_BYTES))
+                weights = [load(builder, builder.add(stream, row)) for stream in streams]
+                for i, pixel in enumerate(at):
+                    four = load(builder, builder.add(pixel, step), I32)
+                    spread = broadcast(builder, four)
+                    for v, vector in enumerate(weights):
+                        sums.add(i, v, spread, vector)
+            sums.store(y, stride, channels, y_zp, tuple(limits))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 13), codegen
+
+    return tile
+
+
+def depthwise_tile(pixels: int) -> Intrinsic:
+    """``tile(x, offsets, taps, count, w, quant, y, stride, channels, y_zp, low, high)``.
+
+    For each pixel ``i`` and each of sixteen channels ``c``::
+
+        sum(x[offsets[i] + taps[k] + c] * w[k // 4][c][k % 4] for k in range(4 * count))
+    """
+
+    @intrinsic
+    def tile(
+        typingctx: Any,
+        x: Any,
+        offsets: Any,
+        taps: Any,
+        count: Any,
+        w: Any,
+        quant: Any,
+        y: Any,
+        stride: Any,
+        channels: Any,
+        y_zp: Any,
+        low: Any,
+        high: Any,
+    ) -> Any:
+        del typingctx, x, offsets, taps, count, w, quant, y, stride, channels, y_zp, low, high
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            x, offsets, taps, count, w, quant, y, stride, channels, y_zp, *limits = args
+            octets = ir.VectorType(I8, LANES)
+            sums = Tile(builder, pixels, 1, quant)
+            at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
+            with cgutils.for_range(builder, count) as loop:
+                first = builder.mul(loop.index, I64(4))
+                four = [_offset(builder, taps, builder.add(first, I64(j))) for j in range(4)]
+                weights = load(builder, builder.add(w, builder.mul(loop.index, I64(LANE_BYTES))))
+                for i, pixel in enumerate(at):
+                    rows = [load(builder, builder.add(pixel, tap), octets) for tap in four]
+                    sums.add(i, 0, interleave4(builder, rows), weights)
+            sums.store(y, stride, channels, y_zp, tuple(limits))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 12), codegen
+
+    return tile
