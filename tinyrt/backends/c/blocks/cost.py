@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from tinyrt.backends.c.blocks.layer import QUAD, padded
 from tinyrt.backends.c.isa import InstructionSet
@@ -75,46 +76,35 @@ class Costs:
     clamp: float
 
 
-COSTS = {
-    InstructionSet.DSP: Costs(
-        two_pixels=6,
-        block=123,
-        widen=2,
-        pixel=41,
-        patch=(130, 35),
-        row_channels=4,
-        row_tap=4.25,
-        row_turn=(2, 16),
-        row_block=73,
-        slide={1: Line(25, 79, 212), 2: Line(35, 78, 170)},
-        entry_taps=2,
-        entry=20,
-        four=51,
-        listed=(345, 26),
-        row=(230, 270),
-        add=7,
-        clamp=2.25,
+_BY_SET: dict[str, tuple[Any, Any]] = {
+    "two_pixels": (6, 13),
+    "block": (123, 124),
+    "widen": (2, 2.5),
+    "pixel": (41, 48),
+    "patch": ((130, 35), (130, 35)),
+    "row_channels": (4, 8),
+    "row_tap": (4.25, 17),
+    "row_turn": ((2, 16), (3, 8)),
+    "row_block": (73, 175),
+    "slide": (
+        {1: Line(25, 79, 212), 2: Line(35, 78, 170)},
+        {1: Line(32, 100, 300), 2: Line(38, 81, 280)},
     ),
-    InstructionSet.SCALAR: Costs(
-        two_pixels=13,
-        block=124,
-        widen=2.5,
-        pixel=48,
-        patch=(130, 35),
-        row_channels=8,
-        row_tap=17,
-        row_turn=(3, 8),
-        row_block=175,
-        slide={1: Line(32, 100, 300), 2: Line(38, 81, 280)},
-        entry_taps=1,
-        entry=15,
-        four=62,
-        listed=(118, 28.5),
-        row=(290, 190),
-        add=10,
-        clamp=8,
-    ),
+    "entry_taps": (2, 1),
+    "entry": (20, 15),
+    "four": (51, 62),
+    "listed": ((345, 26), (118, 28.5)),
+    "row": ((230, 270), (290, 190)),
+    "add": (7, 10),
+    "clamp": (2.25, 8),
 }
+"""Constant -> its value on DSP cores, and on scalar ones."""
+
+COSTS = {
+    isa: Costs(**{name: values[i] for name, values in _BY_SET.items()})
+    for i, isa in enumerate((InstructionSet.DSP, InstructionSet.SCALAR))
+}
+"""The constants of each instruction set."""
 
 
 def dense_cost(isa: InstructionSet, rows: int, taps: int, c_out: int) -> float:
