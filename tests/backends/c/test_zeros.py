@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tinyrt.backends.c.blocks.block import pair_block
-from tinyrt.backends.c.blocks.dense import stored_fields
-from tinyrt.backends.c.blocks.words import eight_at_a_time
+from tinyrt.backends.c.blocks.dense import stored_words
 from tinyrt.backends.c.blocks.zeros import costs, kept_of_4, n_of_4
 from tinyrt.backends.c.weights import Cost, Stored, Weights
 
@@ -16,13 +15,6 @@ from tinyrt.backends.c.weights import Cost, Stored, Weights
 def block_of(w, isa):
     bias = np.arange(len(w), dtype=np.int32)
     return pair_block(w.astype(np.int8), bias, 3, requant(len(w)), isa)
-
-
-def without_zeros(block, words, channels, taps):
-    """What is stored of these words, and the parameter ``taps``."""
-    own = requant(block.layer.c_out)
-    fields = stored_fields(block, Weights.BLOCKS, words, channels, taps, own)
-    return fields["w"].array, fields["taps"]
 
 
 def with_zeros(words, blocks, taps):
@@ -52,7 +44,7 @@ def test_blocks_give_the_dense_words(c_out, fours, isa, seed):
     kept = np.repeat(rng.random((c_out, fours)) < 0.3, 4, axis=1)
     block = block_of(rng.integers(-127, 128, (c_out, 4 * fours)) * kept, isa)
     dense = block.packed.w
-    words, taps = without_zeros(block, dense, 4, block.taps)
+    words, taps = stored_words(block, Weights.BLOCKS, 4, block.taps)
     filled, ends = with_zeros(words, block.channels // 4, block.taps)
     np.testing.assert_array_equal(filled.ravel(), dense)
     assert ends[-1] == len(words)
@@ -64,8 +56,8 @@ def test_rows_of_scalar_cores_have_blocks_of_eight_channels():
     w[3, 5] = 7
     w[9, 8:] = 1
     block = block_of(w, SCALAR)
-    dense = eight_at_a_time(block.packed.w, 12, 12)
-    words, _ = without_zeros(block, dense, 8, 12)
+    dense, _ = stored_words(block, Weights.DENSE, 8, 12)
+    words, _ = stored_words(block, Weights.BLOCKS, 8, 12)
     heads = [4 << 16 | 4 << 1 | 1, 8 << 16 | 4 << 1 | 1]
     assert [words[0], words[9]] == heads
     assert len(words) == 18

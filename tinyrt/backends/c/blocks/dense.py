@@ -158,19 +158,13 @@ class _Dense:
             made = self._n_of_4()
         else:
             fields: Fields = {} if self.is_row else {"rows": self.rows}
-            fields |= {"c_in": self.c_in, "block": self._fields(form)}
+            own = stored_fields(self.node, self.block, form, self.layout, self.requant)
+            fields |= {"c_in": self.c_in, "block": own}
             kernel = "tinyrt_dense_row" if self.is_row else "tinyrt_dense"
             params = Params(f"{kernel}_s8_params", fields)
             scratch = Scratch(pointer=COLUMNS_POINTER)
             made = call(f"{kernel}_{suffix(self.block, form)}", params, x, scratch, y)
         return (made, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
-
-    def _fields(self, form: Weights) -> Fields:
-        packed, (channels, taps) = self.block.packed, self.layout
-        words = packed.w
-        if channels != QUAD:
-            words = eight_at_a_time(words, self.block.taps, taps)
-        return stored_fields(self.block, form, words, channels, taps, self.requant)
 
     def _n_of_4(self) -> Call:
         """The call of ``tinyrt_dense_n_of_4_s8``."""
@@ -216,31 +210,38 @@ def suffix(block: Block, form: Weights) -> str:
 
 
 def stored_fields(
-    block: Block,
-    form: Weights,
-    words: NDArray[np.int32],
-    channels: int,
-    taps: int,
-    requant: Requant,
+    node: BoundNode, block: Block, form: Weights, layout: tuple[int, int], requant: Requant
 ) -> Fields:
     """``tinyrt_block_s8_params`` of weights in that form.
 
     Args:
-        block: the layer.
+        node: the op.
+        block: its weights.
         form: dense, or without blocks of zeros.
-        words: of the weights.
-        channels: of a block of weights.
-        taps: of each.
+        layout: channels of a block of weights, and taps of each.
         requant: zero point of the output.
 
     """
-    packed, c_out = block.packed, block.layer.c_out
-    if form is Weights.BLOCKS:
-        streams = without_zeros(words, runs_of(block, channels, taps), channels)
-        taps = sum(len(stream) for stream in streams[: c_out // channels])
-        words = joined(streams)
-    y_zp = requant.y_zp + 256 * block.raised
-    return block_fields(Packed(words, packed.init, packed.requant), taps, c_out, y_zp)
+    words, taps = node.noted_of_constants(
+        ("words", block.isa, form, layout), lambda: stored_words(block, form, *layout)
+    )
+    packed, y_zp = block.packed, requant.y_zp + 256 * block.raised
+    stored = Packed(words, packed.init, packed.requant)
+    return block_fields(stored, taps, block.layer.c_out, y_zp)
+
+
+def stored_words(
+    block: Block, form: Weights, channels: int, taps: int
+) -> tuple[NDArray[np.int32], int]:
+    """The words of weights in that form, and the parameter ``taps``."""
+    words = block.packed.w
+    if channels != QUAD:
+        words = eight_at_a_time(words, block.taps, taps)
+    if form is not Weights.BLOCKS:
+        return words, taps
+    streams = without_zeros(words, runs_of(block, channels, taps), channels)
+    whole = streams[: block.layer.c_out // channels]
+    return joined(streams), sum(len(stream) for stream in whole)
 
 
 def block_fields(packed: Packed, taps: int, c_out: int, y_zp: int) -> Fields:
@@ -284,8 +285,7 @@ def convolution_kernel(
         x, y = node.input(0), node.output
         on_rows = window.on_rows and target.row_kernels
         fields = _row_fields(window, x, y) if on_rows else _image_fields(window, x, y)
-        words = block.packed.w
-        own = stored_fields(block, stored.form, words, QUAD, block.taps, requant)
+        own = stored_fields(node, block, stored.form, (QUAD, block.taps), requant)
         kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL
         params = Params(f"{kernel}_s8_params", fields | {"x_zp": x_zp, "block": own})
         scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)

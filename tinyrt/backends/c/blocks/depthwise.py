@@ -94,6 +94,11 @@ class Filters:
         return np.asarray(w.T, np.int8)
 
     @cached_property
+    def listed(self) -> NDArray[np.int8]:
+        """Weights as lists of taps are filled from them: of four bits, two to a byte."""
+        return pack_nibbles(self.w) if self.bits == 4 else self.w
+
+    @cached_property
     def init(self) -> NDArray[np.int32]:
         """``bias - x_zp * sum(w)`` for each channel."""
         return self.layer.first_sums(self.x_zp).astype(np.int32)
@@ -246,7 +251,7 @@ class _Sliding(_Depthwise):
             "along": rows if down else columns,
             "across": columns if down else rows,
             "x_zp": filters.x_zp,
-            "w": Data("w", pack_filters(filters.w, down, filters.bits)),
+            "w": Data("w", self._packed(down)),
             **self.constants(),
         }
         params = Params("tinyrt_depthwise3x3_s8_params", fields)
@@ -255,6 +260,12 @@ class _Sliding(_Depthwise):
             kernel = f"tinyrt_depthwise_rows3_s{filters.bits}"
             return call(kernel, params, Number(window.out[0]), source, target)
         return call(f"tinyrt_depthwise3x3_s{filters.bits}", params, source, Scratch(), target)
+
+    def _packed(self, down: bool) -> NDArray[np.int8]:
+        """The filters as the kernel reads them, packed once."""
+        w, bits = self.filters.w, self.filters.bits
+        key = "sliding", self.isa, down
+        return self.node.noted_of_constants(key, lambda: pack_filters(w, down, bits))
 
 
 def _axis(x: Shape, y: Shape, window: Window, axis: int) -> Fields:
@@ -319,7 +330,7 @@ class _Listed(_Depthwise):
             "window": window_fields(self.window),
             "x_zp": filters.x_zp,
             "line_bytes": self.line_bytes,
-            "w": Data("w", pack_nibbles(filters.w) if filters.bits == 4 else filters.w),
+            "w": Data("w", filters.listed),
             **self.constants(),
         }
         params = Params("tinyrt_depthwise_block_s8_params", fields)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from tinyrt.ops.requant import Requant
 from tinyrt.ops.window import Window
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """A layer for ``tinyrt_group_block_s8`` or ``tinyrt_group_block_long_s8``.
 
@@ -56,8 +57,9 @@ class Groups:
         """Whether it takes the product for long sums and fine scales."""
         return isinstance(self.blocks[0], LongBlock)
 
+    @cached_property
     def packed(self) -> Packed:
-        """All groups' constants, one behind the other."""
+        """All groups' constants, one behind the other; packed once."""
         blocks = [block.packed for block in self.blocks]
         return Packed(
             np.concatenate([b.w for b in blocks]),
@@ -143,7 +145,7 @@ def groups_kernel(
     outputs = 2 * count * groups.c_out if count > 1 else 0
 
     def calls() -> Calls:
-        packed, channels = groups.packed(), padded(groups.c_out)
+        packed, channels = groups.packed, padded(groups.c_out)
         fields: Fields = {
             "x": nhwc(x),
             "y": nhwc(y),
