@@ -160,7 +160,7 @@ def _raw(rng: Rng, shape: Shape, dtype: DType, symmetric: bool = False) -> NDArr
 def _weighted_inputs(
     case: Case, rng: Rng, dtype: DType, weights: DType
 ) -> tuple[list[Value], Arrays]:
-    axis = 3 if case.op == "depthwise_conv2d" else 0
+    axis = OPS[case.op].weight_axis
     channels = case.shapes[1][axis]
     x = _raw(rng, case.shapes[0], dtype)
     w = _raw(rng, case.shapes[1], weights, symmetric=weights is DType.INT8)

@@ -8,6 +8,7 @@ from tests.train.build import train
 from tinyrt.convert.passes import optimise
 from tinyrt.errors import DataError
 from tinyrt.ir import Value
+from tinyrt.ops import is_weighted
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -23,7 +24,7 @@ from tinyrt.train.channels import (
     magnitude_scores,
     prune_channels,
 )
-from tinyrt.train.graph_model import GraphModel, is_weighted
+from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,

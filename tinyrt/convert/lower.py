@@ -10,10 +10,8 @@ from tinyrt.convert.places import places_in_float
 from tinyrt.convert.pointwise import spread
 from tinyrt.convert.tflite_ops import codec_for
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
+from tinyrt.ops import OPS
 from tinyrt.ops.spec import qparams
-
-WITH_BIAS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
-
 
 BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
 """Dtype of a quantised activation -> dtype of the bias beside it."""
@@ -50,7 +48,7 @@ def _with_biases(graph: Graph) -> Graph:
     nodes: list[Node] = []
     values: list[Value] = []
     for node in graph.bound():
-        if node.op in WITH_BIAS and node.optional(2) is None:
+        if OPS[node.op].traits.biased and node.optional(2) is None:
             bias = _zeros(node, graph.unique_name(f"{node.output.name}/bias"))
             values.append(bias)
             inputs = (*node.node.inputs[:2], bias.name)

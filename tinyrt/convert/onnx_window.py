@@ -17,9 +17,10 @@ from tinyrt.convert.onnx_taps import lines, max_by_taps, mean_by_taps
 from tinyrt.convert.passes.common import CHANNEL_AXIS
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
+from tinyrt.ops import ops_where
 from tinyrt.ops.window import Pair, Window
 
-NONNEGATIVE = {"relu", "relu6", "logistic", "softmax"}
+NONNEGATIVE = ops_where(lambda spec: spec.traits.nonnegative)
 """Ops whose results are never below zero."""
 
 TRANSPARENT = {"transpose", "reshape", "max_pool2d", "average_pool2d", "concatenation"}

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
-from tinyrt.ops.pointwise import MEMBERS, Operand, PointwiseAttrs, Step
+from tinyrt.ops import OPS
+from tinyrt.ops.pointwise import Operand, PointwiseAttrs, Step
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.spec import NoAttrs
 
@@ -80,7 +81,7 @@ class Regions:
 
     def _operands(self, node: Node) -> set[str]:
         """The tensors that a possible step reads; none where it can be no step."""
-        if node.op not in MEMBERS or len(node.outputs) > 1 or not self._belongs(node):
+        if not OPS[node.op].pointwise or len(node.outputs) > 1 or not self._belongs(node):
             return set()
         y = self.graph.value(node.outputs[0])
         found = set()
@@ -224,7 +225,7 @@ class _Spread:
                 known[o] if isinstance(o, int) else self._number(o, shape) for o in step.operands
             ]
             types = [self._typed(name).type for name in operands]
-            (kind,) = MEMBERS[step.op].infer(step.attrs, types)
+            (kind,) = OPS[step.op].infer(step.attrs, types)
             last = i == len(node.attrs.steps) and not integer
             known.append(node.output.name if last else self._value(f"step{i}", kind.dtype))
             self._add(step.op, step.attrs, operands, known[-1])

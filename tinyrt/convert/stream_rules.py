@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tinyrt.convert.passes.common import ELEMENTWISE
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Value
+from tinyrt.ops import OPS
 from tinyrt.ops.window import Window
 
 
@@ -54,12 +54,9 @@ Rule = Callable[[BoundNode, Track], Streamed | None]
 
 def rule_of(node: BoundNode) -> Rule | None:
     """The op's rule; None where it needs all rows."""
-    if node.op in ELEMENTWISE or node.op in _ROW_BY_ROW:
+    if OPS[node.op].traits.elementwise:
         return _elementwise
     return _RULES.get(node.op)
-
-
-_ROW_BY_ROW = frozenset({"quantize", "dequantize", "pointwise"})
 
 
 def _elementwise(node: BoundNode, x: Track) -> Streamed | None:

@@ -21,6 +21,7 @@ from tinyrt.convert.tflite_index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite_parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
+from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -33,7 +34,7 @@ from tinyrt.ops.transpose import TransposeAttrs
 
 Expand = Callable[[Parts, Any, Operands, Sequence[Value]], None]
 
-CLAMPS = {"RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
+CLAMPS = {spec.traits.activation: name for name, spec in OPS.items() if spec.traits.activation}
 """Fused activation -> the op that it is on its own."""
 
 

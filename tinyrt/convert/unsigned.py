@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tinyrt.budget import OP, current
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, TensorType, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, ops_where
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -30,7 +30,8 @@ HALF = 128
 WIDENED = 10
 """Bytes that one weight takes on its way, and its work."""
 
-WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+WEIGHTED = ops_where(lambda spec: spec.traits.biased)
+"""Ops whose weights may have a zero point; a transposed convolution's are refused if they do."""
 
 
 def to_signed(graph: Graph) -> Graph:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
 
 from tinyrt.ir import BoundNode, Graph, Stage
 from tinyrt.ir import verify as _verify
@@ -46,7 +47,7 @@ from tinyrt.ops.minimum_maximum import MAXIMUM, MINIMUM
 from tinyrt.ops.mirror_pad import MIRROR_PAD
 from tinyrt.ops.mul import MUL
 from tinyrt.ops.pad import PAD
-from tinyrt.ops.pointwise import POINTWISE
+from tinyrt.ops.pointwise import pointwise_of
 from tinyrt.ops.pow import POW
 from tinyrt.ops.prelu import PRELU
 from tinyrt.ops.quantize import DEQUANTIZE, QUANTIZE
@@ -62,7 +63,7 @@ from tinyrt.ops.select_v2 import SELECT_V2
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
-from tinyrt.ops.spec import OpSpec
+from tinyrt.ops.spec import OpSpec, Quant
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.svdf import SVDF
 from tinyrt.ops.tanh import TANH
@@ -71,7 +72,8 @@ from tinyrt.ops.transpose_conv import TRANSPOSE_CONV
 from tinyrt.ops.trigonometry import COS, SIN
 from tinyrt.ops.unidirectional_sequence_lstm import UNIDIRECTIONAL_SEQUENCE_LSTM
 
-OPS: dict[str, OpSpec] = {
+OPS: dict[str, OpSpec[Any]] = {}
+OPS |= {
     spec.name: spec
     for spec in (
         ABS,
@@ -124,7 +126,7 @@ OPS: dict[str, OpSpec] = {
         NEG,
         NOT_EQUAL,
         PAD,
-        POINTWISE,
+        pointwise_of(OPS),
         POW,
         PRELU,
         QUANTIZE,
@@ -161,6 +163,16 @@ OPS: dict[str, OpSpec] = {
 }
 
 
+def ops_where(holds: Callable[[OpSpec[Any]], bool]) -> frozenset[str]:
+    """Names of the ops of which that is true."""
+    return frozenset(name for name, spec in OPS.items() if holds(spec))
+
+
+def is_weighted(node: BoundNode) -> bool:
+    """Whether the node multiplies with weights: a convolution or a dense layer."""
+    return OPS[node.op].quant is Quant.WEIGHTED
+
+
 def verify(
     graph: Graph,
     stage: Stage | None = None,
@@ -171,4 +183,4 @@ def verify(
     return _verify(graph, OPS, stage, placed, known)
 
 
-__all__ = ["OPS", "OpSpec", "verify"]
+__all__ = ["OPS", "OpSpec", "is_weighted", "ops_where", "verify"]

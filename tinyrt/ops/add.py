@@ -14,6 +14,7 @@ from tinyrt.ops.activation import act_range, activate, activation_grad
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
+from tinyrt.ops.traits import Traits
 
 LEFT_SHIFT = 20
 """Bits by which centred int8 inputs are raised, so that rescaling them loses nothing visible."""
@@ -158,7 +159,7 @@ ADD = OpSpec(
     ref_f32=add_f32,
     vjp=add_vjp,
     forms=both_forms(prepare, add_ref),
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, homogeneous=True, fuses=True),
 )
 
 SUB = OpSpec(
@@ -170,5 +171,5 @@ SUB = OpSpec(
     ref_f32=sub_f32,
     vjp=sub_vjp,
     forms=both_forms(prepare, sub_ref),
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, homogeneous=True, fuses=True),
 )

@@ -47,7 +47,7 @@ def prepare(node: BoundNode) -> ArgAttrs:
     return attrs
 
 
-def _spec(name: str, function: Any) -> OpSpec:
+def _spec(name: str, function: Any) -> OpSpec[ArgAttrs]:
     ref = partial(_ref, function)
     return OpSpec(
         name=name,

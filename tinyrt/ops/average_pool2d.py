@@ -12,6 +12,7 @@ from tinyrt.ops.function import linear_pair
 from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
 from tinyrt.ops.rows import Fold, RowOp, folded_rows, windowed_rows
 from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.window import Window
 
 
@@ -97,4 +98,5 @@ AVERAGE_POOL2D = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
+    traits=Traits(channelwise=True, homogeneous=True, fuses=True),
 )

@@ -13,6 +13,7 @@ from tinyrt.ops.function import Function
 from tinyrt.ops.roots import rsqrt_ref, rsqrt_vjp
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +70,5 @@ BATCH_NORM = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
+    traits=Traits(channelwise=True, in_tflite=False),
 )

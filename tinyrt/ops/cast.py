@@ -11,6 +11,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
@@ -54,4 +55,5 @@ CAST = OpSpec(
     infer=infer,
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
+    traits=Traits(elementwise=True, truth=True),
 )

@@ -26,6 +26,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
+from tinyrt.ops.traits import Traits
 
 COMPARABLE = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 
@@ -132,7 +133,7 @@ def ref(function: Any, p: Compared, a: Array, b: Array) -> Array:
     return np.asarray(function(p.rescaled(0, a), p.rescaled(1, b)))
 
 
-def _spec(name: str) -> OpSpec:
+def _spec(name: str) -> OpSpec[NoAttrs]:
     function: Callable[..., Any] = getattr(np, name)
     prepare_s16 = prepare_stored if name in BY_STORED_VALUE else prepare
     return OpSpec(
@@ -147,7 +148,7 @@ def _spec(name: str) -> OpSpec:
             Form.INT16X8: IntegerForm(prepare_s16, partial(ref, function)),
         },
         rows=no_rows,
-        elementwise=True,
+        traits=Traits(elementwise=True, truth=True),
     )
 
 

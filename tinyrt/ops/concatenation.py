@@ -19,6 +19,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Dims, Traits
 
 MOST_INPUTS = 1024
 
@@ -106,4 +107,5 @@ CONCATENATION = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
+    traits=Traits(selects=True, dims={"axis": Dims.AXIS}),
 )

@@ -18,7 +18,11 @@ from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requ
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.window import Pair, Window
+
+WEIGHT_AXIS = 0
+"""The weights' axis of output channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def _shapes(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Shapes:
 def prepare_s8(node: BoundNode) -> Conv2dS8:
     """Multipliers, clamp and window of one node."""
     x, w = node.input(0), node.input(1)
-    requant = weighted_requant(node, channel_axis=0)
+    requant = weighted_requant(node, WEIGHT_AXIS)
     return Conv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
 
 
@@ -110,7 +114,7 @@ def ref_s8(
 def prepare_s16(node: BoundNode) -> Conv2dS16:
     """Multipliers, clamp and window of one node."""
     window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
-    return Conv2dS16(window, wide_requant(node, channel_axis=0))
+    return Conv2dS16(window, wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(
@@ -139,6 +143,7 @@ CONV2D = OpSpec(
     arity=(2, 3),
     infer=infer,
     quant=Quant.WEIGHTED,
+    weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
     forms={
@@ -148,4 +153,5 @@ CONV2D = OpSpec(
     macs=macs,
     rows=rows,
     int4_weights=True,
+    traits=Traits(fuses=True, biased=True),
 )

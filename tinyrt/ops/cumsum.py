@@ -15,6 +15,7 @@ from tinyrt.ops.function import Array, Gradient, linear_pair
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import axis_of, check_computable, operand
 from tinyrt.ops.spec import Form, IntegerForm, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +114,5 @@ CUMSUM = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
+    traits=Traits(dims={"axis": Dims.AXIS}),
 )

@@ -10,6 +10,7 @@ from tinyrt.ir import Shape, TensorType
 from tinyrt.ops.move import Walk, move_op
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.walks import strides_of
 
 
@@ -89,8 +90,20 @@ def walk_space_to_depth(attrs: BlockAttrs, shape: Shape) -> Walk:
 
 
 DEPTH_TO_SPACE = move_op(
-    "depth_to_space", BlockAttrs, infer_depth_to_space, depth_to_space, walk_depth_to_space, False
+    "depth_to_space",
+    BlockAttrs,
+    infer_depth_to_space,
+    depth_to_space,
+    walk_depth_to_space,
+    Traits(selects=True),
+    int16=False,
 )
 SPACE_TO_DEPTH = move_op(
-    "space_to_depth", BlockAttrs, infer_space_to_depth, space_to_depth, walk_space_to_depth, False
+    "space_to_depth",
+    BlockAttrs,
+    infer_space_to_depth,
+    space_to_depth,
+    walk_space_to_depth,
+    Traits(selects=True),
+    int16=False,
 )

@@ -20,7 +20,11 @@ from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requ
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.window import Pair, Window
+
+WEIGHT_AXIS = 3
+"""The weights' axis of output channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def _shapes(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Shapes:
 def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:
     """Multipliers, clamp and window of one node."""
     x, w = node.input(0), node.input(1)
-    requant = weighted_requant(node, channel_axis=3)
+    requant = weighted_requant(node, WEIGHT_AXIS)
     return DepthwiseConv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
 
 
@@ -155,7 +159,7 @@ def ref_s8(
 def prepare_s16(node: BoundNode) -> DepthwiseConv2dS16:
     """Multipliers, clamp and window of one node."""
     window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
-    return DepthwiseConv2dS16(window, wide_requant(node, channel_axis=3))
+    return DepthwiseConv2dS16(window, wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(
@@ -184,7 +188,7 @@ DEPTHWISE_CONV2D = OpSpec(
     arity=(2, 3),
     infer=infer,
     quant=Quant.WEIGHTED,
-    weight_axis=3,
+    weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     train_f32=train_f32,
     vjp=vjp,
@@ -195,4 +199,5 @@ DEPTHWISE_CONV2D = OpSpec(
     macs=macs,
     rows=rows,
     int4_weights=True,
+    traits=Traits(fuses=True, biased=True),
 )

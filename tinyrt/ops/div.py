@@ -21,6 +21,7 @@ from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, infer_binary, sum_to
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 DIVISOR_BITS = 31
 """Integer bits of the divisor as a fixed-point number: it is a whole one."""
@@ -119,5 +120,5 @@ DIV = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )

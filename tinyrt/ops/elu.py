@@ -12,6 +12,7 @@ from tinyrt.ops import elementary
 from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def ref_f32(attrs: NoAttrs, x: Array) -> Array:
@@ -47,5 +48,5 @@ ELU = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -10,6 +10,7 @@ from tinyrt.ops.exponential import exp_ref, exp_vjp
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 _EXP = Function("exp", exp_ref, exp_vjp)
 
@@ -37,4 +38,5 @@ ERF = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=ref_f32,
     vjp=vjp,
+    traits=Traits(elementwise=True, in_tflite=False),
 )

@@ -10,6 +10,7 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops import elementary
 from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def exp_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -59,7 +60,7 @@ EXP = OpSpec(
     ref_f32=exp_ref,
     vjp=exp_vjp,
     forms={Form.INT8: IntegerForm(prepare_exp, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )
 
 LOG = OpSpec(
@@ -71,5 +72,5 @@ LOG = OpSpec(
     ref_f32=log_ref,
     vjp=log_vjp,
     forms={Form.INT8: IntegerForm(prepare_log, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )

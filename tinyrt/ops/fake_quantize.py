@@ -16,6 +16,7 @@ from tinyrt.ir import DType, QParams, TensorType
 from tinyrt.ir.verify import QUANTISED
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, OpSpec, Quant, limits_of
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +61,5 @@ FAKE_QUANTIZE = OpSpec(
     infer=infer,
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
-    elementwise=True,
+    traits=Traits(elementwise=True, in_tflite=False),
 )

@@ -17,6 +17,10 @@ from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.traits import Traits
+
+WEIGHT_AXIS = 0
+"""The weights' axis of output channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def _exact(x: Array, w: NDArray[np.int8], keep_num_dims: bool) -> NDArray[np.int
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
     """Multipliers and clamp of one node."""
-    requant = weighted_requant(node, channel_axis=0)
+    requant = weighted_requant(node, WEIGHT_AXIS)
     return FullyConnectedS8(qparams(node.input(0))[1], requant, node.attrs.keep_num_dims)
 
 
@@ -125,7 +129,7 @@ def ref_s8(
 
 def prepare_s16(node: BoundNode) -> FullyConnectedS16:
     """Multipliers and clamp of one node."""
-    return FullyConnectedS16(wide_requant(node, channel_axis=0), node.attrs.keep_num_dims)
+    return FullyConnectedS16(wide_requant(node, WEIGHT_AXIS), node.attrs.keep_num_dims)
 
 
 def ref_s16(
@@ -147,6 +151,7 @@ FULLY_CONNECTED = OpSpec(
     arity=(2, 3),
     infer=infer,
     quant=Quant.WEIGHTED,
+    weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
     forms={
@@ -155,4 +160,5 @@ FULLY_CONNECTED = OpSpec(
     },
     macs=macs,
     int4_weights=True,
+    traits=Traits(fuses=True, biased=True),
 )

@@ -12,6 +12,7 @@ from tinyrt.ir import Shape, TensorType
 from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import axis_of, operand, size_of
 from tinyrt.ops.spec import Array
+from tinyrt.ops.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +58,11 @@ def picks(attrs: GatherAttrs, shape: Shape) -> Picks:
     return Picks(size_of(shape[:axis]), shape[axis] * run, np.zeros(1, np.int64), columns, run)
 
 
-GATHER = move_op("gather", GatherAttrs, infer, move, picks)
+GATHER = move_op(
+    "gather",
+    GatherAttrs,
+    infer,
+    move,
+    picks,
+    Traits(selects=True, dims={"axis": Dims.AXIS}),
+)

@@ -17,6 +17,7 @@ from tinyrt.ops.lut import LutS8, float_table, infer_unary, lut_s8
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
 from tinyrt.ops.tanh import ref_f32 as tanh
 from tinyrt.ops.tanh import vjp as tanh_vjp
+from tinyrt.ops.traits import Traits
 
 ROOT = math.sqrt(2 / math.pi)
 CUBE = 0.044715
@@ -96,5 +97,5 @@ GELU = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -14,6 +14,7 @@ from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 HIRES_BITS = 7
 """Bits by which an int8 input is raised to fill an int16."""
@@ -116,5 +117,5 @@ HARD_SWISH = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

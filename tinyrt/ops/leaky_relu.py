@@ -14,6 +14,7 @@ from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_alike
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,5 +111,5 @@ LEAKY_RELU = OpSpec(
         Form.INT8: IntegerForm(prepare_s8, lut_s8),
         Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
     },
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

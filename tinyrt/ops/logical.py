@@ -12,6 +12,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shapes import broadcast, operand
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -39,6 +40,7 @@ LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT = (
         infer=infer,
         quant=Quant.FLOAT_ONLY,
         ref_f32=partial(_ref, getattr(np, name)),
+        traits=Traits(elementwise=True, truth=True),
     )
     for name, arity in (("logical_and", 2), ("logical_or", 2), ("logical_not", 1))
 )

@@ -22,6 +22,7 @@ from tinyrt.ops.spec import (
 )
 from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
 from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
+from tinyrt.ops.traits import Traits
 
 FIXED_OUTPUT = (1 / 256, -128)
 OUTPUT_FRACTION_BITS = 8
@@ -80,5 +81,5 @@ LOGISTIC = OpSpec(
         Form.INT8: IntegerForm(prepare_s8, lut_s8, FIXED_OUTPUT),
         Form.INT16X8: IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
     },
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, nonnegative=True),
 )

@@ -17,6 +17,7 @@ from tinyrt.ops.parallel import each_part
 from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
 from tinyrt.ops.rows import RowOp, windowed_rows
 from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.window import Pair, Window
 
 
@@ -125,4 +126,5 @@ MAX_POOL2D = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
+    traits=Traits(channelwise=True, homogeneous=True, selects=True, fuses=True),
 )

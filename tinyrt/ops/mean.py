@@ -21,6 +21,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
+from tinyrt.ops.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +140,5 @@ MEAN = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
+    traits=Traits(channelwise=True, homogeneous=True, dims={"axes": Dims.AXES}),
 )

@@ -11,6 +11,7 @@ from tinyrt.ir import TensorType
 from tinyrt.ops.function import constant
 from tinyrt.ops.shapes import infer_binary, sum_to
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
+from tinyrt.ops.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -53,7 +54,7 @@ MINIMUM = OpSpec(
     ref_f32=min_ref,
     vjp=vjp,
     forms=both_forms(prepare, min_ref),
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )
 
 MAXIMUM = OpSpec(
@@ -65,5 +66,5 @@ MAXIMUM = OpSpec(
     ref_f32=max_ref,
     vjp=vjp,
     forms=both_forms(prepare, max_ref),
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

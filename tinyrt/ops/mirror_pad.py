@@ -12,6 +12,7 @@ from tinyrt.ir import Shape, TensorType
 from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import operand, size_of
 from tinyrt.ops.spec import Array
+from tinyrt.ops.traits import Dims, Traits
 
 MODES = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 """TFLite's names -> NumPy's."""
@@ -80,4 +81,6 @@ def picks(attrs: MirrorPadAttrs, shape: Shape) -> Picks:
     return Picks(1, size_of(shape), rows.astype(np.int64), columns.astype(np.int64), run)
 
 
-MIRROR_PAD = move_op("mirror_pad", MirrorPadAttrs, infer, move, picks)
+MIRROR_PAD = move_op(
+    "mirror_pad", MirrorPadAttrs, infer, move, picks, Traits(dims={"paddings": Dims.EACH})
+)

@@ -20,6 +20,7 @@ from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.spec import (
     Array,
+    AttrsT,
     Form,
     Infer,
     OpSpec,
@@ -28,6 +29,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Traits
 
 Move = Callable[[Any, Array], Array]
 """``(attrs, x) -> y``; every element of y is one of x."""
@@ -137,8 +139,15 @@ def _ref_integer(p: MoveS8, x: Array) -> Array:
 
 
 def move_op(
-    name: str, attrs: type, infer: Infer, move: Move, layout_of: LayoutOf, int16: bool = True
-) -> OpSpec:
+    name: str,
+    attrs: type[AttrsT],
+    infer: Infer[AttrsT],
+    move: Callable[[AttrsT, Array], Array],
+    layout_of: Callable[[AttrsT, Shape], Walk | Picks],
+    traits: Traits,
+    *,
+    int16: bool = True,
+) -> OpSpec[AttrsT]:
     """The record of an op with one input that only moves elements.
 
     Args:
@@ -147,6 +156,7 @@ def move_op(
         infer: its shape rule.
         move: what it does.
         layout_of: where its output's elements lie in the input.
+        traits: what is true of it.
         int16: whether TFLite has the op for int16.
 
     """
@@ -162,4 +172,5 @@ def move_op(
         ref_f32=partial(_ref_f32, move),
         vjp=partial(_vjp, move),
         forms=forms,
+        traits=traits,
     )

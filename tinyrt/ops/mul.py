@@ -14,6 +14,7 @@ from tinyrt.ops.function import Gradient
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +92,5 @@ MUL = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, fuses=True),
 )

@@ -21,6 +21,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Dims, Traits
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -110,4 +111,5 @@ PAD = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
+    traits=Traits(selects=True, dims={"paddings": Dims.EACH}),
 )

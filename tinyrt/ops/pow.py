@@ -10,6 +10,7 @@ from tinyrt.ops.exponential import log_ref, log_vjp
 from tinyrt.ops.function import Function, Gradient
 from tinyrt.ops.shapes import infer_float_binary, sum_to
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -46,5 +47,5 @@ POW = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=ref_f32,
     vjp=vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )

@@ -15,6 +15,7 @@ from tinyrt.ops.function import constant
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import check_computable, infer_binary, operand, sum_to
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +106,5 @@ PRELU = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

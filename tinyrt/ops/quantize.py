@@ -23,9 +23,11 @@ from tinyrt.ops.spec import (
     Quant,
     both_forms,
     limits_of,
+    no_rows,
     qparams,
     require_s8,
 )
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ QUANTIZE = OpSpec(
         Form.INT8: IntegerForm(prepare_quantize, quantize_s8),
         Form.INT16X8: IntegerForm(prepare_quantize_s16, quantize_s16),
     },
+    rows=no_rows,
+    traits=Traits(elementwise=True),
 )
 
 DEQUANTIZE = OpSpec(
@@ -197,4 +201,6 @@ DEQUANTIZE = OpSpec(
     infer=infer_dequantize,
     quant=Quant.BOUNDARY,
     forms=both_forms(prepare_dequantize, dequantize_ref),
+    rows=no_rows,
+    traits=Traits(elementwise=True),
 )

@@ -24,6 +24,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Dims, Traits
 
 
 class ReduceAttrs(MeanAttrs):
@@ -96,6 +97,7 @@ SUM = OpSpec(
     vjp=sum_vjp,
     forms=both_forms(prepare_sum, mean_integer),
     # A mean that is not divided.
+    traits=Traits(channelwise=True, dims={"axes": Dims.AXES}),
 )
 
 REDUCE_MAX, REDUCE_MIN = (
@@ -108,6 +110,7 @@ REDUCE_MAX, REDUCE_MIN = (
         ref_f32=partial(_ref_f32, function),
         vjp=extremum_vjp,
         forms=both_forms(prepare_extremum, partial(_extremum, function)),
+        traits=Traits(channelwise=True, dims={"axes": Dims.AXES}),
     )
     for name, function in (("reduce_max", np.max), ("reduce_min", np.min))
 )

@@ -25,6 +25,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
+from tinyrt.ops.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +107,5 @@ REDUCE_PROD = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
+    traits=Traits(dims={"axes": Dims.AXES}),
 )

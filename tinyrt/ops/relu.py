@@ -24,6 +24,7 @@ from tinyrt.ops.spec import (
     require_s8,
     require_same_q,
 )
+from tinyrt.ops.traits import Traits
 
 
 def _ref_f32(activation: str, attrs: NoAttrs, x: Array) -> Array:
@@ -106,7 +107,9 @@ RELU = OpSpec(
         Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU"), lut_s8),
         Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16),
     },
-    elementwise=True,
+    traits=Traits(
+        elementwise=True, channelwise=True, homogeneous=True, nonnegative=True, activation="RELU"
+    ),
 )
 
 RELU6 = OpSpec(
@@ -121,7 +124,7 @@ RELU6 = OpSpec(
         Form.INT8: IntegerForm(_prepare_relu6, lut_s8),
         Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16),
     },
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, nonnegative=True, activation="RELU6"),
 )
 
 RELU_N1_TO_1 = OpSpec(
@@ -133,7 +136,7 @@ RELU_N1_TO_1 = OpSpec(
     ref_f32=partial(_ref_f32, "RELU_N1_TO_1"),
     vjp=partial(_vjp, "RELU_N1_TO_1"),
     forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_N1_TO_1"), lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True, activation="RELU_N1_TO_1"),
 )
 
 RELU_0_TO_1 = OpSpec(
@@ -145,5 +148,5 @@ RELU_0_TO_1 = OpSpec(
     ref_f32=partial(_ref_f32, "RELU_0_TO_1"),
     vjp=partial(_vjp, "RELU_0_TO_1"),
     forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_0_TO_1"), lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -12,6 +12,7 @@ from tinyrt.ir import Shape, TensorType
 from tinyrt.ops.move import Walk, move_op
 from tinyrt.ops.shapes import broadcast, operand
 from tinyrt.ops.spec import Array
+from tinyrt.ops.traits import Dims, Traits
 from tinyrt.ops.walks import strides_of
 
 
@@ -77,5 +78,19 @@ def walk_tile(attrs: TileAttrs, shape: Shape) -> Walk:
     return Walk(tuple(dims), tuple(strides))
 
 
-BROADCAST_TO = move_op("broadcast_to", BroadcastToAttrs, infer_broadcast, repeat, walk_broadcast)
-TILE = move_op("tile", TileAttrs, infer_tile, tile, walk_tile)
+BROADCAST_TO = move_op(
+    "broadcast_to",
+    BroadcastToAttrs,
+    infer_broadcast,
+    repeat,
+    walk_broadcast,
+    Traits(selects=True, dims={"shape": Dims.EACH}),
+)
+TILE = move_op(
+    "tile",
+    TileAttrs,
+    infer_tile,
+    tile,
+    walk_tile,
+    Traits(selects=True, dims={"multiples": Dims.EACH}),
+)

@@ -16,6 +16,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +99,5 @@ RESHAPE = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rebatch=rebatch,
+    traits=Traits(homogeneous=True, selects=True),
 )

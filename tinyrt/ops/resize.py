@@ -15,6 +15,7 @@ from tinyrt.ops.function import Gradient, linear_pair
 from tinyrt.ops.move import Picks, move_op
 from tinyrt.ops.shapes import check_computable, operand
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, require_s8, require_same_q
+from tinyrt.ops.traits import Traits
 from tinyrt.ops.window import Pair
 
 FRACTION_BITS = 10
@@ -204,7 +205,12 @@ def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 RESIZE_NEAREST_NEIGHBOR = move_op(
-    "resize_nearest_neighbor", ResizeAttrs, infer, nearest, nearest_picks
+    "resize_nearest_neighbor",
+    ResizeAttrs,
+    infer,
+    nearest,
+    nearest_picks,
+    Traits(channelwise=True, selects=True),
 )
 
 RESIZE_BILINEAR = OpSpec(
@@ -216,4 +222,5 @@ RESIZE_BILINEAR = OpSpec(
     ref_f32=bilinear_f32,
     vjp=bilinear_vjp,
     forms={Form.INT8: IntegerForm(bilinear_prepare_s8, bilinear_s8)},
+    traits=Traits(channelwise=True),
 )

@@ -11,6 +11,7 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 SPARE_BITS = 20
 """Bits kept of a reciprocal root before it is brought to the output's scale."""
@@ -94,7 +95,7 @@ SQRT = OpSpec(
     ref_f32=sqrt_ref,
     vjp=sqrt_vjp,
     forms={Form.INT8: IntegerForm(prepare_sqrt, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )
 
 RSQRT = OpSpec(
@@ -106,7 +107,7 @@ RSQRT = OpSpec(
     ref_f32=rsqrt_ref,
     vjp=rsqrt_vjp,
     forms={Form.INT8: IntegerForm(prepare_rsqrt, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )
 
 SQUARE = OpSpec(
@@ -117,5 +118,5 @@ SQUARE = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=square_ref,
     vjp=square_vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.sign import no_vjp
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def _ref_f32(function: Any, attrs: NoAttrs, x: Array) -> Array:
@@ -26,7 +27,7 @@ FLOOR, CEIL, ROUND = (
         quant=Quant.BY_TABLE,
         ref_f32=partial(_ref_f32, function),
         vjp=no_vjp,
-        elementwise=True,
+        traits=Traits(elementwise=True),
     )
     # NumPy rounds halves to even, as TFLite does.
     for name, function in (("floor", np.floor), ("ceil", np.ceil), ("round", np.round))

@@ -19,6 +19,7 @@ from tinyrt.ops.spec import (
     no_rows,
     prepare_moved,
 )
+from tinyrt.ops.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -49,5 +50,5 @@ SELECT_V2 = OpSpec(
     ref_f32=ref,
     forms=both_forms(prepare, ref),
     rows=no_rows,
-    elementwise=True,
+    traits=Traits(elementwise=True, truth=True),
 )

@@ -11,6 +11,7 @@ from tinyrt.ops.function import constant
 from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 
 def abs_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -75,7 +76,7 @@ ABS = OpSpec(
     ref_f32=abs_ref,
     vjp=abs_vjp,
     forms={Form.INT8: IntegerForm(prepare_abs, lut_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )
 
 NEG = OpSpec(
@@ -86,7 +87,7 @@ NEG = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=neg_ref,
     vjp=neg_vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )
 
 SIGN = OpSpec(
@@ -97,5 +98,5 @@ SIGN = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=sign_ref,
     vjp=no_vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )

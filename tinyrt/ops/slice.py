@@ -10,6 +10,7 @@ from tinyrt.ir import Shape, TensorType
 from tinyrt.ops.move import Walk, move_op
 from tinyrt.ops.shapes import operand
 from tinyrt.ops.spec import Array
+from tinyrt.ops.traits import Dims, Traits
 from tinyrt.ops.walks import strides_of
 
 
@@ -79,4 +80,14 @@ def rebatch(attrs: SliceAttrs, old: int, new: int) -> SliceAttrs:
     )
 
 
-SLICE = replace(move_op("slice", SliceAttrs, infer, move, walk), rebatch=rebatch)
+SLICE = replace(
+    move_op(
+        "slice",
+        SliceAttrs,
+        infer,
+        move,
+        walk,
+        Traits(selects=True, dims=dict.fromkeys(("begin", "size", "strides"), Dims.EACH)),
+    ),
+    rebatch=rebatch,
+)

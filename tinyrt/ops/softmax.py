@@ -40,6 +40,7 @@ from tinyrt.ops.spec import (
 )
 from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
 from tinyrt.ops.table_s16 import interpolate, interpolation_table
+from tinyrt.ops.traits import Traits
 
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
@@ -184,4 +185,5 @@ SOFTMAX = OpSpec(
         Form.INT8: IntegerForm(prepare_s8, ref_s8, FIXED_OUTPUT),
         Form.INT16X8: IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
     },
+    traits=Traits(nonnegative=True),
 )

@@ -6,20 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Concatenate, Generic, TypeVar
 
 import numpy as np
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.function import Array as Array
-from tinyrt.ops.function import Vjp
+from tinyrt.ops.function import Gradient
 from tinyrt.ops.rows import RowOp, elementwise_rows
+from tinyrt.ops.traits import Traits
 
 Outputs = Any
 """An array, or a tuple of arrays where an op has several outputs."""
 
-Infer = Callable[[Any, Sequence[TensorType | None]], tuple[TensorType, ...]]
+AttrsT = TypeVar("AttrsT")
+"""An op's attributes."""
+
+PreparedT = TypeVar("PreparedT")
+"""What an integer form knows beforehand."""
+
+Infer = Callable[[AttrsT, Sequence[TensorType | None]], tuple[TensorType, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def no_rows(node: BoundNode) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerForm:
+class IntegerForm(Generic[PreparedT]):
     """One op on activations of one integer dtype.
 
     Attributes:
@@ -91,21 +98,21 @@ class IntegerForm:
 
     """
 
-    prepare: Callable[[BoundNode], Any]
-    ref: Callable[..., Outputs]
+    prepare: Callable[[BoundNode], PreparedT]
+    ref: Callable[Concatenate[PreparedT, ...], Outputs]
     fixed_output: tuple[float, int] | None = None
 
 
 def both_forms(
-    prepare: Callable[[BoundNode], Any], ref: Callable[..., Outputs]
-) -> dict[Form, IntegerForm]:
+    prepare: Callable[[BoundNode], PreparedT], ref: Callable[Concatenate[PreparedT, ...], Outputs]
+) -> dict[Form, IntegerForm[PreparedT]]:
     """The forms of an op that works alike on int8 and int16 activations."""
     form = IntegerForm(prepare, ref)
     return {Form.INT8: form, Form.INT16X8: form}
 
 
 @dataclass(frozen=True, slots=True)
-class OpSpec:
+class OpSpec(Generic[AttrsT]):
     """One op, for every part of the toolchain.
 
     Attributes:
@@ -123,29 +130,28 @@ class OpSpec:
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         macs: multiply-accumulates of one inference.
         rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
-        elementwise: whether each element of the output follows from the inputs' elements at its
-            place, of which some may repeat.
+        traits: what else is true of it, whatever its tensors are.
         rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
 
     """
 
     name: str
-    attrs: type
+    attrs: type[AttrsT]
     arity: tuple[int, int]
-    infer: Infer
+    infer: Infer[AttrsT]
     quant: Quant
-    ref_f32: Callable[..., Outputs] | None = None
-    train_f32: Callable[..., Array] | None = None
-    vjp: Vjp | None = None
-    forms: Mapping[Form, IntegerForm] = field(default_factory=dict)
+    ref_f32: Callable[Concatenate[AttrsT, ...], Outputs] | None = None
+    train_f32: Callable[Concatenate[AttrsT, ...], Array] | None = None
+    vjp: Callable[[AttrsT, Sequence[Array], Array, Array], tuple[Gradient, ...]] | None = None
+    forms: Mapping[Form, IntegerForm[Any]] = field(default_factory=dict)
     int4_weights: bool = False
     weight_axis: int = 0
     macs: Callable[[BoundNode], int] = no_macs
     rows: Callable[[BoundNode], RowOp | None] | None = None
-    elementwise: bool = False
-    rebatch: Callable[[Any, int, int], Any] | None = None
+    rebatch: Callable[[AttrsT, int, int], AttrsT] | None = None
+    traits: Traits = field(default_factory=Traits)
 
-    def form(self, node: BoundNode) -> IntegerForm:
+    def form(self, node: BoundNode) -> IntegerForm[Any]:
         """The form that a quantised node takes.
 
         Raises:
@@ -166,13 +172,20 @@ class OpSpec:
         """Whether the op must be gone before the graph is quantised."""
         return self.quant in (Quant.BY_TABLE, Quant.FLOAT_ONLY)
 
+    @property
+    def pointwise(self) -> bool:
+        """Whether ``pointwise`` may have the op as a step: a file has its steps as float ops."""
+        return (
+            self.traits.elementwise and self.traits.in_tflite and self.quant is not Quant.BOUNDARY
+        )
+
     def row_op(self, node: BoundNode) -> RowOp | None:
         """The node as an op that works row by row; None where it does not, and for float ops."""
         if not is_integer(node):
             return None
         if self.rows is not None:
             return self.rows(node)
-        return elementwise_rows(node) if self.elementwise else None
+        return elementwise_rows(node) if self.traits.elementwise else None
 
     def check_quant(self, node: BoundNode) -> None:
         """Raise ``VerifyError`` where quantisation parameters break the op's rules."""

@@ -13,6 +13,7 @@ from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.requant import multiplier
 from tinyrt.ops.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.traits import Traits
 
 LEFT_SHIFT = 7
 """Bits by which centred inputs are raised, so that their squares fit 32 bits."""
@@ -94,5 +95,5 @@ SQUARED_DIFFERENCE = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -22,6 +22,7 @@ from tinyrt.ops.spec import (
 )
 from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
 from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
+from tinyrt.ops.traits import Traits
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_FRACTION_BITS = 7
@@ -79,5 +80,5 @@ TANH = OpSpec(
         Form.INT8: IntegerForm(prepare_s8, lut_s8, FIXED_OUTPUT),
         Form.INT16X8: IntegerForm(prepare_s16, ref_s16, FIXED_OUTPUT_S16),
     },
-    elementwise=True,
+    traits=Traits(elementwise=True, channelwise=True),
 )

@@ -18,6 +18,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
+from tinyrt.ops.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +80,5 @@ TRANSPOSE = OpSpec(
     ref_f32=ref_f32,
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
+    traits=Traits(selects=True),
 )

@@ -18,6 +18,9 @@ from tinyrt.ops.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.window import Pair, Window
 
+WEIGHT_AXIS = 0
+"""The weights' axis of output channels."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvAttrs:
@@ -105,7 +108,7 @@ def vjp(
 
 def prepare_s8(node: BoundNode) -> TransposeConvS8:
     """Multipliers and clamp of one node."""
-    requant = weighted_requant(node, channel_axis=0)
+    requant = weighted_requant(node, WEIGHT_AXIS)
     return TransposeConvS8(node.attrs, qparams(node.input(0))[1], requant)
 
 
@@ -124,7 +127,7 @@ def ref_s8(
 
 def prepare_s16(node: BoundNode) -> TransposeConvS16:
     """Multipliers and clamp of one node."""
-    return TransposeConvS16(node.attrs, wide_requant(node, channel_axis=0))
+    return TransposeConvS16(node.attrs, wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(
@@ -148,6 +151,7 @@ TRANSPOSE_CONV = OpSpec(
     arity=(2, 3),
     infer=infer,
     quant=Quant.WEIGHTED,
+    weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
     forms={

@@ -8,6 +8,7 @@ from tinyrt.ops import elementary
 from tinyrt.ops.function import Function
 from tinyrt.ops.lut import infer_float
 from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.traits import Traits
 
 
 def sin_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -49,7 +50,7 @@ SIN = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=sin_ref,
     vjp=sin_vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )
 
 COS = OpSpec(
@@ -60,5 +61,5 @@ COS = OpSpec(
     quant=Quant.BY_TABLE,
     ref_f32=cos_ref,
     vjp=cos_vjp,
-    elementwise=True,
+    traits=Traits(elementwise=True),
 )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import Evaluation
+from tinyrt.ops import is_weighted
 from tinyrt.ops.spec import limits_of
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.assign import WIDER, Assignment, configured
 from tinyrt.quantize.budget import Budget, Judge
-from tinyrt.quantize.channels import is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.matching import as_quantised, quantised_constants, require_pair
 from tinyrt.quantize.noise import NoiseModel, noise_of

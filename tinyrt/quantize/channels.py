@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops import OPS, is_weighted
 
 HOMOGENEOUS = ("NONE", "RELU")
 """Activations with ``f(s x) = s f(x)`` for every s > 0."""
-
-MOVERS = ("add", "average_pool2d", "max_pool2d", "mean", "relu", "reshape", "sub")
-"""Ops that commute with a positive factor per channel, where ``_moves_channels`` says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +86,6 @@ def affine_constant(node: BoundNode) -> int | None:
     return None
 
 
-def is_weighted(node: BoundNode) -> bool:
-    """Whether the node multiplies with constant weights."""
-    return OPS[node.op].quant is Quant.WEIGHTED
-
-
 def _space(graph: Graph, names: tuple[str, ...]) -> Space:
     weighted = [node for node in graph.bound() if is_weighted(node)]
     return Space(
@@ -124,8 +115,9 @@ def _reads_by_channel(node: BoundNode) -> bool:
 
 
 def _moves_channels(node: BoundNode) -> bool:
+    """Whether the op commutes with a positive factor per channel."""
     x, y = node.input(0), node.output
-    if node.op not in MOVERS or any(v is None or v.is_constant for v in node.inputs):
+    if not OPS[node.op].traits.homogeneous or any(v is None or v.is_constant for v in node.inputs):
         return False
     if any(v is not None and v.shape[-1:] != y.shape[-1:] for v in node.inputs):
         return False

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import sqnr_db
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.spec import Quant, limits_of
 from tinyrt.quantize.causes import Symptoms, diagnose
-from tinyrt.quantize.channels import free_spaces, is_weighted
+from tinyrt.quantize.channels import free_spaces
 from tinyrt.quantize.layers import weight_axis
 from tinyrt.quantize.matching import (
     Constants,

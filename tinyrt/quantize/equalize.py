@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ir.rewrite import drop_unused_values
-from tinyrt.ops import OPS, elementary, verify
-from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
+from tinyrt.ops import OPS, elementary, is_weighted, verify
+from tinyrt.quantize.channels import Space, affine_constant, free_spaces
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.layers import input_channels, is_padded, per_output, weight_axis
 from tinyrt.quantize.ranges import weight_max

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.quantize.channels import Space, affine_constant, free_spaces, is_weighted
+from tinyrt.ops import is_weighted
+from tinyrt.quantize.channels import Space, affine_constant, free_spaces
 from tinyrt.quantize.equalize import ChannelMap, in_new_channels
 from tinyrt.quantize.layers import by_output, input_channels, is_padded, per_output, weight_axis
 from tinyrt.quantize.ranges import dequantize_weights

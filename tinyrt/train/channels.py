@@ -17,29 +17,30 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
-from tinyrt.ops import OPS, verify
+from tinyrt.ops import OPS, is_weighted, ops_where, verify
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shapes import axis_of
+from tinyrt.ops.traits import Dims
 from tinyrt.train.distill import recording
 from tinyrt.train.function import Array
-from tinyrt.train.graph_model import GraphModel, applied_once, is_weighted, with_own_constants
+from tinyrt.train.graph_model import GraphModel, applied_once, with_own_constants
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.tensor import Tensor
 
 Labels = NDArray[np.intp]
 Loss = Callable[[Tensor, Array], Tensor]
 
-FOLLOWERS = {
-    *("abs", "average_pool2d", "batch_norm", "elu", "exp", "gelu", "hard_swish", "leaky_relu"),
-    *("logistic", "max_pool2d", "neg", "relu", "relu6", "relu_0_to_1", "relu_n1_to_1"),
-    *("resize_bilinear", "resize_nearest_neighbor", "square", "tanh"),
-}
-"""Ops with one activation, whose output channel depends on the same input channel only."""
+CHANNELWISE = ops_where(lambda spec: spec.traits.channelwise)
+"""Ops of whose output each channel depends on one channel of the input, or of each input."""
 
-JOINERS = {"add", "maximum", "minimum", "mul", "prelu", "squared_difference", "sub"}
-"""Ops that combine channel with channel."""
+JOINERS = ops_where(lambda spec: spec.arity == (2, 2)) & CHANNELWISE
+"""Those that combine channel with channel."""
 
-REDUCERS = {"mean", "reduce_max", "reduce_min", "sum"}
+REDUCERS = ops_where(lambda spec: Dims.AXES in (spec.traits.dims or {}).values()) & CHANNELWISE
+"""Those along axes, as long as the channels' is none of them."""
+
+FOLLOWERS = CHANNELWISE - JOINERS - REDUCERS
+"""Those with one activation, whatever their attributes are."""
 
 
 class Channels:

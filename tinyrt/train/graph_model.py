@@ -15,9 +15,8 @@ import numpy as np
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.metrics import logits_name
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.batch import rebatch
-from tinyrt.ops.spec import Quant
 from tinyrt.train.module import Module, Parameter
 from tinyrt.train.nn import BatchNorm
 from tinyrt.train.tensor import Tensor, apply
@@ -136,11 +135,6 @@ class GraphLayer(Module):
     def forward(self, x: Tensor) -> Tensor:
         """What the node takes -> what it gives."""
         return apply(self._op, self._attrs, x, self.weight, self.bias)
-
-
-def is_weighted(node: BoundNode) -> bool:
-    """Whether the node is a convolution or dense layer."""
-    return OPS[node.op].quant is Quant.WEIGHTED
 
 
 def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:

@@ -24,7 +24,7 @@ import numpy as np
 from tinyrt.errors import DataError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
-from tinyrt.ops import OPS, verify
+from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.ops.evaluate import reference_kernel
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.spec import Form, Quant
@@ -38,7 +38,7 @@ from tinyrt.train.fake_quant import (
     fake_quantize_bias,
 )
 from tinyrt.train.function import Array
-from tinyrt.train.graph_model import GraphModule, each_once, is_weighted, layers_of
+from tinyrt.train.graph_model import GraphModule, each_once, layers_of
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer
 from tinyrt.train.tensor import Tensor, apply, knowing, no_grad

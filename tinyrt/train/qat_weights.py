@@ -14,7 +14,6 @@ from tinyrt.train.function import Array
 from tinyrt.train.nn import Buffer, Module, Parameter
 from tinyrt.train.tensor import Tensor, apply
 
-CLAMPS = ("relu", "relu6", "relu_n1_to_1")
 NORM_MOMENTUM = 0.1
 
 
@@ -136,7 +135,7 @@ def _starting_scales(weights: Array, q: QParams, greatest: int) -> Array:
 def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
     """The batch norm that was folded into a node, if the fold of both gives the node's weights."""
     producer = source.producer(node.output.name)
-    while producer is not None and producer.op in CLAMPS:
+    while producer is not None and OPS[producer.op].traits.activation:
         producer = source.producer(producer.inputs[0])
     if producer is None or producer.op != "batch_norm":
         return None

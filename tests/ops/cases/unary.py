@@ -10,6 +10,7 @@ import numpy as np
 from tests.ops.build import Case, Rng
 from tests.ops.cases.elementwise import shape_of, unary
 from tinyrt.ir import DType
+from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.div import DivAttrs
@@ -17,7 +18,7 @@ from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pointwise import MEMBERS, PointwiseAttrs, Step
+from tinyrt.ops.pointwise import PointwiseAttrs, Step
 from tinyrt.ops.spec import NoAttrs
 
 abs_ = partial(unary, "abs", NoAttrs())
@@ -68,7 +69,7 @@ class Chain:
         self.steps: list[Step] = []
 
     def add(self, op: str, *operands: float, attrs: Any = None) -> int:
-        record = MEMBERS[op].attrs() if attrs is None else attrs
+        record = OPS[op].attrs() if attrs is None else attrs
         self.steps.append(Step(op, record, operands))
         return len(self.steps)
 

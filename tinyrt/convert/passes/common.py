@@ -11,77 +11,29 @@ from numpy.typing import NDArray
 
 from tinyrt import budget
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
+from tinyrt.ops import OPS, ops_where
+from tinyrt.ops.spec import Quant
 
 Array = NDArray[Any]
 
-CHANNEL_AXIS = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0, "transpose_conv": 0}
+CHANNEL_AXIS = {
+    name: spec.weight_axis for name, spec in OPS.items() if spec.quant is Quant.WEIGHTED
+}
 """Ops with weights -> the dimension of the weights that counts output channels."""
 
-ACTIVATIONS = {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1"}
+ACTIVATIONS = {name: spec.traits.activation for name, spec in OPS.items() if spec.traits.activation}
 """Ops that clamp -> the name of the same clamp fused into another op."""
 
-UNARY = frozenset(
-    {
-        *ACTIVATIONS,
-        "abs",
-        "ceil",
-        "cos",
-        "elu",
-        "erf",
-        "exp",
-        "fake_quantize",
-        "floor",
-        "gelu",
-        "hard_swish",
-        "leaky_relu",
-        "log",
-        "logistic",
-        "neg",
-        "relu_0_to_1",
-        "round",
-        "rsqrt",
-        "sign",
-        "sin",
-        "sqrt",
-        "square",
-        "tanh",
-    }
-)
-"""Element-wise ops of one input."""
+ELEMENTWISE = ops_where(
+    lambda spec: spec.traits.elementwise and spec.quant is not Quant.BOUNDARY
+) - {"pointwise"}  # which no pass meets: quantisation makes it
+"""Element-wise ops of a float graph; inputs broadcast where there are some."""
 
-BINARY = frozenset(
-    {
-        "add",
-        "div",
-        "maximum",
-        "minimum",
-        "mul",
-        "pow",
-        "prelu",
-        "squared_difference",
-        "sub",
-    }
-)
-"""Element-wise ops of two inputs that broadcast."""
+UNARY = ops_where(lambda spec: spec.arity == (1, 1) and not spec.traits.truth) & ELEMENTWISE
+"""Element-wise functions of one real number."""
 
-TRUTH = frozenset(
-    {
-        "cast",
-        "equal",
-        "greater",
-        "greater_equal",
-        "less",
-        "less_equal",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "not_equal",
-        "select_v2",
-    }
-)
-"""Element-wise ops that give truth values, or read them; inputs broadcast where there are some."""
-
-ELEMENTWISE = UNARY | BINARY | TRUTH
+BINARY = ops_where(lambda spec: spec.arity == (2, 2) and not spec.traits.truth) & ELEMENTWISE
+"""Element-wise functions of two, which broadcast."""
 
 
 class Names:

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import ACTIVATIONS, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops import ops_where
 from tinyrt.ops.activation import BOUNDS
 
-FUSING = (
-    *("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul"),
-    *("average_pool2d", "max_pool2d"),
-)
+FUSING = ops_where(lambda spec: spec.traits.fuses)
 """Ops that clamp their output."""
 
 _NAMED = {bounds: name for name, bounds in BOUNDS.items()}

@@ -6,19 +6,16 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import ACTIVATIONS, bypass, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops import ops_where
 from tinyrt.ops.activation import BOUNDS
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.spec import limits_of
 
-SELECTING = frozenset(
-    {
-        *("concatenation", "depth_to_space", "gather", "max_pool2d", "pad", "reshape", "slice"),
-        *("space_to_depth", "tile", "transpose", "broadcast_to", "resize_nearest_neighbor"),
-    }
-)
+SELECTING = ops_where(lambda spec: spec.traits.selects)
 """Ops whose outputs are elements of their inputs: rounding before them is rounding behind them."""
 
-ONE_OPERAND = SELECTING - {"concatenation", "pad"}
+ONE_OPERAND = ops_where(lambda spec: spec.arity == (1, 1)) & SELECTING - {"pad"}
+"""Those of them whose outputs are elements of one tensor; a pad brings zeros."""
 
 
 def remove_requantise(graph: Graph, node: Node) -> Patch | Refusal | None:

@@ -13,19 +13,17 @@ from dataclasses import dataclass, field
 from tinyrt.convert.passes.common import ELEMENTWISE, inverse, moves_only_units
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.ir import Graph, Node
+from tinyrt.ops import ops_where
+from tinyrt.ops.traits import Dims
 
 Perm = tuple[int, ...]
 Cost = tuple[int, int]
 """Transposes that move elements, and those that only move dimensions of size 1."""
 
-REDUCING = frozenset({"mean", "reduce_max", "reduce_min", "reduce_prod", "sum"})
+REDUCING = ops_where(lambda spec: Dims.AXES in (spec.traits.dims or {}).values())
 """Ops along axes that stay with size 1, or go."""
 
-TRANSPARENT = (
-    ELEMENTWISE
-    | REDUCING
-    | {"broadcast_to", "concatenation", "cumsum", "gather", "mirror_pad", "pad", "slice", "tile"}
-)
+TRANSPARENT = ELEMENTWISE | ops_where(lambda spec: spec.traits.dims is not None)
 """Ops that work in any layout, if their inputs and outputs share it."""
 
 

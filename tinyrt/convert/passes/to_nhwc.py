@@ -15,7 +15,6 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.convert.passes.region import (
-    REDUCING,
     Perm,
     Region,
     channels_last,
@@ -23,6 +22,8 @@ from tinyrt.convert.passes.region import (
     region_around,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.traits import Dims
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -137,23 +138,17 @@ class _Flip:
 
 def _turned_attrs(node: Node, perm: Perm) -> Any:
     """A node's attributes for operands permuted by ``perm``."""
-    attrs, where = node.attrs, inverse(perm)
-    if node.op in ("concatenation", "cumsum", "gather"):
-        return replace(attrs, axis=where[attrs.axis])
-    if node.op in REDUCING:
-        return replace(attrs, axes=tuple(sorted(where[a] for a in attrs.axes)))
-    parts = {name: permuted(getattr(attrs, name), perm) for name in PER_DIMENSION.get(node.op, ())}
-    return replace(attrs, **parts) if parts else attrs
-
-
-PER_DIMENSION = {
-    "broadcast_to": ("shape",),
-    "mirror_pad": ("paddings",),
-    "pad": ("paddings",),
-    "slice": ("begin", "size", "strides"),
-    "tile": ("multiples",),
-}
-"""Ops -> their attributes that have one entry per dimension."""
+    where, turned = inverse(perm), dict[str, Any]()
+    for name, dims in (OPS[node.op].traits.dims or {}).items():
+        old = getattr(node.attrs, name)
+        match dims:
+            case Dims.AXIS:
+                turned[name] = where[old]
+            case Dims.AXES:
+                turned[name] = tuple(sorted(where[a] for a in old))
+            case Dims.EACH:
+                turned[name] = permuted(old, perm)
+    return replace(node.attrs, **turned) if turned else node.attrs
 
 
 def _suffix(perm: Perm) -> str:
