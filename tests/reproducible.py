@@ -174,7 +174,7 @@ def work(out: Path, jobs: str) -> None:
     import numpy as np
 
     from tinyrt.api import convert_model
-    from tinyrt.api_quantize import quantize_model
+    from tinyrt.api.quantize import quantize_model
     from tinyrt.export import export_c
     from tinyrt.quantize import PRESETS, Preset
 

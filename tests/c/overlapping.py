@@ -11,7 +11,7 @@ from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, Region, check_plan
 from tinyrt.memory.lifetimes import Buffer, buffers
 from tinyrt.memory.placing.overlap import leads
-from tinyrt.memory.placing.place import ALIGNMENT
+from tinyrt.memory.placing.problem import ALIGNMENT
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops import OPS
 

@@ -33,15 +33,15 @@ def test_a_failure_that_no_check_foresaw_is_one_short_message(files, monkeypatch
     def fail(*arguments, **options):
         raise raised
 
-    monkeypatch.setattr("tinyrt.inspection.open_model", fail)
+    monkeypatch.setattr("tinyrt.api.inspection.open_model", fail)
     result = call("inspect", files / "net.tflite", code=1)
     assert len(result.stderr.splitlines()) <= 12
     assert len(result.stderr) < 1200
-    assert "tinyrt/inspection.py, line" in result.stderr
+    assert "tinyrt/api/inspection.py, line" in result.stderr
     assert "TINYRT_TRACEBACK=1" in result.stderr
     assert "Traceback" not in result.stderr
     found = json.loads(call("inspect", files / "net.tflite", "--json", code=1).stdout)
-    assert "tinyrt/inspection.py" in found["error"]["problem"]
+    assert "tinyrt/api/inspection.py" in found["error"]["problem"]
     monkeypatch.setenv("TINYRT_TRACEBACK", "1")
     assert "Traceback" in call("inspect", files / "net.tflite", code=1).stderr
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel
 from tinyrt.errors import DefectError, TinyrtError
-from tinyrt.reading import open_model
+from tinyrt.api.reading import open_model
 
 OPSET = 18
 SCHEMAS = {

@@ -19,7 +19,9 @@ import numpy as np
 from tests.fuzz.guard import guarded, with_guarded_constants
 from tests.fuzz.quantising import quantised
 from tests.fuzz.values import Rng
-from tinyrt.api_inputs import layout_as
+from tinyrt.api.inputs import layout_as
+from tinyrt.api.inspection import inspect_model
+from tinyrt.api.reading import open_model
 from tinyrt.convert.tflite_reader import parse_tflite
 from tinyrt.convert.tflite_writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
@@ -27,13 +29,11 @@ from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
 from tinyrt.export.bundle import Rows, render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.target import find_core, find_optimize
-from tinyrt.inspection import inspect_model
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import schedule
 from tinyrt.ops import OPS
 from tinyrt.ops.spec import is_integer
-from tinyrt.reading import open_model
 
 REFUSED, OPENED, RAN = "refused", "opened", "ran"
 """What became of a file that did nobody any harm."""

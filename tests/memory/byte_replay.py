@@ -12,7 +12,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.sweep import Step
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
+from tinyrt.memory.lifetimes import scratch_bytes, scratch_name, sweep_of
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 
@@ -66,7 +66,7 @@ def replay_bytes(
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
         else:
-            steps = (OPS[node.op].sweep_of(node, isa) if overlap else None) or _in_any_order(node)
+            steps = (sweep_of(node, isa) if overlap else None) or _in_any_order(node)
             replay.run(node, steps, scratch_bytes(node, isa))
     for value in graph.output_values:
         if not value.is_constant:

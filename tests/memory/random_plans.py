@@ -10,8 +10,8 @@ import random
 from dataclasses import dataclass, field
 
 from tinyrt.memory import Buffer
-from tinyrt.memory.overlap import Lead
-from tinyrt.memory.place import ALIGNMENT, Problem
+from tinyrt.memory.placing.overlap import Lead
+from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 
 
 @dataclass

@@ -12,7 +12,8 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
-from tinyrt.memory.place import ALIGNMENT, Problem, place, place_in_order
+from tinyrt.memory.placing.place import place, place_in_order
+from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 from tinyrt.ops.reshape import ReshapeAttrs
 
 ARENA_BYTES = {

@@ -14,8 +14,8 @@ from tinyrt.backends.c.sweep import Step, columns, planes_by_lines, planes_by_ro
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
-from tinyrt.memory.overlap import lead_of, starts_together
-from tinyrt.ops import OPS
+from tinyrt.memory.lifetimes import sweep_of
+from tinyrt.memory.placing.overlap import lead_of, starts_together
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -68,7 +68,8 @@ def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("tinyrt.backends.c.sweep.MOST_STEPS", 11)
         assert planned() == x + y
-    monkeypatch.setattr("tinyrt.memory.overlap.MOST_SWEPT", 11)  # the first one's are counted
+    # The first one's are counted.
+    monkeypatch.setattr("tinyrt.memory.placing.overlap.MOST_SWEPT", 11)
     assert planned() == max(x, y + z)
 
 
@@ -79,7 +80,7 @@ def test_a_repeating_input_is_whole_until_the_last_element():
     few = b.op("reduce_max", (x,), ReduceAttrs((0, 1), keep_dims=True))
     y = b.op("add", (few, x), AddAttrs())
     graph = b.graph(y)
-    sweep = OPS["add"].sweep_of(list(graph.bound())[2], InstructionSet.SCALAR)
+    sweep = sweep_of(list(graph.bound())[2], InstructionSet.SCALAR)
     assert lead_of(sweep, 0) == 89 * 4
 
 

@@ -14,7 +14,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import plan_memory, plan_streamed, schedule
-from tinyrt.memory.packing import Packing
+from tinyrt.memory.rows.packing import Packing
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs

@@ -6,8 +6,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tinyrt.memory.extents import FREE, Extents
-from tinyrt.memory.packing import Packing
+from tinyrt.memory.rows.extents import FREE, Extents
+from tinyrt.memory.rows.packing import Packing
 
 PROBLEMS = 2_000
 BATCHES = 2

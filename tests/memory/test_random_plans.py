@@ -3,7 +3,8 @@
 import pytest
 
 from tests.memory.random_plans import fits, greedy, random_program, simulate
-from tinyrt.memory.place import ALIGNMENT, Problem, greedy_size, place
+from tinyrt.memory.placing.place import greedy_size, place
+from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 
 PROGRAMS = 10_000
 BATCHES = 4

@@ -13,9 +13,9 @@ from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
-from tinyrt.memory.arena import require_budget
-from tinyrt.memory.candidates import THOROUGH
-from tinyrt.memory.segment_builder import build, row_ops
+from tinyrt.memory.plan import require_budget
+from tinyrt.memory.rows.build import build, row_ops
+from tinyrt.memory.rows.candidates import THOROUGH
 from tinyrt.ops.evaluate import evaluate
 
 

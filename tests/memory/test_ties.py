@@ -12,7 +12,7 @@ from tinyrt.export import export_graph
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
-from tinyrt.memory.ties import slice_offset
+from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.slice import SliceAttrs

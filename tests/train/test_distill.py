@@ -5,10 +5,10 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel
 from tests.train.build import leaf
+from tinyrt.api.reading import open_model
 from tinyrt.convert.passes import optimise
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
-from tinyrt.reading import open_model
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, no_grad, trace
 from tinyrt.train.distill import Distillation, Features, similarity_loss, softened
 from tinyrt.train.fit import FitConfig, fit
