@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 from tests.ops.peers import run_tflm
 from tests.quantize.hard import spread_depthwise
+from tinyrt.api.reading import open_model
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite_reader import read_tflite
 from tinyrt.convert.tflite_writer import save_tflite
 from tinyrt.interpreter import Model
-from tinyrt.api.reading import open_model
 
 CALIBRATION = 100
 LEAST_CORRECT = 818  # of 900; the float model has 819, the best other converter 818

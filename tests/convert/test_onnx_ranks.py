@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 from tests.convert.onnx_build import OnnxModel
-from tinyrt.errors import DefectError, TinyrtError
 from tinyrt.api.reading import open_model
+from tinyrt.errors import DefectError, TinyrtError
 
 OPSET = 18
 SCHEMAS = {
