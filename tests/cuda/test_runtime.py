@@ -79,7 +79,7 @@ def test_every_batch_size_in_any_number_of_pieces(samples, fused):
     )
     model.run()
     np.testing.assert_array_equal(y, expected)
-    pieces = -(-samples // max(runtime.LEAST_PIECE, -(-samples // runtime.PIECES)))
+    pieces = -(-samples // max(runtime.MIN_PIECE, -(-samples // runtime.PIECES)))
     assert len(driver.launches) == pieces * len(model.program.kernels)
     assert len({launch[-1] for launch in driver.launches}) == min(pieces, runtime.STREAMS)
 
@@ -118,7 +118,7 @@ def test_memory_code_and_streams_are_given_back():
 
 def test_large_inputs_are_sent_from_where_they_lie(monkeypatch):
     for least in (1, 1 << 20):
-        monkeypatch.setattr(runtime, "LEAST_LOCKED", least)
+        monkeypatch.setattr(runtime, "MIN_LOCKED", least)
         driver = FakeDriver()
         model, x, y, expected = bound(small_graph(), 600, driver)
         assert (x.ctypes.data in driver.pages) == (least == 1)
@@ -131,7 +131,7 @@ def test_large_inputs_are_sent_from_where_they_lie(monkeypatch):
 
 
 def test_pages_that_others_hold_are_left_alone(monkeypatch):
-    monkeypatch.setattr(runtime, "LEAST_LOCKED", 1)
+    monkeypatch.setattr(runtime, "MIN_LOCKED", 1)
     driver = FakeDriver()
     rows = np.random.default_rng(1).integers(-128, 128, (600, 24)).astype(np.int8)
     part, whole = np.zeros((3, 600, 24), np.int8)[1], rows.copy()

@@ -121,7 +121,7 @@ def test_a_library_is_built_once_per_content(cache):
 
 
 def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
-    monkeypatch.setattr(native, "MOST_OPTIMISED", 1000)
+    monkeypatch.setattr(native, "MAX_OPTIMISED", 1000)
     commands = []
     compile_ = native._compile
     monkeypatch.setattr(

@@ -43,7 +43,7 @@ TUNING = ("-fno-tree-pre", "-malign-data=cacheline")
 """Options of gcc on x86: the first keeps sums in registers over a loop's first iteration."""
 COMPILERS = ("cc", "gcc", "clang")
 ALIGNMENT = 64
-MOST_OPTIMISED = 400_000
+MAX_OPTIMISED = 400_000
 """Bytes of a source file above which it is compiled as it stands."""
 RUN = "tinyrt_native_run"
 RUN_FILE = f"{RUN}.c"  # models have no names that begin so
@@ -216,7 +216,7 @@ def _built(compiler: str, project: Path, sources: list[Path]) -> bytes:
         library = folder / "model.so"
         command = [compiler, *flags_of(compiler), f"-I{project / 'tinyrt'}"]
         # All that large models' own files hold is calls, over which compilers think for minutes.
-        for i, large in enumerate([f for f in files if f.stat().st_size > MOST_OPTIMISED]):
+        for i, large in enumerate([f for f in files if f.stat().st_size > MAX_OPTIMISED]):
             plain = folder / f"{i}.o"
             _compile([*command, "-O0", "-c", large, "-o", plain])
             files[files.index(large)] = plain

@@ -17,7 +17,7 @@ from tinyrt.ops.window import Window
 PIECE = 64
 """Elements of a row that a warp multiplies at once: two products of 32."""
 
-MOST_PLAIN_SHIFT = 31
+MAX_PLAIN_SHIFT = 31
 
 GENERAL, PLAIN, FOLDED = range(3)
 """``FORM`` of ``requant.cuh``."""
@@ -25,7 +25,7 @@ GENERAL, PLAIN, FOLDED = range(3)
 PIXEL_TILES = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1)}
 """Tiles of 8 pixels that a warp may compute at once, by tiles of channels."""
 
-MOST_MASKED = 31
+MAX_MASKED = 31
 """Taps whose presence one register says."""
 
 CHANNEL = np.dtype([("offset", "<i8"), ("mult", "<u4"), ("shift", "<i4")])
@@ -88,10 +88,10 @@ def channels_of(
     mult = requant.mult.astype(np.int64)
     shift = np.where(mult == 0, -1, requant.shift.astype(np.int64))
     most = np.abs(given) + magnitude * max(abs(-128 - x_zp), abs(127 - x_zp))
-    rounding = np.clip(-shift, 1, MOST_PLAIN_SHIFT)
+    rounding = np.clip(-shift, 1, MAX_PLAIN_SHIFT)
     ends = most + (np.int64(2 * abs(requant.y_zp) + 1) << (rounding - 1)) + 1
     plain = bool(
-        np.all((shift <= -1) & (shift >= -MOST_PLAIN_SHIFT))
+        np.all((shift <= -1) & (shift >= -MAX_PLAIN_SHIFT))
         and np.all(ends < 2**31)
         and np.all(magnitude * 128 < 2**31)
     )
@@ -190,7 +190,7 @@ def emit_dense(
     unit = next(u for u in (16, 8, 4, 1) if x.shape[3] % u == 0)
     shape_ints = window_ints(window, x, y)
     taps = window.kernel[0] * window.kernel[1]
-    masked = bool(shape_ints["PADDED"]) and window.dilation == (1, 1) and taps <= MOST_MASKED
+    masked = bool(shape_ints["PADDED"]) and window.dilation == (1, 1) and taps <= MAX_MASKED
     ints = {
         **shape_ints, **channels.ints, "PADDING": w.paddings[x_zp], "MASKED": masked,
         "K": k, "FULL_K": k % 32 == 0,

@@ -22,10 +22,10 @@ Int64s = NDArray[np.int64]
 HIGH = 32
 """Outputs are the upper word of a sum of 64 bits."""
 
-MOST_SHIFT = 22
+MAX_SHIFT = 22
 """Right shifts up to which no threshold overflows."""
 
-MOST_RIGHT = 31
+MAX_RIGHT = 31
 """Bits of a multiplier."""
 
 TRIES = 4
@@ -83,7 +83,7 @@ def fold(requant: Requant, bias: Int64s, least: Int64s, most: Int64s) -> Folded 
     if edge >= 2**31 or requant.act_min >= requant.act_max:
         return None
     same = ends[0] == ends[1]
-    if np.any(~same & ((mult <= 0) | (shift > 0) | (shift < -MOST_SHIFT))):
+    if np.any(~same & ((mult <= 0) | (shift > 0) | (shift < -MAX_SHIFT))):
         return None
     mult, shift = np.where(same, 1, mult), np.where(same, 0, shift)
     levels = np.arange(requant.act_min + 1, requant.act_max + 1, dtype=np.int64)
@@ -92,7 +92,7 @@ def fold(requant: Requant, bias: Int64s, least: Int64s, most: Int64s) -> Folded 
     missable, last = reached > least[:, None], np.minimum(reached - 1, most[:, None])
     real = np.where(same, 0, np.ldexp(mult, shift + HIGH - 31))
     # First without a shift; then with all the bits that multipliers have room for.
-    for right in (0, max(0, MOST_RIGHT - int(np.frexp(real.max())[1]))):
+    for right in (0, max(0, MAX_RIGHT - int(np.frexp(real.max())[1]))):
         goal = levels << HIGH + right
         taken, offset = np.zeros(len(real), np.int64), ends[0].astype(np.int64) << HIGH + right
         found = same.copy()

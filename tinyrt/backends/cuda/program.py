@@ -30,7 +30,7 @@ SHARED_LIMIT = 227 * 1024
 RESERVED = 1024
 """Bytes of shared memory that each block takes beyond what it asks for."""
 
-MOST_SAMPLES = 16
+MAX_SAMPLES = 16
 """Rows of a tensor core's matrix: samples that share them where a model has one row per sample."""
 
 BANKS = 128
@@ -217,8 +217,8 @@ def _samples(graph: Graph, plan: ArenaPlan, shape: Shape, shared_limit: int) -> 
     if not products or not single:
         return 1
     share = (shared_limit + RESERVED) // shape.blocks - RESERVED
-    most = share // _stride(plan.arena_bytes + BANKS, MOST_SAMPLES)
-    return max(1, min(MOST_SAMPLES, most))
+    most = share // _stride(plan.arena_bytes + BANKS, MAX_SAMPLES)
+    return max(1, min(MAX_SAMPLES, most))
 
 
 def _port(value: Value) -> Port:

@@ -26,10 +26,10 @@ STREAMS = 3
 PIECES = 8
 """Pieces of a large batch: the first copy in and the last copy out are all that is not hidden."""
 
-LEAST_PIECE = 512
+MIN_PIECE = 512
 """Samples of a piece, at least: fewer leave multiprocessors without work."""
 
-LEAST_LOCKED = 1 << 20
+MIN_LOCKED = 1 << 20
 """Bytes of an array from which on allocators give it pages of its own."""
 
 ARENA_BUDGET = 1 << 30
@@ -219,7 +219,7 @@ class CudaModel:
 
     def _piece_size(self) -> int:
         """Samples of a piece."""
-        piece = max(LEAST_PIECE, -(-self.samples // PIECES))
+        piece = max(MIN_PIECE, -(-self.samples // PIECES))
         if not self.program.fused:
             piece = min(piece, max(1, ARENA_BUDGET // STREAMS // self.program.stride))
         return min(piece, self.samples)
@@ -234,7 +234,7 @@ class CudaModel:
         memories: list[_Memory] = []
         for port, array in zip((*self.program.inputs, *self.program.outputs), ports, strict=True):
             rows = array.reshape(-1).view(np.uint8).reshape(self.samples, port.nbytes)
-            large = len(memories) < len(self.program.inputs) and rows.nbytes >= LEAST_LOCKED
+            large = len(memories) < len(self.program.inputs) and rows.nbytes >= MIN_LOCKED
             in_place = large and self._held.lock(rows)
             own = None if in_place else self._held.locked_memory(rows.nbytes)
             locked = rows if own is None else own.reshape(rows.shape)

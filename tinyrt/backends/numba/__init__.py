@@ -1,1 +1,1 @@
-"""Compiled int8 kernels: one module per op or family of ops, called as ``abi`` describes."""
+"""Compiled integer kernels: one module per op or family of ops, called as ``abi`` describes."""

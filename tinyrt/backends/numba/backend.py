@@ -1,4 +1,4 @@
-"""Backend ``numba``: compiled int8 kernels, the whole model in one call.
+"""Backend ``numba``: compiled integer kernels, the whole model in one call.
 
 Float ops run the NumPy reference, which spends its time in BLAS; ``choice`` says what else does.
 Numba itself is imported when the first integer op is prepared.

@@ -1,7 +1,7 @@
 """Register tiles of sums of products of int16 activations with int8 weights, taken in pairs.
 
 Weights are stored as int16: for two taps at a time, both of one channel side by side, sixteen
-channels to a vector. Sums of a run are exact in int32 as long as it has no more than ``MOST_PAIRS``
+channels to a vector. Sums of a run are exact in int32 as long as it has no more than ``MAX_PAIRS``
 pairs; runs add up in int64.
 """
 
@@ -27,7 +27,7 @@ from tinyrt.backends.numba.vector import (
     madd,
 )
 
-MOST_PAIRS = 255
+MAX_PAIRS = 255
 """Pairs of products, each of at most 2**22, that an int32 sum holds."""
 
 VECTOR_BYTES = 4 * LANES

@@ -19,7 +19,7 @@ from tinyrt.backends.numba.abi import (
 )
 from tinyrt.backends.numba.fixedpoint import requant
 from tinyrt.backends.numba.pairs import (
-    MOST_PAIRS,
+    MAX_PAIRS,
     SUM_BYTES,
     TILE_PIXELS,
     TILE_VECTORS,
@@ -137,8 +137,8 @@ def _sums_of(p: Row, image: int, offsets: int, pixels: int, w: int, w_bytes: int
     for i in range(pixels * TILE_VECTORS * LANES):
         clear[i] = 0
     for s in range(p.steps):
-        for start in range(0, pairs, MOST_PAIRS):
-            some = min(MOST_PAIRS, pairs - start)
+        for start in range(0, pairs, MAX_PAIRS):
+            some = min(MAX_PAIRS, pairs - start)
             at, run = places[s] + 2 * start, w + (s * pairs + start) * VECTOR_BYTES
             if pixels == 1:
                 _single(image, offsets, at, some, run, w_bytes, sums)

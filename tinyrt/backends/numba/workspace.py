@@ -14,7 +14,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Value
 
 ALIGNMENT = 64
-MOST_SCRATCH = 1 << 30
+MAX_SCRATCH = 1 << 30
 """Bytes: offsets into scratch memory are int32."""
 
 
@@ -68,10 +68,10 @@ class Workspace:
             UnsupportedError: it is more than offsets can reach.
 
         """
-        if nbytes > MOST_SCRATCH:
+        if nbytes > MAX_SCRATCH:
             raise UnsupportedError(
                 f"an op needs {nbytes:,} bytes of scratch memory",
-                expected=f"at most {MOST_SCRATCH:,}",
+                expected=f"at most {MAX_SCRATCH:,}",
                 hint="choose backend 'reference'",
             )
         self._scratch_bytes = max(self._scratch_bytes, nbytes + SLACK)
