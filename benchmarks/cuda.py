@@ -33,7 +33,7 @@ from benchmarks.cuda_peers import (
 from tinyrt.backends.cuda.driver import Driver, open_driver
 from tinyrt.backends.cuda.host import HostDevice
 from tinyrt.backends.cuda.program import generate
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import TinyrtError, ToolError
 from tinyrt.files import write_atomic
 from tinyrt.interpreter import CUDA, load

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tinyrt.backends.cuda.nvrtc import compile_source
 from tinyrt.backends.cuda.program import RUN, THROUGHPUT, DeviceProgram, Shape, generate
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 ARCH = "sm_90"

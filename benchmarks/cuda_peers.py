@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import BoundNode, Graph

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.bench import Result, bench_model, peers
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.files import write_atomic
 from tinyrt.interpreter import BACKENDS, DEFAULT_BACKEND
 from tinyrt.interpreter.split import cores

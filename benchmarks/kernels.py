@@ -33,9 +33,9 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import Form, NoAttrs, Quant
 
 CORES = ("m0", "m3", "m4", "m55")
 IMAGE = (1, 16, 16, 32)

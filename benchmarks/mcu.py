@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport, run_emulated, toolchain
 from tinyrt.export import CORES, find_core
 from tinyrt.files import write_atomic

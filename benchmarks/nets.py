@@ -25,12 +25,12 @@ from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.nets import NETS
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 
 COMMANDS = {
     "interpreter": "from tinyrt import Interpreter; i = Interpreter(model); i.allocate_tensors(); "

@@ -34,8 +34,8 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.api import open_model
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.quantize import PRESETS, Preset, quantize_graph
 

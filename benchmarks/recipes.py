@@ -18,10 +18,10 @@ import numpy as np
 
 from benchmarks import distil
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.shared.spec import qparams
 from tinyrt.train.channels import macs_of
 from tinyrt.train.qat import QatModel
 from tinyrt.train.recipes import RECIPES

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Stored, Weights
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import build_image, run_image
 from tinyrt.export import export_graph, find_core
 from tinyrt.ir import Graph, Node
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 LAYERS = {
     "dense 640 to 128, one row": ("autoencoder_ad", "fully_connected", 0),

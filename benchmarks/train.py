@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tinyrt.ops import buffers, parallel
+from tinyrt.floatmath import buffers, parallel
 from tinyrt.train import (
     Adam,
     Tensor,

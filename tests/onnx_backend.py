@@ -20,13 +20,13 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tinyrt.convert.onnx_flow import FLOW
-from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
-from tinyrt.convert.onnx_quantised import EXPANSIONS, QUANTISED
-from tinyrt.convert.onnx_reader import read_onnx
-from tinyrt.convert.onnx_static import STATIC, STATIC_SEVERAL
+from tinyrt.convert.onnx.flow import FLOW
+from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx.quantised import EXPANSIONS, QUANTISED
+from tinyrt.convert.onnx.reader import read_onnx
+from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
 from tinyrt.errors import TinyrtError
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 RTOL, ATOL = 1e-3, 1e-5
 

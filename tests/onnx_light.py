@@ -20,9 +20,9 @@ from onnx import numpy_helper
 from tests.convert.onnx_build import channels_last, expected, feeds_for
 from tests.ops.peers import answers_of_litert
 from tinyrt.budget import limited
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimise
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

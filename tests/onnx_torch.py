@@ -25,8 +25,8 @@ from tests.ops.peers import answers_of_litert
 from tinyrt.api import open_model
 from tinyrt.ir import Graph
 from tinyrt.metrics import sqnr_db
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.quantize import quantize_array
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize.pipeline import quantize_graph
 
 SAMPLES = 64

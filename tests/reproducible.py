@@ -134,7 +134,7 @@ def train(out: Path) -> None:
     import numpy as np
 
     from tinyrt.convert.passes import optimise
-    from tinyrt.convert.tflite_writer import save_tflite
+    from tinyrt.convert.tflite.writer import save_tflite
     from tinyrt.train import Adam, trace
     from tinyrt.train.fit import FitConfig, fit
     from tinyrt.train.nn import Flatten, LayerNorm, Linear, Sequential, Tanh

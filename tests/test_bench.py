@@ -4,7 +4,7 @@ import pytest
 
 from tests.graphs import small_cnn
 from tinyrt.bench import bench_model
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 
 

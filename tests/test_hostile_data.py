@@ -18,11 +18,11 @@ from numpy.lib import format as npy_format
 from tests.graphs import small_cnn
 from tinyrt import api
 from tinyrt.budget import limited
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import load_inputs, load_npz
 from tinyrt.errors import BudgetError, DataError, TinyrtError
 from tinyrt.npy import read_header
-from tinyrt.quantize.samples import read_batches
+from tinyrt.quantize.calibration.samples import read_batches
 
 X = np.random.default_rng(5).normal(size=(4, 8, 8, 3)).astype(np.float32)
 MOST = 8 << 20

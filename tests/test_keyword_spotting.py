@@ -10,8 +10,8 @@ from tests.ops.peers import run_tflm
 from tests.quantize.hard import spread_depthwise
 from tinyrt.api.reading import open_model
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 
 CALIBRATION = 100

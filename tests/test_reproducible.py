@@ -16,8 +16,8 @@ from tests.reproducible import (
 UNITS = """
 import hashlib
 import numpy as np
-from tinyrt.ops import elementary
-from tinyrt.ops.float_products import matmul
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.products import matmul
 
 rng = np.random.default_rng(0)
 x, w = rng.normal(size=(9, 70)).astype(np.float32), rng.normal(size=(70, 33)).astype(np.float32)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from tinyrt.budget import current
 from tinyrt.data import InMemory, Source
 from tinyrt.errors import DataError
+from tinyrt.floatmath import elementary
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model, Progress, later
 from tinyrt.ir import DType, Graph
-from tinyrt.ops import elementary
 from tinyrt.ops.arg import CHOICES
 
 Array = NDArray[Any]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tinyrt.backends.support import support_markdown
-from tinyrt.ops.absent import NOT_IN_INTEGERS, NOT_ON_DEVICES
+from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS, NOT_ON_DEVICES
 
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
 INTRODUCTION = """# Ops

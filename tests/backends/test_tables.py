@@ -4,7 +4,7 @@ import pytest
 
 from tinyrt.backends.support import TABLES
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 
 
 @pytest.mark.parametrize("backend", TABLES)

@@ -12,7 +12,7 @@ from tests.ops.cases import CASES, rng_of
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS, verify
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 
 C_OPS = sorted(op for op, choosers in KERNELS.items() if Form.INT8 in choosers)
 

@@ -15,9 +15,9 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.window import BARE_ROWS, ROWS
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.window import BARE_ROWS, ROWS
 
 
 def _attrs(rng: Rng, kind, stride):

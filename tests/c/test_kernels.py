@@ -19,8 +19,8 @@ from tinyrt import kernels_c
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.export import export_graph
 from tinyrt.ops import OPS
-from tinyrt.ops.absent import NOT_ON_DEVICES
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 SEEDS = range(25)
 

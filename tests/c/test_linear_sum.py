@@ -8,7 +8,7 @@ from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 PLAIN = [
     ("add", (0.05, 3), (0.025, -3), (0.05, 3)),

@@ -15,7 +15,7 @@ from tests.c.overlapping import (
 from tests.ops.build import build_f32, build_s8, build_s16
 from tinyrt.export import bundle, export_graph, find_core
 from tinyrt.ir import DType
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 SEEDS = range(10)
 

@@ -21,7 +21,7 @@ from tests.c.packed_cases import (
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 SEEDS = range(10)
 SAMPLES = 25

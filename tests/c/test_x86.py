@@ -9,7 +9,7 @@ from tests.ops.cases import CASES
 from tinyrt.backends.native import CORES, core_of
 from tinyrt.export import export_graph
 from tinyrt.export.target import find_core
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 OPS = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "sub")
 """Those that have kernels of their own."""

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests.graphs import small_cnn
 from tinyrt import api
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.ops import OPS
 
 RNG = np.random.default_rng(11)

@@ -20,10 +20,10 @@ from tests.graphs import Builder, small_cnn
 from tinyrt.api import inspect_model
 from tinyrt.cli.app import app
 from tinyrt.cli.console import MOST_NOTES, noting
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.errors import UnsupportedError
-from tinyrt.quantize.debug import DebugReport, LayerReport
+from tinyrt.quantize.explain.debug import DebugReport, LayerReport
 from tinyrt.report import render_page
 from tinyrt.report.debug_page import write_debug_page
 

@@ -9,10 +9,10 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimise
 from tinyrt.ir import Graph, RewriteLog
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 FLOAT = onnx.TensorProto.FLOAT
 

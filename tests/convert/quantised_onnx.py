@@ -15,12 +15,12 @@ from onnxruntime.quantization import (
 )
 
 from tests.convert.onnx_build import OnnxModel
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimise
 from tinyrt.ir import Graph, Value
-from tinyrt.ops.evaluate import evaluate, reference_kernel
 from tinyrt.ops.quantize import quantize_array
-from tinyrt.quantize.given import quantise_as_given
+from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
+from tinyrt.quantize.imported.prequantised import quantise_as_given
 
 FORMATS = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 DTYPES = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8, "int16": QuantType.QInt16}

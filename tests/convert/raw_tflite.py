@@ -10,7 +10,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
-from tinyrt.convert import tflite_schema as schema
+from tinyrt.convert.tflite import schema
 
 FIRST_VERSION = {"BROADCAST_TO": 2}
 """Of ops that LiteRT has no version 1 of."""

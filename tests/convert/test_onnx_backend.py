@@ -1,8 +1,8 @@
 """ONNX's own node tests: the share that passes, and the page that lists the others."""
 
 from tests.onnx_backend import DYNAMIC, PAGE, outcomes, page
-from tinyrt.convert.onnx_flow import FLOW
-from tinyrt.convert.onnx_static import STATIC
+from tinyrt.convert.onnx.flow import FLOW
+from tinyrt.convert.onnx.static import STATIC
 
 
 def test_node_tests_pass_and_the_page_is_current():

@@ -10,7 +10,7 @@ from onnx.external_data_helper import set_external_data
 
 from tests.convert.onnx_build import OnnxModel, feeds_for
 from tinyrt.api import open_model
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import (
     ConversionWarning,
     DataError,
@@ -19,7 +19,7 @@ from tinyrt.errors import (
     TinyrtError,
     UnsupportedError,
 )
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 def small_net() -> OnnxModel:

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.convert.onnx_build import OnnxModel, assert_matches, count
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import ModelFormatError, ShapeError, TinyrtError, UnsupportedError
 
 Case = Callable[[OnnxModel], str]

@@ -89,7 +89,7 @@ def test_work_grows_with_the_size(build, tmp_path):
 
 def test_names_are_found_without_trying_those_before(tmp_path):
     """As many look-ups as names: the builder remembers where it was."""
-    from tinyrt.convert.onnx_call import Builder
+    from tinyrt.convert.onnx.call import Builder
     from tinyrt.ir import DType, Value
 
     class Counting(dict):

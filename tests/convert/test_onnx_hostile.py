@@ -18,12 +18,12 @@ from tests.convert import hostile_onnx as hostile
 from tests.convert.onnx_build import OnnxModel
 from tinyrt.api import open_model
 from tinyrt.budget import Budget, limited
-from tinyrt.convert.onnx_static import STATIC, STATIC_SEVERAL
+from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
 from tinyrt.convert.passes.common import BINARY, UNARY
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import BoundNode, DType, Node, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import folded
+from tinyrt.ops.shared.evaluate import folded
 
 SAYS = {
     "Range": "ModelFormatError: 't0', the constant result of Range has shape [1099511627776]",

@@ -9,9 +9,9 @@ import pytest
 from tests.convert.onnx_build import OnnxModel, assert_close, expected, feeds_for
 from tests.ops.peers import answers_of_litert
 from tinyrt.api import open_model
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.ops.shared.evaluate import evaluate
 
 ODD_NAMES = ("a/b:0", "späß", "x y", "%s", "\\n", "q\"t'", "-1", "longer " * 9)
 

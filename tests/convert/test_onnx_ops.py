@@ -6,8 +6,8 @@ import pytest
 from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.onnx_cases import CASES, case
-from tinyrt.convert.onnx_flow import FLOW
-from tinyrt.convert.onnx_ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx.flow import FLOW
+from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 
 
 @case(7, 9, 11, 13)

@@ -16,7 +16,7 @@ from tinyrt.errors import TinyrtError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, RewriteLog
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize.config import QuantizationWarning
 
 SAMPLES = np.random.default_rng(3).standard_normal((12, 3, 13, 11)).astype(np.float32)

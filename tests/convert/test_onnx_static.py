@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
-from tinyrt.convert.onnx_static import STATIC, STATIC_SEVERAL
+from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
 
 I64 = np.int64
 Chain = Callable[[OnnxModel], str]

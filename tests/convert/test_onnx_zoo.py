@@ -9,10 +9,10 @@ import pytest
 
 from tests.convert.onnx_build import assert_close, channels_last, expected, feeds_for
 from tinyrt.api import convert_model
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.ops.shared.evaluate import evaluate
 
 DSCNN = {"conv2d": 5, "depthwise_conv2d": 4, "average_pool2d": 1}
 RESNET = {"conv2d": 9, "add": 3}

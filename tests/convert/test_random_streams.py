@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.memory.nets import RandomNet
 from tinyrt import Interpreter
-from tinyrt.convert.streaming import stream
+from tinyrt.convert.over_time.windows import stream
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
@@ -17,14 +17,14 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
-from tinyrt.ops.spec import NoAttrs
 
 
 class Temporal(RandomNet):

@@ -12,8 +12,8 @@ import tinyrt
 from tests.convert.onnx_build import OnnxModel, assert_close, count, expected, feeds_for
 from tests.convert.test_onnx_forms import body
 from tinyrt.api import open_model
-from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ConversionWarning, ModelFormatError
 from tinyrt.interpreter.model import Model
 from tinyrt.quantize.config import Scheme, configure

@@ -9,19 +9,19 @@ from typer.testing import CliRunner
 from tests.graphs import Builder
 from tinyrt import Interpreter, api
 from tinyrt.cli.app import app
-from tinyrt.convert.streaming import stream
-from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
-from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.convert.over_time.windows import stream
+from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs

@@ -8,20 +8,20 @@ from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_tflm
 from tests.ops.stateful import keeping
-from tinyrt.convert import tflite_reader
 from tinyrt.convert.lower import lower
-from tinyrt.convert.tflite_ops import WRITTEN
-from tinyrt.convert.tflite_reader import parse_tflite, read_tflite
-from tinyrt.convert.tflite_schema import ALIGNMENT
-from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.convert.tflite import reader as tflite_reader
+from tinyrt.convert.tflite.ops import WRITTEN
+from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite.schema import ALIGNMENT
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import ModelFormatError, OutputError, TinyrtError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, QParams, Value, dump
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize import quantize_graph
 
 IN_THE_FORMAT = sorted(WRITTEN)

@@ -6,7 +6,7 @@ import pytest
 import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled, single
 from tests.convert.tflite_files import FILES, T, i32, s8, scalar
-from tinyrt.convert.tflite_reader import parse_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")

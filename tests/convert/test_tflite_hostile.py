@@ -10,8 +10,8 @@ from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
 from tests.convert.tflite_files import i32, s8, scalar
 from tests.work import calls
 from tinyrt.budget import limited
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import (
     BudgetError,
     DefectError,

@@ -6,8 +6,8 @@ import pytest
 import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.test_tflite_breadth import both
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tflite
 
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
@@ -19,8 +19,8 @@ from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.slice import SliceAttrs
-from tinyrt.ops.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose import TransposeAttrs
 
 F32, S8, S16 = DType.FLOAT32, DType.INT8, DType.INT16

@@ -15,12 +15,12 @@ from tests.ops.cases import CASES
 from tinyrt.backends.cuda.host import SANITIZE, HostDevice
 from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
 from tinyrt.backends.cuda.widen import widen_inputs
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Form
 
 pytestmark = needs_cxx
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")

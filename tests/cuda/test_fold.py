@@ -8,8 +8,8 @@ from tests.ops.cases import CASES
 from tinyrt.backends.cuda.fold import fold, fold_pair
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.spec import qparams
 
 VALUES = np.arange(-128, 128)
 

@@ -13,9 +13,9 @@ from tests.ops.cases import CASES
 from tinyrt.backends.cuda import nvrtc
 from tinyrt.backends.cuda.nvrtc import compile_source, load_nvrtc
 from tinyrt.backends.cuda.program import LATENCY, Shape, generate
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import ToolError
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 ARCHITECTURES = ("sm_80", "sm_90")

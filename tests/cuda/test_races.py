@@ -20,8 +20,8 @@ from tinyrt.backends.cuda.program import (
     Shape,
     generate,
 )
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.ops.spec import Form
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.ops.shared.spec import Form
 
 pytestmark = needs_cxx
 BY_OPS = Shape(threads=64, fused=False)

@@ -20,15 +20,15 @@ from tinyrt.backends.cuda.host import find_compiler
 from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
 from tinyrt.backends.cuda.runtime import CudaModel, shape_for
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, Model, load
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 
 pytestmark = needs_cxx
 Q = QParams((0.1,), 3)

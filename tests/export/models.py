@@ -9,7 +9,7 @@ from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 Q = QParams((0.5,), 3)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import Memories, export_c, export_graph, export_several
@@ -21,7 +21,7 @@ from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 X = np.array([[1, -2, 3, 4]], np.int8)
 

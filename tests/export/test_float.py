@@ -11,12 +11,12 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 
 CAST = (
     *(0.0, -0.5, 0.5, 2.7, -2.7, 2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0),

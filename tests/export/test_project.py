@@ -16,8 +16,8 @@ from tinyrt.ir import DType, Value
 from tinyrt.memory import plan_memory
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 def files(folder):

@@ -8,11 +8,11 @@ import pytest
 from tests.export.models import dense
 from tests.graphs import small_cnn
 from tinyrt.backends.c.choice import KERNELS
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, OutputError, UnsupportedError
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import QParams, Value
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 
 
 def test_float_op_without_a_kernel(tmp_path, monkeypatch):

@@ -8,11 +8,11 @@ import pytest
 from tests.c.host import SANITIZE, host_compiler
 from tests.cli.test_commands import call_json
 from tests.export.models import dense, views
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.export import Memories, export_c, export_several
 from tinyrt.memory import Region
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 MAIN = """
 #include <stdio.h>

@@ -17,10 +17,10 @@ from tinyrt import cache
 from tinyrt.backends import native
 from tinyrt.backends.cuda import nvrtc
 from tinyrt.errors import OutputError, ToolError
+from tinyrt.floatmath import numba_cache
+from tinyrt.floatmath.compiled import compiled
 from tinyrt.interpreter import Interpreter
-from tinyrt.ops import numba_cache
-from tinyrt.ops.compiled import compiled
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 @pytest.fixture(autouse=True)

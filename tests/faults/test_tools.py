@@ -14,7 +14,7 @@ from tests.export.models import dense
 from tests.graphs import small_cnn
 from tinyrt import tools
 from tinyrt.backends import native
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import qemu, run_emulated, toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.sizes import Sizes

@@ -13,7 +13,7 @@ from tests.faults.machine import Fault, kill_child, operations_of, run_with
 from tests.graphs import small_cnn
 from tinyrt import cache, folders
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.errors import OutputError, TinyrtError
 from tinyrt.files import UNFINISHED, scratch_folder, write_atomic

@@ -12,7 +12,7 @@ from tinyrt.emulate import Image, Run, build_image, run_image, toolchain
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.export import Core, export_graph, find_core
 from tinyrt.ir import Graph
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 HEAP = {"malloc", "malloc_r", "calloc", "calloc_r", "realloc", "realloc_r", "free", "sbrk"}
 """What an image has if anything in it allocates, but for leading underscores."""

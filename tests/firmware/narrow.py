@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.ops import OPS
 

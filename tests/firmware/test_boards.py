@@ -6,7 +6,7 @@ import pytest
 from tests.export.models import dense
 from tests.firmware.device import require_core
 from tests.firmware.test_zoo import emulate
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import BOARDS, run_emulated
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.export import CORES, find_core

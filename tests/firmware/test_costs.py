@@ -29,8 +29,8 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.pool import Pool2dAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 CORES = ("cortex-m4", "cortex-m3")
 TOLERANCE = 0.06

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.export.models import dense
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated, toolchain
 from tinyrt.errors import DataError, OutputError, ToolError
 

@@ -9,7 +9,7 @@ from tests.export.test_float import mixed
 from tests.firmware.device import run_on_device
 from tinyrt import api
 from tinyrt.export import CORES
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 @pytest.mark.parametrize("core", [c for c in CORES if not c.startswith("host")])

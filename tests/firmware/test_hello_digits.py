@@ -11,7 +11,7 @@ import pytest
 
 from tinyrt import api
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import export_c
 from tinyrt.interpreter import load
 from tinyrt.train.recipes.digits import SMALL_DIGITS

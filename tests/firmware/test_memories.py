@@ -9,8 +9,8 @@ from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import keeping, sequence
 from tinyrt import api
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export import Memories
 from tinyrt.interpreter.model import Model

@@ -5,10 +5,10 @@ import pytest
 
 from tests.quantize.hard import depthwise_net
 from tinyrt import api
-from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
-from tinyrt.quantize.budget import Budget
-from tinyrt.quantize.mixed import quantize_within
+from tinyrt.quantize.mixed.budget import Budget
+from tinyrt.quantize.mixed.choose import quantize_within
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55", "cortex-m0"])

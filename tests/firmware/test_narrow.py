@@ -7,11 +7,11 @@ from benchmarks.sparse import stored_as
 from tests.firmware.narrow import narrow_twin
 from tests.firmware.test_zoo import MODELS, emulate
 from tinyrt.backends.c.weights import Weights
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export import export_graph
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 MOST_INSTRUCTIONS = {
     "resnet8": 1.17,

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.firmware.device import require_core
 from tests.ops.peers import run_litert
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import Model
 
 

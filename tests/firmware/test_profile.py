@@ -6,7 +6,7 @@ import pytest
 from tests.firmware.device import require_core
 from tests.firmware.projects import fake_project
 from tests.firmware.test_zoo import emulate
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import build_image
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.profile import op_instructions

@@ -7,7 +7,7 @@ import pytest
 
 from tests.memory.nets import RandomNet, gated_net
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import BudgetError
 from tinyrt.export import Memories
@@ -19,7 +19,7 @@ from tinyrt.memory import Region, plan_memory, plan_streamed
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 
 def emulate(path, graph, core, seed=0, samples=3, **wanted):

@@ -7,11 +7,11 @@ import pytest
 
 from tests.firmware.test_zoo import emulate
 from tests.memory.nets import random_net, signal_net, u_net, wide_net
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export.target import find_core
 from tinyrt.memory import plan_pushed, plan_streamed
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 MOST_GROWTH = 1.03
 """Of instructions and of code over a program that holds all tensors whole, where ops run row by row

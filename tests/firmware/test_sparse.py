@@ -16,8 +16,8 @@ from tinyrt.emulate import build_image, run_image
 from tinyrt.export import export_graph, find_core
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 
 ROW = Case(
     "fully_connected", FullyConnectedAttrs(), ((1, 256), (32, 256), (32,)), frozenset({1, 2})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.memory import plan_memory
 

@@ -22,8 +22,8 @@ from tests.fuzz.values import Rng
 from tinyrt.api.inputs import layout_as
 from tinyrt.api.inspection import inspect_model
 from tinyrt.api.reading import open_model
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
 from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
 from tinyrt.export.bundle import Rows, render_project
@@ -33,7 +33,7 @@ from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import schedule
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.shared.spec import is_integer
 
 REFUSED, OPENED, RAN = "refused", "opened", "ran"
 """What became of a file that did nobody any harm."""

@@ -22,7 +22,7 @@ from tests.fuzz.checks import MOST_LINES, RAN, REFUSED, BrokenPromiseError
 from tests.fuzz.seeds import networks
 from tests.fuzz.values import NAMES, Rng, number, pick, real
 from tinyrt.cli.app import app
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import REPORT
 
 COMMANDS = ("convert", "debug", "eval", "export", "inspect", "ops", "quantize", "run")

@@ -23,7 +23,7 @@ from tests.fuzz.runner import Campaign, keep_file, run
 from tests.fuzz.values import Rng
 from tinyrt import kernels_c
 from tinyrt.api.reading import open_model
-from tinyrt.convert.tflite_reader import parse_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import DefectError, TinyrtError
 from tinyrt.export.bundle import ExportedProject, Rows, render_project
 from tinyrt.export.memories import Memories

@@ -19,11 +19,11 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import keeping
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import DType, Graph
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 from tinyrt.quantize import quantize_graph
 
 MOST_BYTES = 80_000

@@ -16,9 +16,9 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Form
 
 INT8_OPS = sorted(op for op, spec in OPS.items() if Form.INT8 in spec.forms)
 COMPILED_S16_OPS = sorted(op for op, packers in KERNELS.items() if packers.get(Form.INT16X8))

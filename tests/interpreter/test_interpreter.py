@@ -16,16 +16,16 @@ from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt.backends.numba.choice import KERNELS
 from tinyrt.backends.support import support_rows
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.memory import plan_memory
-from tinyrt.ops.batch import rebatch
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.spec import Form, NoAttrs
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Form, NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 

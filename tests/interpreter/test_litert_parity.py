@@ -7,7 +7,7 @@ import pytest
 
 import tinyrt
 from tests.graphs import small_cnn
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 
 litert = pytest.importorskip(
     "ai_edge_litert.interpreter", reason="package ai-edge-litert is not installed"

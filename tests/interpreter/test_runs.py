@@ -12,7 +12,7 @@ from tinyrt.api import open_model
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
 from tinyrt.ops.add import AddAttrs
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 STEPS, FEATURES, HIDDEN, RUNS = 5, 3, 4, 12
 

@@ -10,7 +10,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import Patch, Refusal, RewriteLog, Rule, rewrite
 from tinyrt.ir.rewrite import _apply, _Change, _Pending
 from tinyrt.ops import verify
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 def _chain():

@@ -14,7 +14,7 @@ from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.rows import RowOp, RowWindow
+from tinyrt.ops.shared.rows import RowOp, RowWindow
 
 Numbers = NDArray[np.int64]
 

@@ -15,9 +15,9 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.spec import Form, NoAttrs, Quant
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 MOST_PIXELS = 5_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.graphs import Builder, small_cnn
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
 from tinyrt.memory.placing.place import place, place_in_order

@@ -12,7 +12,7 @@ from tests.graphs import Builder
 from tests.ops.build import Case, build_f32
 from tests.ops.cases import CASES
 from tests.work import calls
-from tinyrt.backends.c.places import Steps, Table, ends_of
+from tinyrt.backends.c.indices import Steps, Table, ends_of
 from tinyrt.backends.c.sweep import STEP
 from tinyrt.backends.numba.backend import prepare
 from tinyrt.budget import limited
@@ -24,7 +24,7 @@ from tinyrt.memory.check.contents import Held, Run
 from tinyrt.memory.check.moves import moved_runs
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 
 
 def _peak(work) -> int:

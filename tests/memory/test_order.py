@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder, small_cnn
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.memory import order
 from tinyrt.memory.order import peak_bytes, schedule
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 @st.composite

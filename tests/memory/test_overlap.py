@@ -19,8 +19,8 @@ from tinyrt.memory.placing.overlap import lead_of, starts_together
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
-from tinyrt.ops.pool import Pool2dAttrs, window_of
 from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs, window_of
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):

@@ -11,7 +11,7 @@ import pytest
 from tests.graphs import Builder
 from tests.work import calls
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import plan_memory, plan_streamed, schedule
 from tinyrt.memory.rows.packing import Packing

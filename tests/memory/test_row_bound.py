@@ -6,7 +6,7 @@ import pytest
 
 from tests.memory.row_bound import Maker, RowSearch, makers_of
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.memory import plan_pushed, plan_streamed
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tests.memory.nets import gated_net, random_net
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
 from tinyrt.memory.plan import require_budget
 from tinyrt.memory.rows.build import build, row_ops
 from tinyrt.memory.rows.candidates import THOROUGH
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 def run_in(graph, plan, feeds):

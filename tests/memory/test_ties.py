@@ -14,7 +14,7 @@ from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.slice import SliceAttrs
 
 JOIN = ConcatenationAttrs(axis=1)

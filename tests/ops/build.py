@@ -15,7 +15,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.comparison import ACCEPTED, BY_STORED_VALUE
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.spec import Form, Quant, limits_of
+from tinyrt.ops.shared.spec import Form, Quant, limits_of
 
 Rng = np.random.Generator
 Arrays = list[NDArray[Any]]

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tinyrt.convert.passes.targets import LACKING
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType, Graph
 from tinyrt.ops.comparison import ACCEPTED
 

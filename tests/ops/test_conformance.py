@@ -13,8 +13,8 @@ from tests.ops.peers import run_peer
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.spec import Form, Quant
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Form, Quant
 
 CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
 """What convolutional networks are made of."""

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from tinyrt.ops import transpose_conv
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient, biased, convolve
+from tinyrt.ops.shared.convolution import (
+    CONVOLUTION,
+    Shapes,
+    adjoint,
+    bias_gradient,
+    biased,
+    convolve,
+)
+from tinyrt.ops.shared.window import Window
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
-from tinyrt.ops.window import Window
 
 
 def drawn(rng):

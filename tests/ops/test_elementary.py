@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from tinyrt.ops import elementary, elementary_formulas
-from tinyrt.ops.elementary_loops import LOOPS
-from tinyrt.ops.float_products import matmul, orthogonalised
-from tinyrt.quantize.triangular import inverse_root
+from tinyrt.floatmath import elementary, elementary_formulas
+from tinyrt.floatmath.elementary_loops import LOOPS
+from tinyrt.floatmath.products import matmul, orthogonalised
+from tinyrt.quantize.methods.triangular import inverse_root
 
 NAN, INF = math.nan, math.inf
 ODD = [0.0, -0.0, INF, -INF, NAN, 1e-320, -1e-320, 1e-300, 1.0, -1.0, 709.9, -745.0, 6.0]

@@ -11,12 +11,12 @@ from tests.ops.peers import run_peer, run_tflm
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.lut import LutS8
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.reshape import ReshapeAttrs, rebatch
-from tinyrt.ops.spec import Form, NoAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.lut import LutS8
+from tinyrt.ops.shared.spec import Form, NoAttrs
 
 EVERY_INT8 = np.arange(-128, 128).astype(np.int8)
 TABLES = (

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tinyrt.ops import buffers, columns
-from tinyrt.ops.convolution import CONVOLUTION, Shapes
-from tinyrt.ops.parallel import PART_BYTES, each_block, each_part, threads
-from tinyrt.ops.window import Window
+from tinyrt.floatmath import buffers, columns
+from tinyrt.floatmath.parallel import PART_BYTES, each_block, each_part, threads
+from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.shared.window import Window
 
 
 def test_blocks_are_in_order_and_cover_all():

@@ -23,7 +23,6 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
-from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
@@ -34,15 +33,16 @@ from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.evaluate import as_tuple
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs

@@ -6,8 +6,8 @@ import pytest
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import PLACES, answers, keeping, sequence
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, Graph, Node
@@ -129,6 +129,6 @@ def test_scales_of_states_must_be_kept(op):
 def test_what_is_no_variable_is_refused(monkeypatch):
     rng = rng_of("svdf", 0)
     graph = keeping(build_s8(CASES["svdf"](rng), rng).graph)
-    monkeypatch.setattr("tinyrt.convert.tflite_writer._variables", lambda graph: {})
+    monkeypatch.setattr("tinyrt.convert.tflite.writer._variables", lambda graph: {})
     with pytest.raises(ModelFormatError, match="variable"):
         parse_tflite(write_tflite(graph))

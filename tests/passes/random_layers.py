@@ -14,7 +14,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 

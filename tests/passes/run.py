@@ -6,7 +6,7 @@ import numpy as np
 
 from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 def results(graph: Graph, seed: int = 0) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ from tinyrt.convert.passes import FLOAT_PIPELINE, optimise
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 
 RULES = {rule.name: rule for rule in FLOAT_PIPELINE}
 BEFORE = {"flip_regions": ("remove_identity", "merge_transposes", "turn_input", "turn_output")}

@@ -12,7 +12,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 
 PRODUCERS = {
     "conv2d": lambda net: net.conv("x"),

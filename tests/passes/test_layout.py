@@ -9,10 +9,10 @@ from tinyrt.ir import DType, RewriteLog
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 
 
 class Nchw(Net):

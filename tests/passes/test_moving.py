@@ -24,7 +24,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 
 
 @pytest.mark.parametrize("wide", [(1, 16, 1, 40), (1, 1, 16, 40), (1, 16, 40, 1)])

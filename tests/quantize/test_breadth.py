@@ -7,17 +7,17 @@ import pytest
 
 from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_ops
 from tests.convert.onnx_build import OnnxModel
-from tinyrt.convert.onnx_reader import read_onnx
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph
 from tinyrt.ops import OPS
-from tinyrt.ops.absent import NOT_IN_INTEGERS
-from tinyrt.ops.evaluate import evaluate
-from tinyrt.ops.spec import Form, Quant
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import Form, Quant
+from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize import quantize_graph
 
 CASES = {

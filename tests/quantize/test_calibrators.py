@@ -21,10 +21,10 @@ from tinyrt.quantize import (
     calibrate,
     quantize_graph,
 )
-from tinyrt.quantize.histogram import BINS, Histogram
-from tinyrt.quantize.observers import make_observer
+from tinyrt.quantize.calibration.histogram import BINS, Histogram
+from tinyrt.quantize.calibration.observers import make_observer
+from tinyrt.quantize.calibration.samples import read_batches
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.samples import read_batches
 
 SINGLE = [c for c in Calibrator if c is not Calibrator.AUTO]
 VALUES = st.floats(-(2.0**100), 2.0**100, width=32)

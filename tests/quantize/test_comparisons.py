@@ -7,8 +7,8 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.peers import run_litert, run_tflm
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph
 from tinyrt.ops.add import AddAttrs
@@ -18,8 +18,8 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 SPANS = (1e-3, 0.1, 1.0, 7.0, 255.0, 1e6)

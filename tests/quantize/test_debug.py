@@ -8,18 +8,18 @@ import pytest
 
 from tests.graphs import small_cnn
 from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops import verify
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
-from tinyrt.quantize.bisect import bisect
-from tinyrt.quantize.budget import Budget
-from tinyrt.quantize.causes import Symptoms, diagnose
-from tinyrt.quantize.debug import debug_graphs
+from tinyrt.quantize.explain.bisect import bisect
+from tinyrt.quantize.explain.causes import Symptoms, diagnose
+from tinyrt.quantize.explain.debug import debug_graphs
+from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.report.debug_page import error_lines, write_debug_page
 
 

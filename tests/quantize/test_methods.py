@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.graphs import Builder, small_cnn
 from tests.ops.peers import run_tflm
 from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -18,12 +18,12 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, make_plan, quantize_graph
-from tinyrt.quantize.calibrate import calibrate
-from tinyrt.quantize.channels import free_spaces
-from tinyrt.quantize.equalize import equalize
-from tinyrt.quantize.layers import layer_rows, per_output
-from tinyrt.quantize.layerwise import refine
-from tinyrt.quantize.rounding import round_weights, second_moments
+from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.methods.channels import free_spaces
+from tinyrt.quantize.methods.equalize import equalize
+from tinyrt.quantize.methods.layers import layer_rows, per_output
+from tinyrt.quantize.methods.layerwise import refine
+from tinyrt.quantize.methods.rounding import round_weights, second_moments
 from tinyrt.quantize.simulate import Simulator
 
 BEST = PRESETS[Preset.BEST]

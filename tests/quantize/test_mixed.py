@@ -12,18 +12,18 @@ from tests.quantize.hard import depthwise_net
 from tinyrt import api
 from tinyrt.cli.app import app
 from tinyrt.cli.options import parse_accuracy, parse_allowed
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite, write_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import BudgetError, DataError, TinyrtError
 from tinyrt.interpreter import Model
 from tinyrt.ir import Value
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops import verify
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
-from tinyrt.quantize.budget import Budget, Judge
-from tinyrt.quantize.calibrate import calibrate
-from tinyrt.quantize.mixed import quantize_within
-from tinyrt.quantize.noise import measure_noise
+from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.mixed.budget import Budget, Judge
+from tinyrt.quantize.mixed.choose import quantize_within
+from tinyrt.quantize.mixed.noise import measure_noise
 from tinyrt.quantize.schemes import lay_out
 
 INT4 = QuantConfig(scheme=Scheme.INT4)

@@ -7,17 +7,17 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.peers import run_litert
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 

@@ -15,7 +15,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.quantize import QuantConfig, calibrate, make_plan, quantize_graph
 
 RNG = np.random.default_rng(3)

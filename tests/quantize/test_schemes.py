@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.ops.peers import run_litert, run_tflm
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import DataError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph, Node, Value
@@ -20,10 +20,10 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.pool import Pool2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.ranges import BIAS_MAX
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.peers import run_tflm
-from tinyrt.convert.tflite_reader import parse_tflite
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, QParams, Value
@@ -18,7 +18,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 SHAPE = (1, 24)

@@ -10,9 +10,10 @@ from tests.ops.build import in_domain
 from tests.ops.cases import CASES, rng_of
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import GradientError, ShapeError
-from tinyrt.ops import OPS, buffers
-from tinyrt.ops.function import Function
-from tinyrt.ops.parallel import threads
+from tinyrt.floatmath import buffers
+from tinyrt.floatmath.function import Function
+from tinyrt.floatmath.parallel import threads
+from tinyrt.ops import OPS
 from tinyrt.train import (
     CustomFunction,
     Tensor,

@@ -12,10 +12,10 @@ from tinyrt.ops import is_weighted
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.evaluate import evaluate
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 from tinyrt.train import Tensor, apply, trace
 from tinyrt.train.channels import (
     Channels,

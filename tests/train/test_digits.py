@@ -9,7 +9,7 @@ import pytest
 from tinyrt.errors import ToolError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.train.recipes.digits import SMALL_DIGITS, load_digits
 from tinyrt.train.recipes.recipe import held_out
 from tinyrt.train.recipes.stages import train_float

@@ -5,7 +5,7 @@ import pytest
 
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import ShapeError
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, gradgradcheck, trace
 from tinyrt.train.losses import bce_loss, huber_loss, kl_loss, mae_loss, mse_loss
 from tinyrt.train.nn import (

@@ -8,7 +8,7 @@ import pytest
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.train import Tensor, cross_entropy, gradcheck, gradgradcheck
-from tinyrt.train.init import glorot_uniform, he_normal, orthogonal
+from tinyrt.train.core.init import glorot_uniform, he_normal, orthogonal
 from tinyrt.train.nn import (
     AvgPool2d,
     BatchNorm,

@@ -7,7 +7,7 @@ from tests.ops.build import in_domain
 from tests.ops.cases import CASES, rng_of
 from tinyrt.ops import OPS
 from tinyrt.train import Tensor, apply
-from tinyrt.train.autograd import partial_derivatives
+from tinyrt.train.core.autograd import partial_derivatives
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
 F = torch.nn.functional

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_writer import write_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import DataError
 from tinyrt.export import export_graph
 from tinyrt.memory import schedule as scheduled

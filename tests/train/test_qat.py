@@ -8,13 +8,13 @@ import pytest
 from tests.graphs import Builder
 from tests.train.build import train
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.add import AddAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, apply, no_grad, trace

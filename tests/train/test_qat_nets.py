@@ -6,8 +6,8 @@ import pytest
 from tests.train.build import train
 from tinyrt.api import run_emulated
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_reader import read_tflite
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType
 from tinyrt.train import Tensor, trace

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from tests.train.build import leaf
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.train import Tensor, apply, cross_entropy, gradcheck, gradgradcheck, no_grad
 from tinyrt.train.nn import BatchNorm
 

@@ -8,8 +8,8 @@ from tests.train.test_nn import LAYERS, Residual
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.ir import Stage
 from tinyrt.ops import verify
-from tinyrt.ops.batch import rebatch
-from tinyrt.ops.evaluate import evaluate
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.train import Tensor, no_grad, trace
 from tinyrt.train.nn import BatchNorm, Conv2d, Linear, Module, ReLU, Sequential
 

@@ -14,9 +14,9 @@ from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.api.reading import is_quantised, open_model
 from tinyrt.budget import current
+from tinyrt.convert.over_time.windows import stream as stream_graph
 from tinyrt.convert.passes.targets import lower_for
-from tinyrt.convert.streaming import stream as stream_graph
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.files import scratch_folder
@@ -89,7 +89,7 @@ def convert_model(
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How a model is streamed over time; see ``tinyrt.convert.streaming``.
+    """How a model is streamed over time; see ``tinyrt.convert.over_time.windows``.
 
     Attributes:
         axis: the input's dimension that is time.

@@ -18,7 +18,7 @@ from tinyrt.api.inputs import (
     source_of,
 )
 from tinyrt.api.reading import is_quantised, open_model
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.model import Model, Progress
@@ -27,11 +27,11 @@ from tinyrt.memory import schedule
 
 if TYPE_CHECKING:
     from tinyrt.quantize import QuantConfig
-    from tinyrt.quantize.bisect import BisectReport
-    from tinyrt.quantize.budget import Budget
-    from tinyrt.quantize.debug import DebugReport
-    from tinyrt.quantize.mixed import MixedReport
-    from tinyrt.quantize.samples import Samples
+    from tinyrt.quantize.calibration.samples import Samples
+    from tinyrt.quantize.explain.bisect import BisectReport
+    from tinyrt.quantize.explain.debug import DebugReport
+    from tinyrt.quantize.mixed.budget import Budget
+    from tinyrt.quantize.mixed.choose import MixedReport
 
 
 @entry
@@ -116,8 +116,8 @@ def quantize_within(
 
     """
     from tinyrt.quantize import PRESETS, Preset
-    from tinyrt.quantize.budget import Judge
-    from tinyrt.quantize.mixed import quantize_within as within
+    from tinyrt.quantize.mixed.budget import Judge
+    from tinyrt.quantize.mixed.choose import quantize_within as within
 
     graph = _float_model(model, shapes, sequence_lstm)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
@@ -156,7 +156,7 @@ def _float_model(
 
 def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
     """The calibration samples as the model takes them, read when they are asked for."""
-    from tinyrt.quantize.samples import read_batches
+    from tinyrt.quantize.calibration.samples import read_batches
 
     return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))
 
@@ -182,7 +182,7 @@ def debug_model(
         UnsupportedError: the first model is not float or the second not quantised.
 
     """
-    from tinyrt.quantize.debug import debug_graphs
+    from tinyrt.quantize.explain.debug import debug_graphs
 
     graph, other = open_model(model), open_model(quantised)
     inputs = _head(graph, data)
@@ -216,7 +216,7 @@ def bisect_model(
         UnsupportedError: the first model is not float or the second not quantised.
 
     """
-    from tinyrt.quantize.bisect import bisect
+    from tinyrt.quantize.explain.bisect import bisect
 
     graph, other = open_model(model), open_model(quantised)
     inputs = _float_inputs(graph, data)
@@ -227,7 +227,7 @@ def bisect_model(
 
 def _head(graph: Graph, data: Data) -> dict[str, Array]:
     """As many samples as are looked at layer by layer."""
-    from tinyrt.quantize.search import search_samples
+    from tinyrt.quantize.calibration.search import search_samples
 
     model = Model(graph)
     with error_context(file=file_of(data)):

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tinyrt.budget import limited
-from tinyrt.convert.foreign import LONGEST, refuse_foreign
-from tinyrt.convert.tflite_reader import map_file, parse_tflite
-from tinyrt.convert.tflite_schema import IDENTIFIER
+from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
+from tinyrt.convert.tflite.reader import map_file, parse_tflite
+from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import ModelFormatError, boundary
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 
@@ -55,7 +55,7 @@ def open_model(
             graph = parse_tflite(data, name=path.stem)
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
-            from tinyrt.convert.onnx_reader import import_onnx
+            from tinyrt.convert.onnx.reader import import_onnx
 
             graph = import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
         else:
@@ -67,7 +67,7 @@ def open_model(
         if not optimise or is_quantised(graph):
             return graph
         from tinyrt.convert.passes import optimise as run_passes
-        from tinyrt.quantize.given import has_given, quantise_as_given
+        from tinyrt.quantize.imported.prequantised import has_given, quantise_as_given
 
         graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
         return quantise_as_given(graph, log) if has_given(graph) else graph

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import Shape
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Pair, Window
 
 LANES = 16
 

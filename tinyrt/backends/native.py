@@ -25,7 +25,7 @@ from tinyrt.cache import keep, kept_file, key_of
 from tinyrt.errors import ShapeError, ToolError, UnsupportedError
 from tinyrt.files import scratch_folder, write_text
 from tinyrt.ir import Graph
-from tinyrt.ops.batch import batch_of, rebatch
+from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.tools import PROBE_S, Finished, limit, run_tool
 
 if TYPE_CHECKING:

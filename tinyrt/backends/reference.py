@@ -11,8 +11,8 @@ from tinyrt.backends.program import Program, Step, StepList, Tensors
 from tinyrt.errors import error_context
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops import OPS
-from tinyrt.ops.evaluate import as_tuple, reference_kernel
-from tinyrt.ops.spec import Form, OpSpec, Outputs
+from tinyrt.ops.shared.evaluate import as_tuple, reference_kernel
+from tinyrt.ops.shared.spec import Form, OpSpec, Outputs
 
 
 def _references(spec: OpSpec[Any]) -> dict[Form, Callable[..., Outputs]]:

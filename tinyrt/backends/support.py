@@ -10,7 +10,7 @@ from tinyrt.backends.cuda.choice import KERNELS as CUDA
 from tinyrt.backends.numba.choice import KERNELS as NUMBA
 from tinyrt.backends.reference import KERNELS as REFERENCE
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form, OpSpec, Quant
+from tinyrt.ops.shared.spec import Form, OpSpec, Quant
 
 Kernels = Mapping[str, Mapping[Form, Any]]
 """Op -> form -> what a backend computes it with; None where it leaves it to NumPy."""

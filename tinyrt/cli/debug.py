@@ -17,8 +17,8 @@ from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import Json, MaxMemory, parse_accuracy, parse_allowed
 
 if TYPE_CHECKING:
-    from tinyrt.quantize.bisect import BisectReport
-    from tinyrt.quantize.debug import DebugReport, LayerReport
+    from tinyrt.quantize.explain.bisect import BisectReport
+    from tinyrt.quantize.explain.debug import DebugReport, LayerReport
 
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spread")
 
@@ -71,7 +71,7 @@ def debug(
 ) -> None:
     """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
     from tinyrt import api
-    from tinyrt.quantize.budget import Budget
+    from tinyrt.quantize.mixed.budget import Budget
 
     with reporting(json, max_memory) as report:
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)

@@ -17,7 +17,7 @@ from tinyrt import api
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, progress_bar
 from tinyrt.convert.passes import optimise
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.emulate import EmulationReport
 from tinyrt.files import make_folder

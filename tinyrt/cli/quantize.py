@@ -31,8 +31,8 @@ from tinyrt.errors import DataError
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, configure
 
 if TYPE_CHECKING:
-    from tinyrt.quantize.budget import Budget
-    from tinyrt.quantize.mixed import MixedReport
+    from tinyrt.quantize.mixed.budget import Budget
+    from tinyrt.quantize.mixed.choose import MixedReport
 
 
 class Ports(StrEnum):
@@ -227,7 +227,7 @@ def quantize(
 
 def _budget(max_bytes: str | None, min_accuracy: str | None, allow: str) -> Budget | None:
     """What the options ask for; None where none is given."""
-    from tinyrt.quantize.budget import Budget
+    from tinyrt.quantize.mixed.budget import Budget
 
     if max_bytes is None and min_accuracy is None:
         return None

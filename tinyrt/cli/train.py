@@ -152,7 +152,7 @@ def run_recipe(
 
 def _measured(variant: Any, trained: Any, path: Path, core: str, samples: int) -> Row:
     from tinyrt import api
-    from tinyrt.convert.tflite_writer import save_tflite
+    from tinyrt.convert.tflite.writer import save_tflite
     from tinyrt.interpreter import load
     from tinyrt.memory import schedule
 

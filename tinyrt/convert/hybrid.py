@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tinyrt.ir import DType, Graph, Node, Value
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 STORED = (DType.INT8, DType.INT4)
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyrt.convert.places import places_in_float
+from tinyrt.convert.indices import places_in_float
 from tinyrt.convert.pointwise import spread
-from tinyrt.convert.tflite_ops import codec_for
+from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.shared.spec import qparams
 
 BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
 """Dtype of a quantised activation -> dtype of the bias beside it."""

@@ -15,7 +15,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.pointwise import Operand, PointwiseAttrs, Step
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 INSIDE = (DType.FLOAT32, DType.BOOL, DType.INT32)
 """Dtypes of what steps compute."""

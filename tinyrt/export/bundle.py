@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
 from tinyrt.export.memories import Memories

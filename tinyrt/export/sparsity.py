@@ -12,7 +12,7 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Cost, Stored, Weights
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.shared.spec import is_integer
 
 MIN_ZEROS = 0.25
 """Share of zeros from which on a layer counts as pruned."""

@@ -50,7 +50,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.spec import Quant
 from tinyrt.text import clean
 
 MAX_NAME = 48

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.convert.tflite_directory import TensorEntry
+from tinyrt.convert.tflite.directory import TensorEntry
 from tinyrt.ir import Shape
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.program import Program
 from tinyrt.budget import Budget, as_budget, limited
-from tinyrt.convert.tflite_directory import Directory
-from tinyrt.convert.tflite_reader import map_file, parse_with_directory
+from tinyrt.convert.tflite.directory import Directory
+from tinyrt.convert.tflite.reader import map_file, parse_with_directory
 from tinyrt.errors import (
     DataError,
     NotAllocatedError,
@@ -40,7 +40,7 @@ from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
-from tinyrt.ops.batch import rebatch
+from tinyrt.ops.shared.batch import rebatch
 
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 

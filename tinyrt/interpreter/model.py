@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.budget import Budget, as_budget, limited
-from tinyrt.convert.tflite_reader import read_tflite
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
@@ -21,8 +21,8 @@ from tinyrt.interpreter.feeds import check_types, fitting, stored
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import Graph
-from tinyrt.ops.batch import batch_of, rebatch
 from tinyrt.ops.quantize import Affine, dequantize_array
+from tinyrt.ops.shared.batch import batch_of, rebatch
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.convert.tflite_directory import Signature
+from tinyrt.convert.tflite.directory import Signature
 from tinyrt.errors import DataError
 
 if TYPE_CHECKING:

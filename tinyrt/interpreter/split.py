@@ -13,8 +13,8 @@ from tinyrt.backends.program import Prepare, Program, Tensors
 from tinyrt.budget import Budget
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import Graph
-from tinyrt.ops.batch import rebatch
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.spec import is_integer
 
 SHARE = 8
 """Samples that are worth waking a thread for, at least: that costs some ten microseconds."""

@@ -8,7 +8,7 @@ from functools import partial
 from tinyrt.budget import Budget
 from tinyrt.errors import error_context
 from tinyrt.ir import Graph, Node, Value
-from tinyrt.ops.evaluate import reference_kernel
+from tinyrt.ops.shared.evaluate import reference_kernel
 
 WIDENING = 8
 """Bytes of what is in between while one weight is widened."""

@@ -14,7 +14,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.segments import Access, Segment, Stage
-from tinyrt.ops.evaluate import reference_kernel
+from tinyrt.ops.shared.evaluate import reference_kernel
 
 Bytes = NDArray[np.uint8]
 

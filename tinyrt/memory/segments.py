@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tinyrt.ir import BoundNode
-from tinyrt.ops.rows import Fold
+from tinyrt.ops.shared.rows import Fold
 
 
 @dataclass(frozen=True, slots=True)

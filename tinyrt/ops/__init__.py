@@ -60,10 +60,10 @@ from tinyrt.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
 from tinyrt.ops.select_v2 import SELECT_V2
+from tinyrt.ops.shared.spec import OpSpec, Quant
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
-from tinyrt.ops.spec import OpSpec, Quant
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.svdf import SVDF
 from tinyrt.ops.tanh import TANH

@@ -11,8 +11,8 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.shapes import axis_of, check_computable, operand
-from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams
+from tinyrt.ops.shared.shapes import axis_of, check_computable, operand
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, qparams
 
 CHOICES = ("arg_max", "arg_min")
 """The names of these ops."""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyrt.floatmath.function import linear_pair
 from tinyrt.ir import BoundNode, DType, Shape
-from tinyrt.ops.activation import activate, activation_grad
-from tinyrt.ops.function import linear_pair
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
-from tinyrt.ops.rows import Fold, RowOp, folded_rows, windowed_rows
-from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
-from tinyrt.ops.traits import Traits
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.activation import activate, activation_grad
+from tinyrt.ops.shared.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
+from tinyrt.ops.shared.rows import Fold, RowOp, folded_rows, windowed_rows
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms
+from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.window import Window
 
 
 def _sums(window: Window, x: Array) -> Array:

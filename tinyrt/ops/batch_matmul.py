@@ -17,12 +17,12 @@ from tinyrt.fixedpoint import (
     multiply_by_quantized_multiplier,
     multiply_by_reduced_multiplier,
 )
+from tinyrt.floatmath.function import Function, Gradient
+from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.float_products import matmul
-from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.requant import multiplier, reduced
-from tinyrt.ops.shapes import broadcast, check_computable, operand, sum_to
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.requant import multiplier, reduced
+from tinyrt.ops.shared.shapes import broadcast, check_computable, operand, sum_to
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,

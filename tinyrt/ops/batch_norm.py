@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Function
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.function import Function
 from tinyrt.ops.roots import rsqrt_ref, rsqrt_vjp
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

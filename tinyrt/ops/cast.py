@@ -9,9 +9,9 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType, Value
-from tinyrt.ops.shapes import infer_binary
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.shapes import infer_binary
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
@@ -26,7 +26,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 COMPARABLE = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 

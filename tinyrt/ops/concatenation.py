@@ -9,9 +9,9 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.rows import RowOp, joined_rows
-from tinyrt.ops.shapes import axis_of, operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.rows import RowOp, joined_rows
+from tinyrt.ops.shared.shapes import axis_of, operand
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -19,7 +19,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.traits import Dims, Traits
 
 MOST_INPUTS = 1024
 

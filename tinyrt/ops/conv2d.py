@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased, convolve
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
-from tinyrt.ops.rows import RowOp, windowed_rows
-from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.traits import Traits
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.activation import activate, activation_grad, bounds
+from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes, bias_gradient, biased, convolve
+from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.rows import RowOp, windowed_rows
+from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.window import Pair, Window
 
 WEIGHT_AXIS = 0
 """The weights' axis of output channels."""

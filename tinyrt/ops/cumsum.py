@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.floatmath.function import Array, Gradient, linear_pair
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.add import HALF, LEFT_SHIFT
-from tinyrt.ops.function import Array, Gradient, linear_pair
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import axis_of, check_computable, operand
-from tinyrt.ops.spec import Form, IntegerForm, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import axis_of, check_computable, operand
+from tinyrt.ops.shared.spec import Form, IntegerForm, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.shared.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)

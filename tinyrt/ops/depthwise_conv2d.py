@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath import buffers
+from tinyrt.floatmath.function import Gradient
+from tinyrt.floatmath.parallel import each_block, each_part
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops import buffers
-from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, bias_gradient, biased
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.parallel import each_block, each_part
-from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
-from tinyrt.ops.rows import RowOp, windowed_rows
-from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.traits import Traits
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.activation import activate, activation_grad, bounds
+from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes, bias_gradient, biased
+from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.rows import RowOp, windowed_rows
+from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.window import Pair, Window
 
 WEIGHT_AXIS = 3
 """The weights' axis of output channels."""
@@ -101,7 +101,7 @@ def _convolve(window: Window, padded: Array, w: Array) -> Array:
 def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
     # Numba takes its time to be imported, and only floats need it.
-    from tinyrt.ops.depthwise_loops import depthwise
+    from tinyrt.floatmath.depthwise_loops import depthwise
 
     window = window_of(attrs, x.shape, w.shape)
     dtype = np.result_type(x, w, np.float32)

@@ -15,13 +15,13 @@ from tinyrt.fixedpoint import (
     rounding_divide_by_pot,
     rounding_doubling_high_mul,
 )
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_computable, infer_binary, sum_to
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.activation import act_range, activate, activation_grad
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import check_computable, infer_binary, sum_to
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.shared.traits import Traits
 
 DIVISOR_BITS = 31
 """Integer bits of the divisor as a fixed-point number: it is a whole one."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
 
 MOVED = (DType.FLOAT32, DType.INT8, DType.INT16)
 

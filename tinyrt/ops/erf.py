@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tinyrt.ops import elementary
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ops.exponential import exp_ref, exp_vjp
-from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.lut import infer_float
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import infer_float
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 _EXP = Function("exp", exp_ref, exp_vjp)
 

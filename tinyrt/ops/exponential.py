@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode
-from tinyrt.ops import elementary
-from tinyrt.ops.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 
 def exp_ref(attrs: NoAttrs, x: Array) -> Array:

@@ -14,9 +14,9 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, QParams, TensorType
 from tinyrt.ir.verify import QUANTISED
-from tinyrt.ops.lut import infer_float
-from tinyrt.ops.spec import Array, OpSpec, Quant, limits_of
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import infer_float
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, limits_of
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Gradient
+from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import activate, activation_grad, bounds
 from tinyrt.ops.batch_matmul import float_product
-from tinyrt.ops.float_products import matmul
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
-from tinyrt.ops.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.activation import activate, activation_grad, bounds
+from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand, size_of
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.traits import Traits
 
 WEIGHT_AXIS = 0
 """The weights' axis of output channels."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.move import Picks, move_op
-from tinyrt.ops.shapes import axis_of, operand, size_of
-from tinyrt.ops.spec import Array
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.move import Picks, move_op
+from tinyrt.ops.shared.shapes import axis_of, operand, size_of
+from tinyrt.ops.shared.spec import Array
+from tinyrt.ops.shared.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)

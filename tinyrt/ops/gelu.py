@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ir import BoundNode
-from tinyrt.ops import elementary
-from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.lut import LutS8, float_table, infer_unary, lut_s8
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.lut import LutS8, float_table, infer_unary, lut_s8
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 from tinyrt.ops.tanh import ref_f32 as tanh
 from tinyrt.ops.tanh import vjp as tanh_vjp
-from tinyrt.ops.traits import Traits
 
 ROOT = math.sqrt(2 / math.pi)
 CUBE = 0.044715

@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import INT32_MAX, rounding_divide_by_pot
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode
-from tinyrt.ops.function import constant
-from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import Traits
 
 HIRES_BITS = 7
 """Bits by which an int8 input is raised to fill an int16."""

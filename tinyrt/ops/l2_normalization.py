@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root, multiply_by_quantized_multiplier
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,

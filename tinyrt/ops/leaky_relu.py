@@ -9,12 +9,12 @@ import numpy as np
 
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.function import constant
-from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_alike
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_alike
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from tinyrt.fixedpoint import (
     quantize_multiplier,
     rounding_divide_by_pot,
 )
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Function
 from tinyrt.ir import BoundNode, TensorType, Value
-from tinyrt.ops import elementary
 from tinyrt.ops.exponential import exp_ref, exp_vjp
-from tinyrt.ops.function import Function
-from tinyrt.ops.lut import infer_unary
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.lut import infer_unary
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,

@@ -10,9 +10,9 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shapes import broadcast, operand
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.shapes import broadcast, operand
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:

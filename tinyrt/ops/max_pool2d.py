@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.floatmath.function import constant, linear_pair
+from tinyrt.floatmath.parallel import each_part
 from tinyrt.ir import BoundNode, DType, Shape
-from tinyrt.ops.activation import activate, activation_grad
-from tinyrt.ops.function import constant, linear_pair
-from tinyrt.ops.parallel import each_part
-from tinyrt.ops.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
-from tinyrt.ops.rows import RowOp, windowed_rows
-from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms
-from tinyrt.ops.traits import Traits
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.activation import activate, activation_grad
+from tinyrt.ops.shared.pool import Pool2dAttrs, Pool2dS8, infer, prepare, window_of
+from tinyrt.ops.shared.rows import RowOp, windowed_rows
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms
+from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.window import Pair, Window
 
 
 def _greatest(window: Window, padded: Array) -> Array:
@@ -84,7 +84,7 @@ def _steps(window: Window) -> tuple[Pair, Pair, Pair]:
 
 def _loops() -> ModuleType:
     # Numba takes its time to be imported, and only training needs it.
-    from tinyrt.ops import max_pool_loops
+    from tinyrt.floatmath import max_pool_loops
 
     return max_pool_loops
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, Shape, TensorType
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.rows import Fold, RowOp, folded_rows
-from tinyrt.ops.shapes import REPEAT, axis_of, check_computable, operand, size_of
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.rows import Fold, RowOp, folded_rows
+from tinyrt.ops.shared.shapes import REPEAT, axis_of, check_computable, operand, size_of
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -21,7 +21,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)

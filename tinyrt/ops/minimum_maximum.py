@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import TensorType
-from tinyrt.ops.function import constant
-from tinyrt.ops.shapes import infer_binary, sum_to
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.shapes import infer_binary, sum_to
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
+from tinyrt.ops.shared.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:

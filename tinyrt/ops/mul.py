@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_arithmetic, sum_to
-from tinyrt.ops.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.activation import act_range, activate, activation_grad
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import infer_arithmetic, sum_to
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, qparams, require_alike
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

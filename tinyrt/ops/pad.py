@@ -10,9 +10,9 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.quantize import quantize_array
-from tinyrt.ops.rows import RowOp, RowWindow, one_row
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.rows import RowOp, RowWindow, one_row
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -21,7 +21,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.traits import Dims, Traits
 
 Paddings = tuple[tuple[int, int], ...]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams, require_s8
+from tinyrt.ops.shared.traits import Traits
 
 Operand = int | float
 """An int is 0 for the input and i for the result of step i, from 1; a float is that number."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ir import TensorType
-from tinyrt.ops import elementary
 from tinyrt.ops.exponential import log_ref, log_vjp
-from tinyrt.ops.function import Function, Gradient
-from tinyrt.ops.shapes import infer_float_binary, sum_to
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.shapes import infer_float_binary, sum_to
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:

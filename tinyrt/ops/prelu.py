@@ -10,12 +10,21 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.function import constant
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_computable, infer_binary, operand, sum_to
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import check_computable, infer_binary, operand, sum_to
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

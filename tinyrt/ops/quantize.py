@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.lut import LutS8, rescale
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.lut import LutS8, rescale
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import check_computable, operand
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
@@ -27,7 +27,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_s8,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from tinyrt.floatmath.function import Gradient, constant
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.function import Gradient, constant
 from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.mean import ref_integer as mean_integer
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import REPEAT, size_of
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import REPEAT, size_of
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -24,7 +24,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.traits import Dims, Traits
 
 
 class ReduceAttrs(MeanAttrs):

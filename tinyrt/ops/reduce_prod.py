@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.fixedpoint import multiply_by_reduced_multiplier, quantize_multiplier, wrap_int32
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops import elementary
-from tinyrt.ops.function import Gradient
 from tinyrt.ops.mean import axes_of
 from tinyrt.ops.mean import infer as infer_mean
 from tinyrt.ops.reduce import ReduceAttrs, kept_as_ones
-from tinyrt.ops.requant import reduced
-from tinyrt.ops.shapes import size_of
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.requant import reduced
+from tinyrt.ops.shared.shapes import size_of
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -25,7 +25,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
-from tinyrt.ops.traits import Dims, Traits
+from tinyrt.ops.shared.traits import Dims, Traits
 
 
 @dataclass(frozen=True, slots=True)

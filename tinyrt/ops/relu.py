@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 from tinyrt.ir import BoundNode
-from tinyrt.ops.activation import act_range, activate, activation_grad
-from tinyrt.ops.lut import LutS8, infer_unary, input_values, lut_s8, rescale
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.activation import act_range, activate, activation_grad
+from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
@@ -24,7 +24,7 @@ from tinyrt.ops.spec import (
     require_s8,
     require_same_q,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 
 def _ref_f32(activation: str, attrs: NoAttrs, x: Array) -> Array:

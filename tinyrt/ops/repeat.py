@@ -9,11 +9,11 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.move import Walk, move_op
-from tinyrt.ops.shapes import broadcast, operand
-from tinyrt.ops.spec import Array
-from tinyrt.ops.traits import Dims, Traits
-from tinyrt.ops.walks import strides_of
+from tinyrt.ops.shared.move import Walk, move_op
+from tinyrt.ops.shared.shapes import broadcast, operand
+from tinyrt.ops.shared.spec import Array
+from tinyrt.ops.shared.traits import Dims, Traits
+from tinyrt.ops.shared.walks import strides_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.shapes import operand, size_of
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.shapes import operand, size_of
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -16,7 +16,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

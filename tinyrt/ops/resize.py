@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Gradient, linear_pair
+from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.float_products import matmul
-from tinyrt.ops.function import Gradient, linear_pair
-from tinyrt.ops.move import Picks, move_op
-from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, require_s8, require_same_q
-from tinyrt.ops.traits import Traits
-from tinyrt.ops.window import Pair
+from tinyrt.ops.shared.move import Picks, move_op
+from tinyrt.ops.shared.shapes import check_computable, operand
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    require_s8,
+    require_same_q,
+)
+from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.window import Pair
 
 FRACTION_BITS = 10
 """Fraction bits of positions in the integer kernel."""

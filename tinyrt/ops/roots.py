@@ -8,10 +8,19 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root
 from tinyrt.ir import BoundNode
-from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import Traits
 
 SPARE_BITS = 20
 """Bits kept of a reciprocal root before it is brought to the output's scale."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.ops.lut import infer_float
+from tinyrt.ops.shared.lut import infer_float
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 from tinyrt.ops.sign import no_vjp
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
 
 
 def _ref_f32(function: Any, attrs: NoAttrs, x: Array) -> Array:

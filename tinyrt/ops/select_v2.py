@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shapes import broadcast, infer_binary, operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.shapes import broadcast, infer_binary, operand
+from tinyrt.ops.shared.spec import (
     Array,
     NoAttrs,
     OpSpec,
@@ -19,7 +19,7 @@ from tinyrt.ops.spec import (
     no_rows,
     prepare_moved,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:

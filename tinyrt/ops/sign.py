@@ -6,12 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode
-from tinyrt.ops.function import constant
-from tinyrt.ops.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import Traits
 
 
 def abs_ref(attrs: NoAttrs, x: Array) -> Array:

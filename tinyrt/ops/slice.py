@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import Shape, TensorType
-from tinyrt.ops.move import Walk, move_op
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import Array
-from tinyrt.ops.traits import Dims, Traits
-from tinyrt.ops.walks import strides_of
+from tinyrt.ops.shared.move import Walk, move_op
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import Array
+from tinyrt.ops.shared.traits import Dims, Traits
+from tinyrt.ops.shared.walks import strides_of
 
 
 @dataclass(frozen=True, slots=True)

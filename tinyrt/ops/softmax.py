@@ -22,12 +22,12 @@ from tinyrt.fixedpoint import (
     rounding_divide_by_pot,
     rounding_doubling_high_mul,
 )
+from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops import elementary
-from tinyrt.ops.lut import exp_f32
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import check_computable, operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.lut import exp_f32
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import check_computable, operand
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
@@ -38,9 +38,9 @@ from tinyrt.ops.spec import (
     require_fixed,
     require_s8,
 )
-from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
-from tinyrt.ops.table_s16 import interpolate, interpolation_table
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
+from tinyrt.ops.shared.table_s16 import interpolate, interpolation_table
+from tinyrt.ops.shared.traits import Traits
 
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12

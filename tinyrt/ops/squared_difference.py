@@ -10,10 +10,19 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.requant import multiplier
-from tinyrt.ops.shapes import infer_arithmetic, sum_to
-from tinyrt.ops.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant, qparams, require_s8
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.shapes import infer_arithmetic, sum_to
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    NoAttrs,
+    OpSpec,
+    Quant,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import Traits
 
 LEFT_SHIFT = 7
 """Bits by which centred inputs are raised, so that their squares fit 32 bits."""

@@ -10,12 +10,21 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier, wrap_int32
+from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, DType, TensorType
-from tinyrt.ops.activation import activate, bounds
-from tinyrt.ops.float_products import matmul
-from tinyrt.ops.requant import multiplier, weight_scales
-from tinyrt.ops.shapes import operand, optional_operand
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, limits_of, qparams, require_s8
+from tinyrt.ops.shared.activation import activate, bounds
+from tinyrt.ops.shared.requant import multiplier, weight_scales
+from tinyrt.ops.shared.shapes import operand, optional_operand
+from tinyrt.ops.shared.spec import (
+    Array,
+    Form,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    limits_of,
+    qparams,
+    require_s8,
+)
 
 STATE = 4
 """The input that holds past features; the second output holds them for the next run."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, rounding_divide_by_pot, tanh
+from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode
-from tinyrt.ops import elementary
-from tinyrt.ops.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.lut import INPUT_INTEGER_BITS, LutS8, fixed_point_inputs, infer_unary, lut_s8
+from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
@@ -20,9 +20,9 @@ from tinyrt.ops.spec import (
     require_fixed,
     require_s8,
 )
-from tinyrt.ops.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
-from tinyrt.ops.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.table_s16 import FIXED_OUTPUT as FIXED_OUTPUT_S16
+from tinyrt.ops.shared.table_s16 import SigmoidS16, prepare_sigmoid, sigmoid_table
+from tinyrt.ops.shared.traits import Traits
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_FRACTION_BITS = 7

@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, TensorType
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import (
     Array,
     OpSpec,
     Quant,
@@ -18,7 +18,7 @@ from tinyrt.ops.spec import (
     require_alike,
     require_same_q,
 )
-from tinyrt.ops.traits import Traits
+from tinyrt.ops.shared.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

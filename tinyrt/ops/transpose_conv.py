@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, Shape, TensorType
-from tinyrt.ops.activation import activate, activation_grad, bounds
-from tinyrt.ops.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient
-from tinyrt.ops.function import Gradient
-from tinyrt.ops.requant import Requant, WideRequant, weighted_requant, wide_requant
-from tinyrt.ops.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.activation import activate, activation_grad, bounds
+from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes, adjoint, bias_gradient
+from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
+from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.window import Pair, Window
 
 WEIGHT_AXIS = 0
 """The weights' axis of output channels."""

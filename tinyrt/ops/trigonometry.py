@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyrt.ops import elementary
-from tinyrt.ops.function import Function
-from tinyrt.ops.lut import infer_float
-from tinyrt.ops.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.traits import Traits
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Function
+from tinyrt.ops.shared.lut import infer_float
+from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.traits import Traits
 
 
 def sin_ref(attrs: NoAttrs, x: Array) -> Array:

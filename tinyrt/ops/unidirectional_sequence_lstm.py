@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, multiply_by_quantized_multiplier
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, DType, TensorType, Value
-from tinyrt.ops import elementary
-from tinyrt.ops.float_products import matmul
 from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
 from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
-from tinyrt.ops.requant import Requant, WideRequant, multiplier, reduced, weight_scales
-from tinyrt.ops.shapes import operand
-from tinyrt.ops.spec import (
+from tinyrt.ops.shared.requant import Requant, WideRequant, multiplier, reduced, weight_scales
+from tinyrt.ops.shared.shapes import operand
+from tinyrt.ops.shared.spec import (
     Array,
     NoAttrs,
     OpSpec,
@@ -27,7 +27,7 @@ from tinyrt.ops.spec import (
     qparams,
     require_alike,
 )
-from tinyrt.ops.table_s16 import SigmoidS16
+from tinyrt.ops.shared.table_s16 import SigmoidS16
 from tinyrt.ops.tanh import ref_s16 as tanh_s16
 
 GATES = ("input", "forget", "cell", "output")

@@ -1,7 +1,7 @@
 """Post-training quantisation: calibrate, plan, apply."""
 
 from tinyrt.quantize.apply import apply_plan
-from tinyrt.quantize.calibrate import calibrate
+from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.config import (
     PRESETS,
     BiasCorrection,

@@ -14,7 +14,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
-from tinyrt.ops.spec import NoAttrs, Quant
+from tinyrt.ops.shared.spec import NoAttrs, Quant
 from tinyrt.quantize.compared import compares_as_stored, factor_for, is_comparison, number_for
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode, DType, QParams
 from tinyrt.ops.comparison import ACCEPTED, BY_STORED_VALUE, LEFT_SHIFT
 from tinyrt.ops.quantize import quantize_array
-from tinyrt.ops.spec import limits_of
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.quantize.ranges import Range
 
 FINEST = 2.0**-LEFT_SHIFT

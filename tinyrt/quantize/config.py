@@ -10,7 +10,7 @@ from tinyrt.errors import TinyrtError
 
 
 class Calibrator(StrEnum):
-    """How calibration turns a tensor's values into a range; see ``tinyrt.quantize.observers``."""
+    """How calibration turns a tensor's values into a range; see ``calibration.observers``."""
 
     MINMAX = "minmax"
     MOVING_AVERAGE = "moving-average"

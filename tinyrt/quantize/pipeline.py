@@ -8,15 +8,15 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
-from tinyrt.quantize.calibrate import calibrate, checked_batches
+from tinyrt.quantize.calibration.collect import calibrate, checked_batches
+from tinyrt.quantize.calibration.samples import Samples, split_head
+from tinyrt.quantize.calibration.search import narrower, search_ranges, search_samples
 from tinyrt.quantize.config import QuantConfig, configure
-from tinyrt.quantize.equalize import equalize
 from tinyrt.quantize.guards import without_guards
-from tinyrt.quantize.layerwise import refine
+from tinyrt.quantize.methods.equalize import equalize
+from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.samples import Samples, split_head
-from tinyrt.quantize.search import narrower, search_ranges, search_samples
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
 from tinyrt.quantize.tables import gather_tables
 

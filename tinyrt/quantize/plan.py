@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import CONSTANT_WEIGHTS, Quant
+from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
 from tinyrt.quantize.recurrent import begins_anew, cell_params

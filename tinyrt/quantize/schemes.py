@@ -10,9 +10,9 @@ from glob import escape
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.absent import NOT_IN_INTEGERS
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.spec import CONSTANT_WEIGHTS, Form, Quant
+from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, Quant
+from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.text import printable
 

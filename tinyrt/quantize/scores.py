@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize.ranges import Range
 
 DEPTH = 10.0

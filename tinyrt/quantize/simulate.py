@@ -13,10 +13,10 @@ from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
 from tinyrt.ops import OPS
-from tinyrt.ops.batch import rebatch
-from tinyrt.ops.evaluate import as_tuple
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.evaluate import as_tuple
+from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize.plan import QuantPlan
 
 Array = NDArray[Any]

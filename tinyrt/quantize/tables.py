@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinyrt.convert.pointwise import Region, gather
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 from tinyrt.quantize.config import QuantConfig
 from tinyrt.quantize.schemes import ACTIVATIONS, named_schemes
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tinyrt import __version__
 from tinyrt.files import write_atomic
-from tinyrt.quantize.bisect import BisectReport
-from tinyrt.quantize.debug import DebugReport
+from tinyrt.quantize.explain.bisect import BisectReport
+from tinyrt.quantize.explain.debug import DebugReport
 from tinyrt.report.page import template
 from tinyrt.text import clean
 

@@ -1,6 +1,6 @@
 """The training core, on NumPy.
 
-Read in this order: ``tinyrt.ops.function`` (what can be differentiated, and how once is enough for
+Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is enough for
 every order), ``function`` (the op table as such functions), ``tape`` (the backward pass),
 ``tensor``, ``arithmetic``, ``normalise`` and ``losses`` (what the op table lacks), ``autograd``
 (derivatives as values), ``gradcheck``, ``module``, ``init``, ``nn`` and ``sequence`` (layers),
@@ -10,16 +10,16 @@ every order), ``function`` (the op table as such functions), ``tape`` (the backw
 ``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
-from tinyrt.train.autograd import CustomFunction, grad, hvp, jvp
 from tinyrt.train.checkpoint import (
     checkpoint,
     checkpoint_cheap_layers,
     checkpoint_sequential,
 )
-from tinyrt.train.gradcheck import gradcheck, gradgradcheck
+from tinyrt.train.core.autograd import CustomFunction, grad, hvp, jvp
+from tinyrt.train.core.gradcheck import gradcheck, gradgradcheck
+from tinyrt.train.core.tensor import Tensor, apply, no_grad
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam, cosine_lr
-from tinyrt.train.tensor import Tensor, apply, no_grad
 from tinyrt.train.trace import trace
 
 __all__ = [

@@ -19,13 +19,13 @@ from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
 from tinyrt.ops import OPS, is_weighted, ops_where, verify
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.shapes import axis_of
-from tinyrt.ops.traits import Dims
+from tinyrt.ops.shared.shapes import axis_of
+from tinyrt.ops.shared.traits import Dims
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import recording
-from tinyrt.train.function import Array
 from tinyrt.train.graph_model import GraphModel, applied_once, with_own_constants
 from tinyrt.train.losses import cross_entropy
-from tinyrt.train.tensor import Tensor
 
 Labels = NDArray[np.intp]
 Loss = Callable[[Tensor, Array], Tensor]

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tinyrt.train.autograd import partial_derivatives
-from tinyrt.train.function import Array, Function, Gradient
+from tinyrt.train.core.autograd import partial_derivatives
+from tinyrt.train.core.function import Array, Function, Gradient
+from tinyrt.train.core.tensor import Tensor, apply, enable_grad, knowing, no_grad
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, Linear, Module, Sequential
-from tinyrt.train.tensor import Tensor, apply, enable_grad, knowing, no_grad
 
 WEIGHTED = (Conv2d, DepthwiseConv2d, Linear)
 """Layers of one op whose gradient does not need the op's result."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.train.function import Array
-from tinyrt.train.module import Module
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.module import Module
 from tinyrt.train.prune import prunable
 
 ROUNDS = 20

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.ops.spec import Array
+from tinyrt.ops.shared.spec import Array
 
 Labels = NDArray[np.int64]
 Item = TypeVar("Item")

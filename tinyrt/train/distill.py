@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 
 from tinyrt.errors import DataError
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.products import matmul
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
-from tinyrt.ops import elementary
-from tinyrt.ops.float_products import matmul
-from tinyrt.train.function import Array
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.module import Module
+from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.losses import cross_entropy, kl_loss
-from tinyrt.train.module import Module
-from tinyrt.train.tensor import Tensor, no_grad
 
 Loss = Callable[[Tensor, Array], Tensor]
 Answer = Callable[[Array], Array]

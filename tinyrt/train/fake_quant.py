@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import constant
 from tinyrt.ir import QParams
-from tinyrt.ops import elementary
-from tinyrt.ops.function import constant
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.quantize.ranges import WEIGHT_MAX, Range, quantize_bias, quantize_weights
-from tinyrt.train.function import Array, Function, Gradient
+from tinyrt.train.core.function import Array, Function, Gradient
+from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import Buffer, Module, Parameter
-from tinyrt.train.tensor import Tensor, apply
 
 
 @dataclass(frozen=True, slots=True, eq=False)

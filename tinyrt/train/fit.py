@@ -14,13 +14,13 @@ import numpy as np
 
 from tinyrt.data import load_npz, save_npz
 from tinyrt.errors import DataError, boundary
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.data import batches, in_order
-from tinyrt.train.function import Array
 from tinyrt.train.history import Epoch, progress_bar
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Optimizer, clip_gradients
-from tinyrt.train.tensor import Tensor
 
 Loss = Callable[[Tensor, Array], Tensor]
 Objective = Callable[[Module, Array, Array], Tensor]

@@ -16,10 +16,10 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
-from tinyrt.ops.batch import rebatch
-from tinyrt.train.module import Module, Parameter
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.train.core.module import Module, Parameter
+from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import BatchNorm
-from tinyrt.train.tensor import Tensor, apply
 
 Layer = TypeVar("Layer", bound=Module)
 

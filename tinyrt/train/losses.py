@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops import elementary
+from tinyrt.floatmath import elementary
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.function import Array
-from tinyrt.train.tensor import Tensor, apply
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor, apply
 
 
 def log_softmax(logits: Tensor) -> Tensor:

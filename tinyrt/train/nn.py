@@ -12,19 +12,19 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.window import Pair
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
-from tinyrt.ops.window import Pair
-from tinyrt.train.function import Array
-from tinyrt.train.init import he_normal
-from tinyrt.train.module import Buffer as Buffer
-from tinyrt.train.module import Module as Module
-from tinyrt.train.module import Parameter as Parameter
-from tinyrt.train.module import Sequential as Sequential
-from tinyrt.train.normalise import normalise_batch
-from tinyrt.train.tensor import Tensor, apply
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.init import he_normal
+from tinyrt.train.core.module import Buffer as Buffer
+from tinyrt.train.core.module import Module as Module
+from tinyrt.train.core.module import Parameter as Parameter
+from tinyrt.train.core.module import Sequential as Sequential
+from tinyrt.train.core.normalise import normalise_batch
+from tinyrt.train.core.tensor import Tensor, apply
 
 
 def _zeros(count: int) -> Array:

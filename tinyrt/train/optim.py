@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.errors import DataError
-from tinyrt.ops import elementary
-from tinyrt.train.function import Array
-from tinyrt.train.tensor import Tensor
+from tinyrt.floatmath import elementary
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor
 
 State = dict[str, Array]
 

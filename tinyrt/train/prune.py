@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.ops import elementary
-from tinyrt.train.function import Array
-from tinyrt.train.module import Module, Parameter
+from tinyrt.floatmath import elementary
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.module import Module, Parameter
 
 Mask = NDArray[np.bool_]
 

@@ -25,23 +25,23 @@ from tinyrt.errors import DataError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, is_weighted, verify
-from tinyrt.ops.evaluate import reference_kernel
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.spec import Form, Quant
+from tinyrt.ops.shared.evaluate import reference_kernel
+from tinyrt.ops.shared.spec import Form, Quant
 from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor, apply, knowing, no_grad
 from tinyrt.train.fake_quant import (
     LearnedQuantizer,
     Quantizer,
     RangeQuantizer,
     fake_quantize_bias,
 )
-from tinyrt.train.function import Array
 from tinyrt.train.graph_model import GraphModule, each_once, layers_of
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer
-from tinyrt.train.tensor import Tensor, apply, knowing, no_grad
 
 
 class Scales(StrEnum):

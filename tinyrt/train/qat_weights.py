@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, Graph, QParams
-from tinyrt.ops import OPS, elementary
+from tinyrt.ops import OPS
 from tinyrt.quantize.ranges import WEIGHT_MAX, weight_params
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.fake_quant import fake_quantize_weights
-from tinyrt.train.function import Array
 from tinyrt.train.nn import Buffer, Module, Parameter
-from tinyrt.train.tensor import Tensor, apply
 
 NORM_MOMENTUM = 0.1
 

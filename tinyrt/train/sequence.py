@@ -9,11 +9,11 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
-from tinyrt.train.init import glorot_uniform, orthogonal
+from tinyrt.train.core.init import glorot_uniform, orthogonal
+from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
-from tinyrt.train.tensor import Tensor, apply
 
 
 class Conv1d(Module):

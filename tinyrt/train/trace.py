@@ -10,9 +10,9 @@ import numpy as np
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
-from tinyrt.train.function import Function
-from tinyrt.train.module import Module, active_module
-from tinyrt.train.tensor import Tensor, listening, no_grad
+from tinyrt.train.core.function import Function
+from tinyrt.train.core.module import Module, active_module
+from tinyrt.train.core.tensor import Tensor, listening, no_grad
 
 
 def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:

@@ -11,13 +11,13 @@ from tinyrt.backends.c import choice
 from tinyrt.backends.c.blocks import block, dense, depthwise
 from tinyrt.backends.c.mve import depthwise as mve_depthwise
 from tinyrt.backends.c.mve import packing as mve_packing
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import export_c
 from tinyrt.ir import DType
-from tinyrt.ops import requant
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared import requant
 
 CORES = ("cortex-m3", "cortex-m4", "cortex-m55")
 

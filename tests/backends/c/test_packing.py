@@ -13,7 +13,7 @@ from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.ir.types import unpack_int4
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 

@@ -12,8 +12,8 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 
 
 def shape_of(rng: Rng) -> Shape:

@@ -11,7 +11,7 @@ from tests.ops.build import Case, Rng
 from tests.ops.cases.elementwise import binary, shape_of
 from tinyrt.ir import DType
 from tinyrt.ops.div import DivAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 BOOL = DType.BOOL
 

@@ -14,7 +14,7 @@ from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.reduce import ReduceAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 
 def _reduce(op: str, rng: Rng) -> Case:

@@ -19,7 +19,7 @@ from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 abs_ = partial(unary, "abs", NoAttrs())
 ceil = partial(unary, "ceil", NoAttrs())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.ops.build import Case, Rng
-from tinyrt.ops.activation import BOUNDS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.pool import Pool2dAttrs
+from tinyrt.ops.shared.activation import BOUNDS
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.window import Pair
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
-from tinyrt.ops.window import Pair
 
 CONSTANT = frozenset({1, 2})
 

@@ -17,8 +17,8 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.leaky_relu import LeakyReluS16
 from tinyrt.ops.relu import ClampS16
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import broadcast_fields
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import broadcast_fields
 
 
 def relu_s16_calls(node: BoundNode, target: Target) -> Calls:

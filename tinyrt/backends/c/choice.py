@@ -24,8 +24,8 @@ from tinyrt.backends.c.kernel import Kernel, Target
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.absent import NOT_ON_DEVICES
-from tinyrt.ops.spec import Form, form_of, is_integer
+from tinyrt.ops.shared.spec import Form, form_of, is_integer
+from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 _FAMILIES: tuple[Choosers, ...] = (
     activations.KERNELS,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tinyrt.backends.c.kernel import Calls, Kernel, Target, unordered
 from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
 
 Chooser = Callable[[BoundNode, Target], Kernel]
 """Chooses the kernel of a node whose form it serves."""

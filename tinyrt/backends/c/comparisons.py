@@ -12,9 +12,9 @@ from tinyrt.backends.c.tables import lut_calls
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.comparison import ACCEPTED, Compared
-from tinyrt.ops.lut import LutS8, input_values
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import broadcast_fields, merge_axes, repeating_strides
+from tinyrt.ops.shared.lut import LutS8, input_values
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import broadcast_fields, merge_axes, repeating_strides
 
 TABLE_PAYS = 128
 """Outputs from which on a table of 1 KB is worth its flash: it takes a quarter of the instructions

@@ -10,9 +10,9 @@ from tinyrt.backends.c.tables import lut_calls
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.lut import LutS8
 from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
-from tinyrt.ops.spec import Form, limits_of
+from tinyrt.ops.shared.lut import LutS8
+from tinyrt.ops.shared.spec import Form, limits_of
 
 
 def quantize_calls(node: BoundNode, target: Target) -> Calls:

@@ -31,11 +31,11 @@ from tinyrt.ops.conv2d import window_of as conv2d_window
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
-from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.window import Window
 from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
 from tinyrt.ops.transpose_conv import window_of as transpose_window
-from tinyrt.ops.window import Window
 
 MVE, X86 = InstructionSet.MVE, (InstructionSet.AVX2, InstructionSet.AVX512)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from tinyrt.backends.c.kernel import Data, Fields
 from tinyrt.ir import Shape
-from tinyrt.ops.activation import clamp_of
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.activation import clamp_of
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 
 def nhwc(shape: Shape) -> Fields:

@@ -8,8 +8,8 @@ from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Calls, Field, Fields, Function, Params, Target, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.activation import clamp_of
-from tinyrt.ops.walks import broadcast_fields, reduction_fields
+from tinyrt.ops.shared.activation import clamp_of
+from tinyrt.ops.shared.walks import broadcast_fields, reduction_fields
 
 MakeCalls = Callable[[BoundNode, Target], Calls]
 """Finds the calls of a node."""

@@ -8,7 +8,7 @@ from tinyrt.backends.c.kernel import Call, Fields, Params, Sums, call
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.mean import MeanS8
-from tinyrt.ops.pool import Pool2dS8
+from tinyrt.ops.shared.pool import Pool2dS8
 
 
 def mean_of_sums(node: BoundNode) -> Call:
@@ -44,4 +44,4 @@ FOLDS: Mapping[str, Callable[[BoundNode], Call]] = {
     "average_pool2d": average_of_sums,
     "mean": mean_of_sums,
 }
-"""Op -> the call for the whole node, once its sums are there; see ``tinyrt.ops.rows.Fold``."""
+"""Op -> the call for the whole node, once its sums are there; see ``ops.shared.rows.Fold``."""

@@ -9,7 +9,7 @@ from tinyrt.backends.c.kernel import Call, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 
 def weighted_call(

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.indices import Steps
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Places, Target, call
-from tinyrt.backends.c.places import Steps
 from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.shapes import axis_of
-from tinyrt.ops.spec import Array, Form, is_integer
-from tinyrt.ops.walks import in_runs, merge_axes, strides_of
+from tinyrt.ops.shared.shapes import axis_of
+from tinyrt.ops.shared.spec import Array, Form, is_integer
+from tinyrt.ops.shared.walks import in_runs, merge_axes, strides_of
 
 VALUE_BYTES = 4
 """Of ``value`` in ``tinyrt_pad_params``, which holds as many elements of the border as fit."""

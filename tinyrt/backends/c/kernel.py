@@ -108,7 +108,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums that a segment's rows were added up to, see ``tinyrt.ops.rows.Fold``."""
+    """The sums that a segment's rows were added up to, see ``tinyrt.ops.shared.rows.Fold``."""
 
 
 @dataclass(frozen=True, slots=True)

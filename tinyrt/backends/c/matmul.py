@@ -7,8 +7,8 @@ from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops import OPS
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs, BatchMatmulS8, BatchMatmulS16
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import merge_axes, strides_of
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import merge_axes, strides_of
 
 
 def batch_matmul_s8_calls(node: BoundNode, target: Target) -> Calls:

@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from itertools import starmap
 
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.indices import Places, Steps, Table
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
-from tinyrt.backends.c.places import Places, Steps, Table
 from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
 from tinyrt.ops.gather import picks as gather_picks
 from tinyrt.ops.mirror_pad import picks as mirror_picks
-from tinyrt.ops.move import LayoutOf, Picks, Walk
 from tinyrt.ops.repeat import walk_broadcast, walk_tile
 from tinyrt.ops.resize import nearest_picks
+from tinyrt.ops.shared.move import LayoutOf, Picks, Walk
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import in_runs, merge_axes, strides_of
 from tinyrt.ops.slice import walk as slice_walk
-from tinyrt.ops.spec import Form
 from tinyrt.ops.transpose import TransposeAttrs
-from tinyrt.ops.walks import in_runs, merge_axes, strides_of
 
 
 def _permuted(attrs: TransposeAttrs, shape: Shape) -> Walk:

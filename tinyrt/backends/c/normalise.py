@@ -10,8 +10,8 @@ from tinyrt.ir import BoundNode, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
+from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxS8, SoftmaxS16
-from tinyrt.ops.spec import Form
 
 TABLE_ENTRIES = 256
 """Of a softmax's table of exponentials."""

@@ -11,8 +11,8 @@ from tinyrt.backends.c.kernel import Calls, Fields, Function, Params, Target, ca
 from tinyrt.backends.c.sweep import Sweep, windows
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.pool import Pool2dS8, window_of
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.pool import Pool2dS8, window_of
+from tinyrt.ops.shared.spec import Form
 
 MANY_TAPS = 1 << 14
 """Taps of a layer from which on four channels at a time are worth 400 bytes of code."""

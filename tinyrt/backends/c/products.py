@@ -17,9 +17,9 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.div import DIVISOR_BITS, DivS8
 from tinyrt.ops.mul import MulS8
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import broadcast_fields
 from tinyrt.ops.squared_difference import LEFT_SHIFT
-from tinyrt.ops.walks import broadcast_fields
 
 MAX_LEFT = 12
 """Left shift at which a doubled product of centred int8 values still is below 2**30."""

@@ -13,11 +13,11 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.activation import bounds
-from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.spec import Form
+from tinyrt.ops.shared.activation import bounds
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.table_s16 import sigmoid_table
 from tinyrt.ops.svdf import STATE, SvdfS8
-from tinyrt.ops.table_s16 import sigmoid_table
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,
     HIDDEN,

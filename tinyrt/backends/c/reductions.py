@@ -11,17 +11,17 @@ import numpy as np
 
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.floats import fold_f32
+from tinyrt.backends.c.indices import Steps, Table
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
-from tinyrt.backends.c.places import Steps, Table
 from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops import OPS
 from tinyrt.ops.cumsum import CumsumAttrs, CumsumS8
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.reduce_prod import ReduceProdInteger
-from tinyrt.ops.shapes import axis_of, size_of
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import line_fields, reduction_fields, strides_of
+from tinyrt.ops.shared.shapes import axis_of, size_of
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import line_fields, reduction_fields, strides_of
 
 FOLDED = {
     "sum": ("tinyrt_addf", 0.0),

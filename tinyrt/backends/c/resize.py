@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.indices import Steps, Table
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
-from tinyrt.backends.c.places import Steps, Table
 from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.resize import BilinearS8, fixed_shares, shares
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import strides_of
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import strides_of
 
 Between = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Along one dimension, for every output: the two inputs that it lies between."""

@@ -24,8 +24,8 @@ from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.add import HALF, AddS8, add_ref, sub_ref
-from tinyrt.ops.spec import Form
-from tinyrt.ops.walks import broadcast_fields
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.walks import broadcast_fields
 
 LINEAR_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
 """Instruction sets with a kernel for sums with one rounding."""

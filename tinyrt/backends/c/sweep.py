@@ -13,9 +13,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from tinyrt import budget
-from tinyrt.backends.c.places import Places, ends_of
+from tinyrt.backends.c.indices import Places, ends_of
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.window import Window
 
 Span = tuple[int, int]
 """Bytes [start, stop) of a tensor."""

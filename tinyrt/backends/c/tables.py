@@ -8,9 +8,9 @@ from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target,
 from tinyrt.backends.c.sweep import elementwise
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.lut import LutS8
-from tinyrt.ops.spec import Form
-from tinyrt.ops.table_s16 import SigmoidS16, sigmoid_table
+from tinyrt.ops.shared.lut import LutS8
+from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
 
 BYTES = (DType.UINT8, DType.BOOL)
 """Element types whose bytes ``tinyrt_lut_s8`` takes for int8."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Kernel, Null, Params, Scratch, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import Requant, WideRequant
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_s16`` computes side by side."""

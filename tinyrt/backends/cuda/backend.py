@@ -11,7 +11,7 @@ from tinyrt.backends.cuda.runtime import CudaModel
 from tinyrt.backends.program import Prepare, Program, Step, Tensors
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.ir import Graph
-from tinyrt.ops.batch import batch_of, rebatch
+from tinyrt.ops.shared.batch import batch_of, rebatch
 
 
 def prepare(graph: Graph, tensors: Tensors, *, cpu: Prepare | None = None) -> Program:

@@ -9,7 +9,7 @@ from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form, Quant, form_of, is_integer
+from tinyrt.ops.shared.spec import Form, Quant, form_of, is_integer
 from tinyrt.ops.svdf import STATE
 from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
 

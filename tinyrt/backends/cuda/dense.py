@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tinyrt.backends.cuda.fold import fold
 from tinyrt.backends.cuda.writer import DeviceWriter
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.spec import Array
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.spec import Array
+from tinyrt.ops.shared.window import Window
 
 PIECE = 64
 """Elements of a row that a warp multiplies at once: two products of 32."""

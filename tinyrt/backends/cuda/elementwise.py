@@ -15,13 +15,13 @@ from tinyrt.ops import OPS
 from tinyrt.ops.add import AddS8
 from tinyrt.ops.comparison import ACCEPTED, Compared
 from tinyrt.ops.comparison import LEFT_SHIFT as COMPARED_LEFT
-from tinyrt.ops.lut import LutS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.prelu import PreluS8
 from tinyrt.ops.quantize import Affine, Rescale
-from tinyrt.ops.spec import limits_of, qparams
+from tinyrt.ops.shared.lut import LutS8
+from tinyrt.ops.shared.spec import limits_of, qparams
+from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
-from tinyrt.ops.walks import strides_of
 
 Ints = dict[str, int | bool]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 Int64s = NDArray[np.int64]
 

@@ -9,9 +9,9 @@ import numpy as np
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.concatenation import ConcatenationS8
-from tinyrt.ops.move import MoveS8, Picks
 from tinyrt.ops.pad import PadS8
-from tinyrt.ops.walks import strides_of
+from tinyrt.ops.shared.move import MoveS8, Picks
+from tinyrt.ops.shared.walks import strides_of
 
 
 def emit_gather(

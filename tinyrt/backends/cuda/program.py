@@ -16,7 +16,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan, MemoryOptions, plan_memory
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form, form_of, qparams
+from tinyrt.ops.shared.spec import Form, form_of, qparams
 
 DEVICE = Path(__file__).parent / "device"
 """The headers that generated code includes."""

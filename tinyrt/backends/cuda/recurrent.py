@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.requant import WideRequant
-from tinyrt.ops.spec import Array, Form, limits_of
+from tinyrt.ops.shared.requant import WideRequant
+from tinyrt.ops.shared.spec import Array, Form, limits_of
 from tinyrt.ops.svdf import STATE, SvdfS8
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,

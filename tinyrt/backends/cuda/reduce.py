@@ -15,14 +15,14 @@ from tinyrt.ops.cumsum import CumsumS8
 from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
-from tinyrt.ops.pool import Pool2dS8
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reduce_prod import ReduceProdInteger
 from tinyrt.ops.resize import BilinearS8
-from tinyrt.ops.shapes import axis_of
+from tinyrt.ops.shared.pool import Pool2dS8
+from tinyrt.ops.shared.shapes import axis_of
+from tinyrt.ops.shared.spec import limits_of
+from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
-from tinyrt.ops.spec import limits_of
-from tinyrt.ops.walks import strides_of
 
 Ints = dict[str, int | bool]
 

@@ -13,11 +13,11 @@ from tinyrt.ops.batch_matmul import BatchMatmulS8, BatchMatmulS16
 from tinyrt.ops.conv2d import Conv2dS8, Conv2dS16
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
-from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.spec import Array, qparams
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.spec import Array, qparams
+from tinyrt.ops.shared.walks import strides_of
+from tinyrt.ops.shared.window import Window
 from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
-from tinyrt.ops.walks import strides_of
-from tinyrt.ops.window import Window
 
 
 def plain_channels(requant: Requant | WideRequant, bias: Array | None) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.ops import verify
 from tinyrt.ops.conv2d import window_of
-from tinyrt.ops.spec import qparams
+from tinyrt.ops.shared.spec import qparams
 
 WORD = 4
 """Bytes that a thread reads at once, at least."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory import ArenaPlan
-from tinyrt.ops.spec import Array
+from tinyrt.ops.shared.spec import Array
 
 ALIGNMENT = 16
 """Of everything that a thread may load with one instruction of 128 bits."""

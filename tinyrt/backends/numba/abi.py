@@ -20,7 +20,7 @@ from numba import extending
 from numba.core import event, types
 from numba.core.ccallback import CFunc
 
-from tinyrt.ops.numba_cache import KernelCache
+from tinyrt.floatmath.numba_cache import KernelCache
 
 Kernel = Callable[[int], None]
 """A plain function of a row's address, written in what numba compiles."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tinyrt.backends.program import Program, StepList, Tensors
 from tinyrt.backends.reference import reference_step
 from tinyrt.ir import Graph
-from tinyrt.ops.spec import is_integer
+from tinyrt.ops.shared.spec import is_integer
 
 
 def prepare(graph: Graph, tensors: Tensors) -> Program:

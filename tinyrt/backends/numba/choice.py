@@ -33,7 +33,7 @@ from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Form, form_of, is_integer
+from tinyrt.ops.shared.spec import Form, form_of, is_integer
 
 Packer = Callable[[BoundNode, Any, Workspace], Call]
 """Packs a node, from its integer record, for its kernel."""

@@ -17,8 +17,8 @@ from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.add import LEFT_SHIFT, AddS8
 from tinyrt.ops.mul import MulS8
-from tinyrt.ops.spec import NoAttrs
-from tinyrt.ops.walks import broadcast_fields
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.walks import broadcast_fields
 
 
 class Walk(NamedTuple):

@@ -20,9 +20,9 @@ from tinyrt.backends.numba.wide_tables import logistic, tanh
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.spec import limits_of
-from tinyrt.ops.table_s16 import sigmoid_table
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.spec import limits_of
+from tinyrt.ops.shared.table_s16 import sigmoid_table
 from tinyrt.ops.unidirectional_sequence_lstm import CELL, HIDDEN, LstmInteger
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, u8_at
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
-from tinyrt.ops.lut import LutS8
+from tinyrt.ops.shared.lut import LutS8
 
 
 class Row(NamedTuple):

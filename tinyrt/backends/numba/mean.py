@@ -15,7 +15,7 @@ from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.mean import MeanS8
-from tinyrt.ops.walks import merge_axes, strides_of
+from tinyrt.ops.shared.walks import merge_axes, strides_of
 
 
 class Row(NamedTuple):

@@ -12,11 +12,11 @@ from tinyrt.backends.numba.abi import Call, Int, row_of, s8_at, s64_at, subrouti
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.concatenation import ConcatenationS8
-from tinyrt.ops.move import MoveS8, Walk
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.reshape import ReshapeS8
+from tinyrt.ops.shared.move import MoveS8, Walk
+from tinyrt.ops.shared.walks import merge_axes, strides_of
 from tinyrt.ops.transpose import TransposeS8
-from tinyrt.ops.walks import merge_axes, strides_of
 
 
 class WalkRow(NamedTuple):

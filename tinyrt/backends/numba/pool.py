@@ -9,7 +9,7 @@ from tinyrt.backends.numba.fixedpoint import saturate
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode
-from tinyrt.ops.pool import Pool2dS8
+from tinyrt.ops.shared.pool import Pool2dS8
 
 
 class Row(NamedTuple):

@@ -11,8 +11,8 @@ from tinyrt.backends.numba.abi import Call, f32_at, row_of, s8_at
 from tinyrt.backends.numba.fixedpoint import saturate
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
-from tinyrt.ops.lut import LutS8
 from tinyrt.ops.quantize import Affine
+from tinyrt.ops.shared.lut import LutS8
 
 
 class Row(NamedTuple):

@@ -19,7 +19,7 @@ from tinyrt.backends.numba.fixedpoint import requant, saturate
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.spec import limits_of
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.ops.svdf import STATE, SvdfS8
 
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from tinyrt.backends.lanes import LANES as LANES
-from tinyrt.ops.compiled import FEATURES
+from tinyrt.floatmath.compiled import FEATURES
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 V = ir.VectorType(I32, LANES)

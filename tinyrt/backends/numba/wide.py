@@ -33,8 +33,8 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.conv2d import Conv2dS16
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS16
 from tinyrt.ops.fully_connected import FullyConnectedS16
-from tinyrt.ops.requant import Requant, WideRequant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.window import Window
 
 SUMMED = 510
 """Products of int16 and int8 that an int32 sum holds."""

@@ -12,7 +12,7 @@ from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops.mean import MeanS8
-from tinyrt.ops.pool import Pool2dS8
+from tinyrt.ops.shared.pool import Pool2dS8
 
 TWO_BYTES = 2
 

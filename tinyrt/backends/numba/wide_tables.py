@@ -11,8 +11,8 @@ from tinyrt.backends.numba.fixedpoint import requant
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
+from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
 from tinyrt.ops.softmax import SoftmaxS16
-from tinyrt.ops.table_s16 import SigmoidS16, sigmoid_table
 
 
 class SoftmaxRow(NamedTuple):

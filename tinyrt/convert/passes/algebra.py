@@ -19,8 +19,8 @@ from tinyrt.convert.passes.patterns import number
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
-from tinyrt.ops.spec import NoAttrs
 
 
 def zero_product(graph: Graph, node: Node) -> Patch | Refusal | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tinyrt import budget
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
 from tinyrt.ops import OPS, ops_where
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.spec import Quant
 
 Array = NDArray[Any]
 

@@ -20,7 +20,7 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.convert.passes.fold_batchnorm import affine_of
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Rule, Value
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.window import Window
 
 
 def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:

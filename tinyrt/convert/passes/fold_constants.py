@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinyrt.ir import BoundNode, Graph, Node, Patch, Rule, Value
-from tinyrt.ops.evaluate import folded
+from tinyrt.ops.shared.evaluate import folded
 
 
 def fold_constants(graph: Graph, node: Node) -> Patch | None:

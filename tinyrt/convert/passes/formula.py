@@ -9,7 +9,7 @@ import numpy as np
 from tinyrt.convert.passes.common import Names
 from tinyrt.ir import DType, Graph, Node, Patch, TensorType, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 
 class Formula:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tinyrt.convert.passes.common import ACTIVATIONS, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import ops_where
-from tinyrt.ops.activation import BOUNDS
+from tinyrt.ops.shared.activation import BOUNDS
 
 FUSING = ops_where(lambda spec: spec.traits.fuses)
 """Ops that clamp their output."""

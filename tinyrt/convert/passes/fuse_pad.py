@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyrt.convert.passes.common import producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
-from tinyrt.ops.window import Pair, Window
+from tinyrt.ops.shared.window import Pair, Window
 
 LOWEST = float(np.finfo(np.float32).min)
 

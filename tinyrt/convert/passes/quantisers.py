@@ -7,9 +7,9 @@ from dataclasses import replace
 from tinyrt.convert.passes.common import ACTIVATIONS, bypass, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import ops_where
-from tinyrt.ops.activation import BOUNDS
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
-from tinyrt.ops.spec import limits_of
+from tinyrt.ops.shared.activation import BOUNDS
+from tinyrt.ops.shared.spec import limits_of
 
 SELECTING = ops_where(lambda spec: spec.traits.selects)
 """Ops whose outputs are elements of their inputs: rounding before them is rounding behind them."""

@@ -18,8 +18,8 @@ from tinyrt.convert.passes.patterns import (
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.ops.spec import NoAttrs
 
 CUBIC = 0.044715
 """The cubic's coefficient in the approximation of gelu by tanh."""

@@ -14,7 +14,7 @@ from tinyrt.convert.passes.common import ELEMENTWISE, inverse, moves_only_units
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.ir import Graph, Node
 from tinyrt.ops import ops_where
-from tinyrt.ops.traits import Dims
+from tinyrt.ops.shared.traits import Dims
 
 Perm = tuple[int, ...]
 Cost = tuple[int, int]

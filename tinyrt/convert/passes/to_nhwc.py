@@ -23,7 +23,7 @@ from tinyrt.convert.passes.region import (
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.traits import Dims
+from tinyrt.ops.shared.traits import Dims
 from tinyrt.ops.transpose import TransposeAttrs
 
 

@@ -23,7 +23,7 @@ from tinyrt.convert.passes.patterns import number, op_before, scaled
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
-from tinyrt.ops.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 NEGATED = {"equal": "not_equal", "not_equal": "equal"}
 """Comparisons and their opposites, whatever they compare; NaN is no opposite of less or greater."""

@@ -13,7 +13,7 @@ from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.rows import RowOp, RowWindow
+from tinyrt.ops.shared.rows import RowOp, RowWindow
 
 SCRATCH = Held(-2, 0)
 """What bytes of scratch memory hold."""

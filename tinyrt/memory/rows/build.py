@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.rows import Fold, RowOp, RowWindow
+from tinyrt.ops.shared.rows import Fold, RowOp, RowWindow
 from tinyrt.text import own_name
 
 MOST_STAGES = 31

@@ -14,7 +14,7 @@ from tinyrt.memory.rows.candidates import THOROUGH, Candidate, Effort, Model, St
 from tinyrt.memory.rows.chains import Chain, Piece, chains
 from tinyrt.memory.rows.costs import Cost, whole_cost
 from tinyrt.memory.segments import Segment
-from tinyrt.ops.rows import RowOp
+from tinyrt.ops.shared.rows import RowOp
 
 MOST_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""

@@ -18,7 +18,7 @@ from tinyrt.memory.lifetimes import kernel_of
 from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.ops import OPS
-from tinyrt.ops.spec import Quant
+from tinyrt.ops.shared.spec import Quant
 
 MOST_GROWTH = 3
 """Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyrt.train.function import Array
+from tinyrt.train.core.function import Array
 from tinyrt.train.losses import mse_loss
 from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
 from tinyrt.train.recipes.recipe import Answer, Dataset, Recipe, Training

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from tinyrt.errors import ToolError
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.data import Labels, shift_images, stratified_split
-from tinyrt.train.function import Array
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import (
     BatchNorm,
@@ -21,7 +22,6 @@ from tinyrt.train.nn import (
     Sequential,
 )
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
-from tinyrt.train.tensor import Tensor
 
 TEST_FRACTION = 0.25
 SMOOTHING = 0.1

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tinyrt.errors import DataError
+from tinyrt.train.core.function import Array
 from tinyrt.train.data import stratified_split
 from tinyrt.train.fit import Augment, Loss
-from tinyrt.train.function import Array
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Sequential, Softmax
 from tinyrt.train.optim import cosine_lr

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.errors import ModelFormatError, ToolError, boundary
+from tinyrt.train.core.function import Array
 from tinyrt.train.data import Labels
-from tinyrt.train.function import Array
 from tinyrt.train.recipes.recipe import Dataset
 
 

@@ -14,17 +14,17 @@ from tinyrt.convert.passes import optimise
 from tinyrt.ir import Graph
 from tinyrt.quantize import quantize_graph
 from tinyrt.train.channels import channel_scores, prune_channels
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.module import Module
+from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import Distillation
 from tinyrt.train.fit import FitConfig, Objective, fit
-from tinyrt.train.function import Array
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.history import Epoch
-from tinyrt.train.module import Module
 from tinyrt.train.nn import Sequential
 from tinyrt.train.optim import Adam
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training, one_thread
-from tinyrt.train.tensor import Tensor, no_grad
 from tinyrt.train.trace import trace
 
 CALIBRATION_SAMPLES = 100

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyrt.train.function import Array
+from tinyrt.train.core.function import Array
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,

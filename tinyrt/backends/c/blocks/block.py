@@ -30,7 +30,7 @@ from tinyrt.backends.c.blocks.layer import (
 )
 from tinyrt.backends.c.blocks.words import fit_halves, int32_words, pair_weights
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 Runs = list[tuple[int, int]]
 """First tap and end of each run of taps that are not all zero."""

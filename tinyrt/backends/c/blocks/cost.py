@@ -14,7 +14,7 @@ from typing import Any
 
 from tinyrt.backends.c.blocks.layer import QUAD, padded
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.ops.window import Pair
+from tinyrt.ops.shared.window import Pair
 
 LOOK_UP = 4.25
 """``tinyrt_lut_s8``, an output."""

@@ -44,8 +44,8 @@ from tinyrt.backends.c.kernel import (
 from tinyrt.backends.c.sweep import columns, windows
 from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 COLUMNS = 2
 """Columns that the kernels multiply at once."""

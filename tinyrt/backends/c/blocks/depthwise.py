@@ -51,8 +51,8 @@ from tinyrt.backends.c.kernel import (
 )
 from tinyrt.backends.c.sweep import Sweep, planes_by_lines, planes_by_rows
 from tinyrt.ir import BoundNode, DType, Shape
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
 """Taps of one ``tinyrt_tap_entry``: an offset for each, and one word for each of four channels."""

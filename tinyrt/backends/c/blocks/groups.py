@@ -30,8 +30,8 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Scratch, call
 from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 
 @dataclass(frozen=True, eq=False)

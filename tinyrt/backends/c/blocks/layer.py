@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX, INT32_MIN
 from tinyrt.ir import BoundNode
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 QUAD = 4
 """Output channels that a kernel computes at once, and the multiple to which taps are padded."""

@@ -33,7 +33,7 @@ from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir.types import pack_int4
-from tinyrt.ops.requant import Requant
+from tinyrt.ops.shared.requant import Requant
 
 MAX_FOURTH_SUM = 1 << 19
 """What sums of products, without bias, must stay below in the fourth channel of a quad."""

@@ -16,7 +16,7 @@ from tinyrt.backends.c.mve.layout import (
 )
 from tinyrt.backends.c.mve.packing import LANES, QUAD, VECTOR, lines_of, point_pairs, turned
 from tinyrt.ir import BoundNode
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.window import Window
 
 CALL = 130
 """Of any kernel, and what the caller spends on it."""

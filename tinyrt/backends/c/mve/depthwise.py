@@ -25,8 +25,8 @@ from tinyrt.backends.c.mve.packing import (
 from tinyrt.backends.c.sweep import Sweep, row_bands, whole_images
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 
 def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:

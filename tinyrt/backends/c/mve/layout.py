@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyrt.backends.c.mve.packing import LANES, Axes, lines_of, padded, turned
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.window import Window
 
 MAX_SCRATCH = 2048
 """Bytes that a convolution copies at once, if one window is not more."""

@@ -11,9 +11,9 @@ from tinyrt.backends.c.general import check_accumulator
 from tinyrt.backends.c.kernel import Fields
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.walks import strides_of
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.walks import strides_of
+from tinyrt.ops.shared.window import Window
 
 VECTOR = 16
 """Bytes of a vector."""

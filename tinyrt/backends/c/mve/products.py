@@ -34,8 +34,8 @@ from tinyrt.backends.c.mve.packing import (
 )
 from tinyrt.backends.c.sweep import Sweep, columns, windows
 from tinyrt.ir import BoundNode
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 
 def _packed(

@@ -27,9 +27,9 @@ from tinyrt.backends.lanes import (
     padded_shape,
 )
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops.requant import Requant
-from tinyrt.ops.spec import Array
-from tinyrt.ops.window import Window
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.spec import Array
+from tinyrt.ops.shared.window import Window
 
 BYTES = "uint8_t *"
 """The type of scratch memory here."""

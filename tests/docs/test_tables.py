@@ -1,0 +1,30 @@
+"""Tables of the documentation that repeat tables of the code."""
+
+import re
+
+import pytest
+
+from tests.docs.pages import ROOT
+from tinyrt.emulate import BOARDS
+from tinyrt.export import CORES
+
+ROWS = [
+    line.strip("| \n").split(" | ")
+    for line in (ROOT / "docs" / "emulate.md").read_text(encoding="utf-8").splitlines()
+    if re.match(r"\| (cortex-m|rv32|host \|)", line)
+]
+BOARD = re.compile("|".join(BOARDS))
+
+
+@pytest.mark.parametrize("core", [name for name in CORES if not name.startswith("host-")])
+def test_page_names_every_core_with_its_boards(core):
+    (row,) = [row for row in ROWS if core in row[0].split(", ")]
+    _, kernels, boards = row
+    assert kernels.lower() == CORES[core].isa.value
+    able = [name for name, board in BOARDS.items() if core in board.cores]
+    assert able == [name for name in BOARD.findall(boards) if core in BOARDS[name].cores]
+
+
+def test_page_names_no_other_boards():
+    named = {name for row in ROWS for name in BOARD.findall(row[2])}
+    assert named == set(BOARDS)

@@ -1,0 +1,1 @@
+"""ONNX files: read, checked, and imported node by node."""

@@ -1,0 +1,168 @@
+"""ONNX control flow whose course is known on import: branches are chosen, loops unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx
+
+from tinyrt import budget
+from tinyrt.convert.onnx.call import Call, Operand
+from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.shapes import normal_axes
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import Value
+
+Bodies = Callable[[onnx.GraphProto, Sequence[Operand]], list[Operand]]
+"""Imports a body for its inputs and gives its outputs."""
+
+MOST_ITERATIONS = 4096
+"""A loop that runs longer is refused, as it would be unrolled."""
+
+_FOREVER = np.iinfo(np.int64).max
+
+
+def if_(call: Call, run: Bodies) -> list[Operand]:
+    """The branch that a known condition chooses."""
+    condition = _decision(call.array(0, "the condition of If"))
+    return run(call.node.get_graph("then_branch" if condition else "else_branch"), ())
+
+
+def loop(call: Call, run: Bodies) -> list[Operand]:
+    """The body, as often as a known trip count and condition say."""
+    body = call.node.get_graph("body")
+    trips = _trip_count(call)
+    go_on: Operand = call.array(1, "the condition of Loop") if call.has(1) else np.array(True)
+    state = [call.operand(i) for i in range(2, len(call.node.inputs))]
+    scans: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
+    count = 0
+    while count < trips and _decision(_known(go_on)):
+        if count == MOST_ITERATIONS:
+            raise UnsupportedError(
+                f"the loop runs more than {MOST_ITERATIONS} times",
+                expected="fewer iterations, which are unrolled",
+                hint="export one iteration of the loop and run it as often as needed",
+            )
+        go_on, *rest = run(body, [np.asarray(count, np.int64), go_on, *state])
+        state = rest[: len(state)]
+        for scan, element in zip(scans, rest[len(state) :], strict=True):
+            scan.append(element)
+        count += 1
+    return [*state, *(_stacked(call, scan, 0) for scan in scans)]
+
+
+def scan(call: Call, run: Bodies) -> list[Operand]:
+    """The body, once for each element of the sequences along their axes."""
+    node, body = call.node, call.node.get_graph("body")
+    count = node.get_int("num_scan_inputs", 0)
+    operands = call.operands()
+    if call.opset < 9 or not 1 <= count <= len(operands):
+        raise UnsupportedError(f"Scan of {count} sequences", expected="opset 9 or later, 1 or more")
+    kept = len(operands) - count
+    state, sequences = list(operands[:kept]), operands[kept:]
+    axes = node.get_ints("scan_input_axes", count) or (0,) * count
+    backwards = node.get_ints("scan_input_directions", count) or (0,) * count
+    axes = tuple(normal_axes([a], len(s.shape))[0] for a, s in zip(axes, sequences, strict=True))
+    lengths = {s.shape[a] for a, s in zip(axes, sequences, strict=True)}
+    if len(lengths) != 1 or max(lengths) > MOST_ITERATIONS:
+        raise UnsupportedError(
+            f"Scan over {sorted(lengths)} elements",
+            expected=f"sequences of one length, at most {MOST_ITERATIONS}",
+        )
+    (length,) = lengths
+    outputs: list[list[Operand]] = [[] for _ in range(len(body.output) - kept)]
+    for i in range(length):
+        taken = [
+            _element(call, s, a, length - 1 - i if back else i)
+            for s, a, back in zip(sequences, axes, backwards, strict=True)
+        ]
+        results = run(body, [*state, *taken])
+        state = results[:kept]
+        for found, element in zip(outputs, results[kept:], strict=True):
+            found.append(element)
+    directions = node.get_ints("scan_output_directions", len(outputs)) or (0,) * len(outputs)
+    places = node.get_ints("scan_output_axes", len(outputs)) or (0,) * len(outputs)
+    stacked = (
+        _stacked(call, found[::-1] if back else found, axis)
+        for found, back, axis in zip(outputs, directions, places, strict=True)
+    )
+    return [*state, *stacked]
+
+
+def _trip_count(call: Call) -> int:
+    if not call.has(0):
+        return _FOREVER
+    return call.whole(0, "the trip count of Loop")
+
+
+def _known(condition: Operand) -> np.ndarray:
+    if isinstance(condition, Value | Quantised):
+        raise UnsupportedError(
+            "whether the loop goes on depends on the model's input",
+            tensor=condition.describe() if isinstance(condition, Value) else None,
+            expected="a trip count that is known",
+            hint="export the model with a fixed number of iterations",
+        )
+    return condition
+
+
+def _decision(condition: np.ndarray) -> bool:
+    if condition.size != 1:
+        raise ModelFormatError(f"a condition of shape {list(condition.shape)}", expected="a scalar")
+    return bool(condition.reshape(-1)[0])
+
+
+def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
+    """One element of a sequence, without the sequence's axis."""
+    if isinstance(sequence, Quantised):
+        raise UnsupportedError(
+            "a scan over integers", expected="numbers", hint="quantise the model in QDQ form"
+        )
+    if not isinstance(sequence, Value):
+        what, nbytes = f"'{call.result}', element {i}", sequence.nbytes // sequence.shape[axis]
+        return budget.current().computed(
+            what, nbytes, lambda: np.asarray(np.take(sequence, i, axis))
+        )
+    shape = sequence.shape
+    begin = tuple(i if a == axis else 0 for a in range(len(shape)))
+    size = tuple(1 if a == axis else d for a, d in enumerate(shape))
+    name = f"{call.result}.element{i}"
+    part = call.emit("slice", sequence, name=name, begin=begin, size=size, strides=(1,) * len(size))
+    return call.reshape(part, shape[:axis] + shape[axis + 1 :], f"{name}.squeezed")
+
+
+def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
+    """Elements along a new axis."""
+    arrays = [e for e in elements if not isinstance(e, Value | Quantised)]
+    if any(isinstance(e, Quantised) for e in elements):
+        raise UnsupportedError(
+            "a loop gathers integers", expected="numbers", hint="quantise the model in QDQ form"
+        )
+    if not elements:
+        raise UnsupportedError(
+            "the loop never runs, and its outputs are empty",
+            expected="one iteration at least",
+            hint="remove the loop from the model",
+        )
+    (axis,) = normal_axes([axis], len(elements[0].shape) + 1)
+    if len(arrays) == len(elements):
+        nbytes = sum(array.nbytes for array in arrays)
+        what = f"'{call.result}', what the loop gathers,"
+        return budget.current().computed(what, nbytes, lambda: np.stack(arrays, axis))
+    rows = []
+    for i, element in enumerate(elements):
+        name = f"{call.result}.stacked{i}"
+        assert not isinstance(element, Quantised)
+        value = element if isinstance(element, Value) else call.constant(name, element)
+        shape = (*element.shape[:axis], 1, *element.shape[axis:])
+        rows.append(call.reshape(value, shape, name))
+    return rows[0] if len(rows) == 1 else call.emit("concatenation", *rows, axis=axis)
+
+
+FLOW: dict[str, Callable[[Call, Bodies], Sequence[Operand]]] = {
+    "If": if_,
+    "Loop": loop,
+    "Scan": scan,
+}
+"""ONNX op type -> its importer, which gets a function that imports bodies."""

@@ -1,0 +1,149 @@
+"""The inputs of an ONNX model: which they are, and what becomes of dimensions left open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from tinyrt.convert.onnx.weights import element_type
+from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
+from tinyrt.ir import DType, Shape, Value
+
+Dim = int | str
+"""A dimension: its size, or the symbol that stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An input as the file describes it; ``dims`` is None where even the rank is open."""
+
+    name: str
+    dims: tuple[Dim, ...] | None
+    dtype: DType = DType.FLOAT32
+    is_quantised: bool = False
+
+
+QUANTISED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
+"""Element types of quantised inputs."""
+
+REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
+"""Element types of models that can be exported in float32 instead."""
+
+INDICES = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
+"""Element types of inputs that count: tokens, classes, places. All become int32."""
+
+
+def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tuple[Value, bool]]:
+    """The model's inputs with their shapes, and whether they are of quantised integers.
+
+    A symbolic first dimension is the batch and becomes 1, wherever its symbol occurs.
+
+    Args:
+        graph: the file's graph.
+        shapes: input name -> shape, where the user gives one.
+
+    Raises:
+        ShapeError: a dimension is open, or a given shape contradicts the file.
+        UnsupportedError: an input is no tensor, or has an element type that no input can have.
+        DataError: a shape is given for an input that does not exist.
+
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [_described(info) for info in graph.input if info.name not in constants]
+    twice = [name for name, count in Counter(i.name for i in inputs).items() if count > 1]
+    if twice:
+        raise ModelFormatError(f"two inputs are called '{twice[0]}'", hint="export the model again")
+    unknown = sorted(shapes.keys() - {i.name for i in inputs})
+    if unknown:
+        raise DataError(
+            f"a shape is given for '{unknown[0]}', which is no input",
+            expected=", ".join(f"'{i.name}'" for i in inputs),
+            hint="correct the name in --shape",
+        )
+    sizes: dict[str, int] = {}
+    for found in inputs:
+        if found.name in shapes:
+            _bind_given(found, shapes[found.name], sizes)
+    for found in inputs:
+        if found.name not in shapes and found.dims and isinstance(found.dims[0], str):
+            sizes.setdefault(found.dims[0], 1)
+    return [
+        (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantised)
+        for i in inputs
+    ]
+
+
+def _described(info: onnx.ValueInfoProto) -> _Input:
+    kind = info.type.tensor_type
+    is_quantised = kind.elem_type in QUANTISED
+    dtype = DType.INT32 if kind.elem_type in INDICES else DType.FLOAT32
+    is_number = kind.elem_type in {*QUANTISED, *INDICES, onnx.TensorProto.FLOAT}
+    if not info.type.HasField("tensor_type") or not is_number:
+        found = element_type(kind.elem_type) if kind.elem_type else "no tensor"
+        raise UnsupportedError(
+            f"the input '{info.name}' is {found}",
+            expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
+            hint="export the model in float32 (PyTorch: model.float()); tinyrt quantises it itself"
+            if found in REALS
+            else "export the part of the model that computes on numbers",
+        )
+    if not info.name:
+        raise ModelFormatError("an input has no name", hint="export the model again")
+    if not kind.HasField("shape"):
+        return _Input(info.name, None, dtype, is_quantised)
+    dims = (
+        int(d.dim_value) if d.dim_value > 0 else d.dim_param or f"{info.name}.dim{i}"
+        for i, d in enumerate(kind.shape.dim)
+    )
+    return _Input(info.name, tuple(dims), dtype, is_quantised)
+
+
+def _bind_given(found: _Input, shape: Shape, sizes: dict[str, int]) -> None:
+    """Enter the symbols that a given shape decides."""
+    dims = found.dims if found.dims is not None else shape
+    fits = len(dims) == len(shape) and all(size > 0 for size in shape)
+    for dim, size in zip(dims, shape, strict=False):
+        known = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+        fits = fits and known == size
+    if not fits:
+        raise ShapeError(
+            f"the shape {list(shape)} given for '{found.name}' contradicts the model",
+            expected=_text(found),
+            hint=f"give a shape that fits, such as --shape {_example(found, {})}",
+        )
+
+
+def _resolved(found: _Input, sizes: Mapping[str, int]) -> Shape:
+    """The input's shape, all symbols replaced by their sizes."""
+    if found.dims is None:
+        raise ShapeError(
+            f"the input '{found.name}' has no shape",
+            hint=f"give it, with your numbers: --shape {found.name}=1,49,10,1",
+        )
+    dims = [sizes.get(d, d) if isinstance(d, str) else d for d in found.dims]
+    for i, dim in enumerate(dims):
+        if isinstance(dim, str):
+            raise ShapeError(
+                f"the input '{found.name}' has an open dimension: number {i} ('{dim}')",
+                tensor=_text(found),
+                expected="a fixed size for every dimension but the first",
+                hint=f"give it, with your numbers: --shape {_example(found, sizes)}",
+            )
+    return tuple(d for d in dims if isinstance(d, int))
+
+
+def _text(found: _Input) -> str:
+    dims = ("any shape",) if found.dims is None else map(str, found.dims)
+    return f"'{found.name}' {found.dtype.short}[{','.join(dims)}]"
+
+
+def _example(found: _Input, sizes: Mapping[str, int]) -> str:
+    """``input=1,49,10,1``: what is known, and some size for what is not."""
+    dims = (
+        sizes.get(d, 32 if i else 1) if isinstance(d, str) else d
+        for i, d in enumerate(found.dims or ())
+    )
+    return f"{found.name}={','.join(map(str, dims))}"

@@ -1,0 +1,91 @@
+"""ONNX ops that look up: rows of tables by the model's input, and places of several dimensions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
+from tinyrt.convert.onnx.weights import TYPED
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import DType, Value
+
+MOST_CLASSES = 4096
+"""More of them than that, and the table of OneHot is better replaced by the layer behind it."""
+
+
+def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:
+    """Rows of a table, by indices of the model's input."""
+    if indices.dtype in (DType.FLOAT32, DType.INT64):
+        indices = call.emit("cast", indices, name=f"{call.result}.index", dtype=DType.INT32)
+    if not indices.shape:
+        indices = call.reshape(indices, (1,), f"{call.result}.index")
+    return call.emit("embedding", table, indices, name=name)
+
+
+def gather_at_run_time(call: Call, indices: Value) -> Value:
+    """An embedding, whose table is turned so that its rows are what is picked."""
+    known = call.array(0, "the table that computed indices pick from")
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], known.ndim)
+    if axis == 0:
+        return _embedding(call, call.value(0), indices)
+    table = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(known, axis, 0))
+    rows = _embedding(call, table, indices, f"{call.result}.rows")
+    picked = len(indices.shape)
+    rest = range(picked, len(rows.shape))
+    return call.transpose(rows, [*rest[:axis], *range(picked), *rest[axis:]])
+
+
+def one_hot(call: Call) -> Value:
+    """Rows of the identity, by indices of the model's input."""
+    indices, depth = call.value(0), call.whole(1, "the depth")
+    ends = call.array(2, "the values").astype(np.float32)
+    if ends.shape != (2,) or not 1 <= depth <= MOST_CLASSES:
+        raise ModelFormatError(
+            f"OneHot of {depth} classes with values {list(ends.shape)}",
+            expected=f"1 to {MOST_CLASSES:,} classes, two values",
+        )
+    sized((depth, depth), f"the table of '{call.result}'")
+    table = ends[0] + (ends[1] - ends[0]) * np.eye(depth, dtype=np.float32)
+    (axis,) = normal_axes([call.node.get_int("axis", -1)], len(indices.shape) + 1)
+    order = [*range(len(indices.shape))]
+    order.insert(axis, len(indices.shape))
+    last = order[-1] == len(indices.shape)
+    rows = _embedding(
+        call,
+        call.constant(f"{call.result}.rows", table),
+        indices,
+        "" if last else f"{call.result}.last",
+    )
+    return call.transpose(rows, order)
+
+
+def gather_nd(call: Call) -> Value:
+    """Places of the first dimensions, taken as one; the indices are constant."""
+    x, indices = call.value(0), call.array(1, "which elements are gathered").astype(np.int64)
+    if call.node.get_int("batch_dims", 0):
+        raise UnsupportedError(
+            f"GatherND with batch_dims {call.node.get_int('batch_dims', 0)}", expected="0"
+        )
+    depth = indices.shape[-1] if indices.ndim else 0
+    sizes = np.asarray(x.shape[:depth])
+    fits = 1 <= depth <= len(x.shape) and indices.size > 0
+    if not fits or (indices < -sizes).any() or (indices >= sizes).any():
+        raise ModelFormatError(
+            f"indices {list(indices.shape)} into {x.type}",
+            expected="places that lie in its first dimensions, at least one",
+        )
+    sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
+    rows = np.where(indices < 0, indices + sizes, indices).reshape(-1, depth)
+    places: NDArray[np.int64] = np.asarray(np.ravel_multi_index(tuple(rows.T), x.shape[:depth]))
+    whole = (math.prod(x.shape[:depth]), *x.shape[depth:])
+    return call.emit(
+        "gather",
+        call.reshape(x, whole, f"{call.result}.joined"),
+        axis=0,
+        indices=tuple(places.tolist()),
+        shape=indices.shape[:-1] or (1,),
+    )

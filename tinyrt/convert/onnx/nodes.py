@@ -1,0 +1,425 @@
+"""Node by node from an ONNX graph, with its control flow and functions, to the graph being built.
+
+Bodies of ``If``, ``Loop`` and functions are imported in a scope of their own, as often as they run:
+nothing of them is left in the result.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import onnx
+
+from tinyrt import budget
+from tinyrt.convert.onnx.call import Builder, Call, Operand
+from tinyrt.convert.onnx.flow import FLOW
+from tinyrt.convert.onnx.grid import Grid, Quantised, moved_grid
+from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx.proto import OnnxNode
+from tinyrt.convert.onnx.quantised import (
+    EXPANSIONS,
+    MICROSOFT,
+    MOVES,
+    PLACES,
+    QUANTISED,
+    dynamic_quantize_linear,
+)
+from tinyrt.convert.onnx.static import (
+    SHAPE_ONLY,
+    STATIC,
+    STATIC_SEVERAL,
+    evaluate_several,
+    evaluate_static,
+)
+from tinyrt.convert.onnx.weights import Weights, listed
+from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
+from tinyrt.ir import Value
+
+DEEPEST = 32
+"""Bodies inside bodies beyond that are taken as a sign of a damaged file."""
+
+MOST_NODES = 10_000
+"""A graph that would be larger, its loops unrolled, is refused: planning it would take too long."""
+
+Opsets = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The nodes of a graph or function that its outputs need; the same whenever it runs.
+
+    Attributes:
+        nodes: in the file's order, each with the names that it reads.
+        read: names that nodes and outputs read.
+        initializers: the constants among them.
+
+    """
+
+    nodes: list[tuple[OnnxNode, tuple[str, ...]]]
+    read: set[str]
+    initializers: list[onnx.TensorProto]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the nodes of one file, or of one call of a function, share.
+
+    Attributes:
+        opsets: domain -> version of its operator set.
+        weights: reads the file's tensors.
+        functions: the file's own functions, by domain and name.
+        depth: how many bodies the nodes lie in.
+        given: in a function, the attributes that it is called with.
+        absent: in a function, inputs that it is called without.
+        bodies: those of control flow, by the identity of their graph.
+
+    """
+
+    opsets: Opsets
+    weights: Weights
+    functions: Mapping[tuple[str, str], onnx.FunctionProto]
+    depth: int = 0
+    given: Mapping[str, onnx.AttributeProto] | None = None
+    absent: frozenset[str] = frozenset()
+    bodies: dict[int, tuple[onnx.GraphProto, Body]] = field(default_factory=dict)
+
+    def inner(self) -> Source:
+        """The same, for a body.
+
+        Raises:
+            ModelFormatError: there are too many around it.
+
+        """
+        if self.depth >= DEEPEST:
+            raise ModelFormatError(
+                f"bodies of functions or control flow lie {DEEPEST} deep",
+                expected="functions that do not call themselves",
+                hint="export the model without nested functions",
+            )
+        return replace(self, depth=self.depth + 1)
+
+    def body_of(self, graph: onnx.GraphProto) -> Body:
+        """The body that a graph is."""
+        if id(graph) not in self.bodies:
+            check_dense(graph, graph.node)
+            outputs = [output.name for output in graph.output]
+            body = body_of(self, graph.node, graph.initializer, outputs)
+            self.bodies[id(graph)] = graph, body
+        return self.bodies[id(graph)][1]
+
+
+def body_of(
+    source: Source,
+    protos: Sequence[onnx.NodeProto],
+    initializers: Iterable[onnx.TensorProto],
+    outputs: Sequence[str],
+) -> Body:
+    """What the outputs of a graph or function depend on.
+
+    Raises:
+        UnsupportedError: an output is read that the importers do not compute.
+
+    """
+    budget.current().spend(LOOK * len(protos), f"going through {len(protos)} nodes")
+    opsets = source.opsets
+    context = (source.weights, source.given, source.absent)
+    needed = set(outputs)
+    nodes: list[tuple[OnnxNode, tuple[str, ...]]] = []
+    for i in reversed(range(len(protos))):
+        proto = protos[i]
+        if needed.isdisjoint(proto.output):
+            continue
+        node = OnnxNode.of(proto, i, opsets.get(proto.domain, 0), *context)
+        read = tuple(reads(node))
+        nodes.append((node, read))
+        needed.update(read)
+    nodes.reverse()
+    read_by = {name for _, names in nodes for name in names} | set(outputs)
+    _check_outputs(source, nodes, read_by)
+    constants = [tensor for tensor in initializers if tensor.name in read_by]
+    return Body(nodes, read_by, constants)
+
+
+LOOK, HANDLE = budget.OP // 4, budget.OP * 3 // 4
+"""Work for each node that is looked at, and for each that is imported, whatever comes of it."""
+
+
+def import_nodes(builder: Builder, source: Source, body: Body) -> None:
+    """Import a body; ``builder.tensors`` holds what its nodes may read."""
+    spent = budget.current()
+    spent.spend(HANDLE, "importing the bodies of functions and control flow")
+    _check_ops(builder, source, body)
+    builder.read |= body.read
+    for tensor in body.initializers:
+        if tensor.name in builder.defined:
+            raise _defined_twice([tensor.name], "the constants define")
+        builder.defined.add(tensor.name)
+        builder.tensors[tensor.name] = source.weights.array(tensor)
+    for node, _ in body.nodes:
+        with error_context(op=node.describe()):
+            spent.spend(HANDLE, "importing the nodes, loops and functions written out")
+            _import_node(builder, source, node)
+            if len(builder.nodes) > MOST_NODES:
+                raise UnsupportedError(
+                    f"the model has more than {MOST_NODES:,} ops, all that loops, functions and "
+                    "recurrent layers stand for counted",
+                    expected=f"at most {MOST_NODES:,}",
+                    hint="export one iteration of a loop and run it as often as needed; keep LSTMs "
+                    "whole with --sequence-lstm",
+                )
+
+
+def check_dense(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
+    """Raise ``UnsupportedError`` where nodes read sparse constants."""
+    read = {name for node in nodes for name in node.input}
+    for sparse in graph.sparse_initializer:
+        if sparse.values.name in read:
+            raise UnsupportedError(
+                f"the constant '{sparse.values.name}' is sparse",
+                expected="dense constants",
+                hint="export the model with dense weights",
+            )
+
+
+def reads(node: OnnxNode) -> Iterator[str]:
+    """Names that the node reads: its inputs, and what its bodies take from around them."""
+    yield from node.inputs
+    for attribute in node.attributes.values():
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield from captured(attribute.g)
+
+
+def captured(graph: onnx.GraphProto, depth: int = 0) -> set[str]:
+    """Names that a body reads and does not define."""
+    if depth > DEEPEST:
+        return set()
+    names = {output.name for output in graph.output}
+    for node in graph.node:
+        names.update(node.input)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                names |= captured(attribute.g, depth + 1)
+    defined = {value.name for value in graph.input}
+    defined.update(tensor.name for tensor in graph.initializer)
+    defined.update(name for node in graph.node for name in node.output)
+    return names - defined
+
+
+DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
+"""Ops that are imported whatever they read."""
+
+KNOWN = STATIC.keys() | STATIC_SEVERAL.keys()
+"""Ops that are computed where what they read is known."""
+
+
+def _is_function(source: Source, node: OnnxNode) -> bool:
+    return (node.domain, node.op) in source.functions
+
+
+def _is_quantised(node: OnnxNode) -> bool:
+    """Whether the op is one of those between integers and real numbers."""
+    is_border = node.op in QUANTISED and node.domain in ("", MICROSOFT)
+    dynamic = node.qualified_op == "DynamicQuantizeLinear"
+    return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
+
+
+def _check_ops(builder: Builder, source: Source, body: Body) -> None:
+    """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
+    found = ((name, builder.tensors.get(name)) for name in body.read)
+    dynamic = {name for name, operand in found if isinstance(operand, Value | Quantised)}
+    missing: list[OnnxNode] = []
+    for node, read in body.nodes:
+        is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)
+        if is_dynamic:
+            dynamic.update(node.outputs)
+        if _is_function(source, node) or _is_quantised(node):
+            continue
+        has_op = node.op in DYNAMIC or (node.op in KNOWN and not is_dynamic)
+        if node.domain or not has_op:
+            missing.append(node)
+    if not missing:
+        return
+    ops = sorted({node.qualified_op for node in missing})
+    is_quantised = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
+    raise UnsupportedError(
+        f"the model uses ops that tinyrt does not have: {listed(ops, 20)[1:-1]}",
+        op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
+        expected="ops of the table in docs/onnx.md",
+        hint="quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
+        if is_quantised
+        else "replace these ops in the model, or export the part before them",
+    )
+
+
+def _check_outputs(
+    source: Source, nodes: Sequence[tuple[OnnxNode, tuple[str, ...]]], read: set[str]
+) -> None:
+    """Raise ``UnsupportedError`` where an output is read that the importers do not compute."""
+    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | {"DynamicQuantizeLinear"}
+    single = (n for n, _ in nodes if n.op not in several and not _is_function(source, n))
+    extra = {name: node for node in single for name in node.outputs[1:] if name}
+    for name in sorted(read & extra.keys()):
+        raise UnsupportedError(
+            f"'{name}', an output other than the op's first, is used",
+            op=extra[name].describe(),
+            expected="only first outputs in use",
+            hint="export the model for inference, without indices, masks and training outputs",
+        )
+
+
+def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
+    call = Call(node, builder)
+    outputs = [name for name in node.outputs if name]
+    if not outputs or any(name in builder.defined for name in outputs):
+        raise _defined_twice(outputs, "the node defines")
+    builder.defined.update(outputs)
+    named = zip(node.outputs, _results(call, source), strict=False)
+    builder.tensors.update((name, result) for name, result in named if name)
+
+
+def _defined_twice(names: Sequence[str], what: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"{what} {listed(names) if names else 'nothing'}",
+        expected="a new tensor",
+        hint="the file is damaged: export the model again",
+    )
+
+
+def _results(call: Call, source: Source) -> Sequence[Operand]:
+    """What the node's outputs are."""
+    node, builder = call.node, call.builder
+    if _is_function(source, node):
+        return _import_function(builder, source, node)
+    if _is_quantised(node):
+        return _quantised(call, source)
+    if node.op in FLOW:
+        return FLOW[node.op](call, _Bodies(builder, source))
+    if node.op in MOVES | PLACES:
+        return _on_integers(call)
+    return _plain(call)
+
+
+def _quantised(call: Call, source: Source) -> Sequence[Operand]:
+    """The outputs of an op between integers and real numbers."""
+    node = call.node
+    if node.qualified_op == "DynamicQuantizeLinear":
+        return dynamic_quantize_linear(call)
+    if node.op in QUANTISED:
+        return [QUANTISED[node.op](call)]
+    scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
+    inner, outputs = source.inner(), node.outputs[:1]
+    body = body_of(inner, EXPANSIONS[node.domain, node.op](node), (), outputs)
+    return _in_scope(call.builder, inner, body, ChainMap(scope), outputs)
+
+
+def _on_integers(call: Call) -> Sequence[Operand]:
+    """The outputs of an op that takes integers as it takes numbers."""
+    builder, outer = call.builder, call.builder.tensors
+    held = {name: outer[name] for name in call.node.inputs if name in outer}
+    integers = {name: x for name, x in held.items() if isinstance(x, Quantised)}
+    if not integers:
+        return _plain(call)
+    grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
+    scope: dict[str, Operand] = {name: x.value for name, x in integers.items()}
+    builder.tensors = outer.new_child(scope)
+    if call.node.op == "Pad":
+        scope |= _real_border(call, grid)
+    try:
+        results = _plain(call)
+    finally:
+        builder.tensors = outer
+    if call.node.op in PLACES:
+        return results
+    return [Quantised(x, grid) if isinstance(x, Value) else x for x in results]
+
+
+def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:
+    """What Pad fills with, as the number that the integer stands for."""
+    constant = call.node.get_string("mode", "constant") == "constant"
+    if not constant:
+        return {}
+    if grid is None or not call.has(2):
+        raise UnsupportedError(
+            "a border of integers without a scale",
+            expected="a border whose integer is given, behind QuantizeLinear",
+            hint="quantise the model in QDQ form",
+        )
+    scale, zero_point = grid.along(0)
+    steps = call.array(2).astype(np.float64) - zero_point
+    return {call.node.inputs[2]: np.asarray(steps * scale, np.float32)}
+
+
+def _plain(call: Call) -> Sequence[Operand]:
+    """The outputs of an op of a table."""
+    node = call.node
+    if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
+        return [evaluate_static(call)]
+    if node.op in STATIC_SEVERAL and call.all_known():
+        return evaluate_several(call)
+    if node.op in SEVERAL:
+        return SEVERAL[node.op](call)
+    return [IMPORTERS[node.op](call)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bodies:
+    """Imports bodies for control flow."""
+
+    builder: Builder
+    source: Source
+
+    def __call__(self, graph: onnx.GraphProto, operands: Sequence[Operand]) -> list[Operand]:
+        """The body's outputs for these inputs; it sees what lies around it too."""
+        names = [value.name for value in graph.input]
+        if len(names) != len(operands):
+            raise ModelFormatError(
+                f"a body with {len(names)} inputs gets {len(operands)}", expected="as many"
+            )
+        inner, outputs = self.source.inner(), [output.name for output in graph.output]
+        body = self.source.body_of(graph)
+        scope = self.builder.tensors.new_child(dict(zip(names, operands, strict=True)))
+        return _in_scope(self.builder, inner, body, scope, outputs)
+
+
+def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[Operand]:
+    """The outputs of one call of a function of the file; it sees its inputs alone."""
+    function = source.functions[node.domain, node.op]
+    call = Call(node, builder)
+    formals = list(function.input)
+    scope = {name: call.operand(i) for i, name in enumerate(formals) if call.has(i)}
+    absent = frozenset(name for i, name in enumerate(formals) if not call.has(i))
+    given = {a.name: a for a in function.attribute_proto} | dict(node.attributes)
+    opsets = {**source.opsets, **{o.domain: int(o.version) for o in function.opset_import}}
+    opsets["ai.onnx"] = opsets.get("", 0)
+    inner = replace(source.inner(), opsets=opsets, given=given, absent=absent, bodies={})
+    outputs = list(function.output)[: len(node.outputs)]
+    body = body_of(inner, function.node, (), outputs)
+    return _in_scope(builder, inner, body, ChainMap(scope), outputs)
+
+
+def _in_scope(
+    builder: Builder,
+    source: Source,
+    body: Body,
+    scope: ChainMap[str, Operand],
+    outputs: Sequence[str],
+) -> list[Operand]:
+    """The outputs of a body that is imported with a scope of its own."""
+    outer, defined = builder.tensors, builder.defined
+    builder.tensors, builder.defined = scope, set()
+    try:
+        import_nodes(builder, source, body)
+        found = [builder.tensors.get(name) for name in outputs]
+    finally:
+        builder.tensors, builder.defined = outer, defined
+    results = [operand for operand in found if operand is not None]
+    if len(results) != len(outputs):
+        absent = (name for name, operand in zip(outputs, found, strict=True) if operand is None)
+        raise ModelFormatError(
+            f"a body computes no {listed(list(absent))[1:-1]}",
+            hint="the file is damaged: export the model again",
+        )
+    return results

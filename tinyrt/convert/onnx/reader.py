@@ -1,0 +1,153 @@
+"""ONNX file -> ir.Graph: operator set checks, then node by node.
+
+Each op is imported with the transposes that its channels-last form needs; the passes move and
+cancel them. Shapes are known on import, so everything that exporters compute from them is constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from tinyrt.budget import limited
+from tinyrt.convert.onnx.call import Builder
+from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.inputs import input_values
+from tinyrt.convert.onnx.nodes import Source, import_nodes
+from tinyrt.convert.onnx.proto import parse_model
+from tinyrt.convert.onnx.weights import Weights, listed
+from tinyrt.errors import ModelFormatError, UnsupportedError, boundary
+from tinyrt.ir import Graph, Node, Shape, Stage, Value
+from tinyrt.ops import verify
+from tinyrt.ops.reshape import ReshapeAttrs
+
+OLDEST_OPSET, NEWEST_OPSET = 7, 28
+"""Operator sets whose differences the importers know."""
+
+
+def read_onnx(
+    path: str | Path,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    sequence_lstm: bool = False,
+) -> Graph:
+    """Read an ONNX file as a float graph, with the transposes that channels-last ops need.
+
+    A symbolic first dimension of an input is the batch and becomes 1, wherever its symbol occurs.
+
+    Args:
+        path: the file; weights in external files are looked up beside it.
+        shapes: input name -> shape, for inputs whose dimensions the file leaves open.
+        sequence_lstm: keep LSTMs whole where TFLite's op for sequences fits.
+
+    Raises:
+        ModelFormatError: the file is missing, not an ONNX model, cut short, or contradicts itself.
+        UnsupportedError: it needs ops, types or forms that tinyrt does not have; where ops are
+            missing, all of them are named.
+        ShapeError: an input dimension is open, or operands do not fit together.
+        DataError: ``shapes`` names an input that the model does not have.
+        BudgetError: it takes more memory or work than a file of its size may cost.
+
+    """
+    path = Path(path)
+    size = path.stat().st_size if path.is_file() else 0
+    with boundary("ONNX file", file=str(path)), limited(file_bytes=size):
+        return import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
+
+
+def import_onnx(path: Path, shapes: Mapping[str, Shape], *, sequence_lstm: bool) -> Graph:
+    """As ``read_onnx``, for callers that have opened a budget and know the file."""
+    # What overflows in a damaged file ends as NaN, which constants are checked for.
+    with np.errstate(all="ignore"):
+        model = parse_model(path)
+        builder = Builder(sequence_lstm=sequence_lstm)
+        inputs = input_values(model.graph, shapes)
+        for value, is_integer in inputs:
+            builder.add_value(value)
+            builder.tensors[value.name] = Quantised(value, None) if is_integer else value
+        functions = {(f.domain, f.name): f for f in model.functions}
+        source = Source(_opsets(model), Weights(path.parent), functions)
+        names = tuple(value.name for value, _ in inputs)
+        builder.defined.update(names)
+        import_nodes(builder, source, source.body_of(model.graph))
+        return verify(_finish(builder, path.stem, names, model.graph), Stage.FLOAT)
+
+
+def _opsets(model: onnx.ModelProto) -> dict[str, int]:
+    """Domain -> version of its operator set, ONNX's own under both of its names.
+
+    Raises:
+        UnsupportedError: ONNX's own is older or newer than the importers know.
+
+    """
+    opsets = {entry.domain: int(entry.version) for entry in model.opset_import}
+    own = opsets.get("", opsets.get("ai.onnx", 0))
+    if opsets.get("ai.onnx", own) != own:
+        raise ModelFormatError(f"the model uses ONNX operator sets {own} and {opsets['ai.onnx']}")
+    if not OLDEST_OPSET <= own <= NEWEST_OPSET:
+        raise UnsupportedError(
+            f"the model uses ONNX operator set {own}",
+            expected=f"{OLDEST_OPSET} to {NEWEST_OPSET}",
+            hint="export it with opset 18 (onnx.version_converter can convert it)",
+        )
+    return {**opsets, "": own, "ai.onnx": own}
+
+
+def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.GraphProto) -> Graph:
+    """The graph, whose outputs carry the names that the file gives them."""
+    renames: dict[str, str] = {}
+    outputs = [output.name for output in proto.output]
+    if len(set(outputs)) != len(outputs):
+        raise ModelFormatError(f"outputs {listed(outputs)}", expected="different names")
+    for i, output in enumerate(outputs):
+        value = _output_value(builder, output)
+        if value.name in inputs or value.is_constant or value.name in renames:
+            value = _copy(builder, value, output)
+        if output in inputs:
+            outputs[i] = output = builder.unique_name(f"{output}.output")
+        renames[value.name] = output
+    for taken in set(outputs) & builder.values.keys() - renames.keys():
+        renames[taken] = builder.unique_name(f"{taken}.nhwc")
+    graph = Graph(name, inputs, tuple(outputs), builder.values, tuple(builder.nodes))
+    return _renamed(graph, renames)
+
+
+def _output_value(builder: Builder, output: str) -> Value:
+    found = builder.tensors.get(output)
+    if isinstance(found, Quantised):
+        return found.value
+    if found is None:
+        raise ModelFormatError(
+            f"no node computes the output '{output}'",
+            hint="the file is damaged: export the model again",
+        )
+    if not isinstance(found, Value):
+        raise UnsupportedError(
+            f"the output '{output}' does not depend on the model's input",
+            expected="outputs that are computed",
+            hint="remove this output from the model",
+        )
+    return found
+
+
+def _copy(builder: Builder, value: Value, name: str) -> Value:
+    """Another value equal to ``value``: an output needs a tensor of its own."""
+    copy = builder.add_value(replace(value, name=builder.unique_name(name), data=None))
+    attrs = ReshapeAttrs(value.shape)
+    builder.add_node(Node("reshape", name, (value.name,), (copy.name,), attrs))
+    return copy
+
+
+def _renamed(graph: Graph, renames: Mapping[str, str]) -> Graph:
+    """The graph with values renamed; constants and values that nothing reads are kept."""
+
+    def new(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(renames.get(n, n) for n in names)
+
+    values = [replace(v, name=renames.get(v.name, v.name)) for v in graph.values.values()]
+    nodes = (replace(n, inputs=new(n.inputs), outputs=new(n.outputs)) for n in graph.nodes)
+    return replace(graph, values={v.name: v for v in values}, nodes=tuple(nodes))

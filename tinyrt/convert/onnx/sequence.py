@@ -1,0 +1,89 @@
+"""ONNX's LSTM as TFLite's op over whole sequences, where that op can express it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.cells import Activation, Emitter, Weights
+from tinyrt.errors import ConversionWarning
+from tinyrt.ir import Value
+
+GATES = (0, 2, 3, 1)
+"""TFLite's input, forget, cell and output gate among ONNX's i, o, f, c."""
+PLAIN = ["Sigmoid", "Tanh", "Tanh"]
+
+
+def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
+    """Whether TFLite's op can express the layer; says why not, where it was asked for.
+
+    Args:
+        call: the LSTM.
+        activations: its functions, for each direction.
+
+    """
+    if call.node.op != "LSTM" or not call.builder.sequence_lstm:
+        return False
+    names = sorted({f.name for side in activations for f in side})
+    cell = call.node.outputs[2] if len(call.node.outputs) > 2 else ""
+    checks = {
+        f"its activations are {', '.join(names)}": any(
+            [f.name for f in side] != PLAIN for side in activations
+        ),
+        "it has peepholes": call.has(7),
+        "it begins with a given state": any(
+            call.has(i) and not (call.is_known(i) and not np.any(call.array(i))) for i in (5, 6)
+        ),
+        "its last cell state is used": cell in call.builder.read,
+    }
+    reasons = [reason for reason, found in checks.items() if found]
+    if reasons:
+        name = call.node.describe()
+        warnings.warn(f"{name} is unrolled: {reasons[0]}", ConversionWarning, stacklevel=2)
+    return not reasons
+
+
+def sequence(emit: Emitter, x: Value, w: Weights, *, backwards: bool) -> tuple[Value, Value]:
+    """Every step's hidden state (steps, n, hidden), in the order of time, and the last (n, hidden).
+
+    The op begins with constant states of zeros: each run of the model is a sequence of its own.
+
+    Args:
+        emit: emits ops under the direction's name.
+        x: (steps, n, inputs).
+        w: the direction's weights.
+        backwards: begin with the last step.
+
+    """
+    steps, batch, _ = x.shape
+    hidden = w.hidden
+    x = _reversed(emit, "x_reversed", x) if backwards else x
+    parts = {"W": w.w, "R": w.r, "B": (w.wb + w.rb)[:, None]}
+    constants = []
+    for kind, data in parts.items():
+        gates = data.reshape(4, hidden, -1)
+        constants += [
+            emit.constant(f"{kind}{gate}", gates[gate][:, 0] if kind == "B" else gates[gate])
+            for gate in GATES
+        ]
+    states = [emit.constant(name, np.zeros((batch, hidden))) for name in ("h0", "c0")]
+    y, _, _ = emit.call.emit_all(
+        "unidirectional_sequence_lstm",
+        x,
+        *constants,
+        *states,
+        name=f"{emit.prefix}.lstm",
+        time_major=True,
+    )
+    size = (1, batch, hidden)
+    last = emit("slice", "last", y, begin=(steps - 1, 0, 0), size=size, strides=(1, 1, 1))
+    last = emit.call.reshape(last, (batch, hidden), f"{emit.prefix}.last_row")
+    return (_reversed(emit, "reversed", y) if backwards else y), last
+
+
+def _reversed(emit: Emitter, name: str, x: Value) -> Value:
+    begin = (x.shape[0] - 1, 0, 0)
+    return emit("slice", name, x, begin=begin, size=x.shape, strides=(-1, 1, 1))

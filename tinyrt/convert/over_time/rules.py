@@ -1,0 +1,191 @@
+"""What each op makes of a tensor of which only the newest rows are new.
+
+A rule gets the node and its streamed inputs and says what to do, or nothing: then the op needs its
+inputs whole. What it says must give the very rows that the op computes from the whole window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops import OPS
+from tinyrt.ops.shared.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A tensor over time.
+
+    Attributes:
+        axis: its dimension that is time.
+        rows: how many of them the window has.
+        new: how many of them, the last ones, are new after each hop.
+
+    """
+
+    axis: int
+    rows: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An op on the newest rows.
+
+    Attributes:
+        reads: how many of the newest rows of each streamed input it reads.
+        output: what its output is.
+        attrs: its attributes; None for those it has.
+
+    """
+
+    reads: int
+    output: Track
+    attrs: Any = None
+
+
+Rule = Callable[[BoundNode, Track], Streamed | None]
+
+
+def rule_of(node: BoundNode) -> Rule | None:
+    """The op's rule; None where it needs all rows."""
+    if OPS[node.op].traits.elementwise:
+        return _elementwise
+    return _RULES.get(node.op)
+
+
+def _elementwise(node: BoundNode, x: Track) -> Streamed | None:
+    """Row by row, as long as no constant differs from row to row."""
+    rank = len(node.output.shape)
+    for value in node.inputs:
+        if value is not None and value.is_constant:
+            axis = x.axis - (rank - len(value.shape))
+            if axis >= 0 and value.shape[axis] != 1:
+                return None
+    return Streamed(x.new, x)
+
+
+def _softmax(node: BoundNode, x: Track) -> Streamed | None:
+    return Streamed(x.new, x) if x.axis != len(node.output.shape) - 1 else None
+
+
+def _window(node: BoundNode, x: Track) -> Streamed | None:
+    """A window that slides along time without padding there."""
+    shape = node.input(0).shape
+    if x.axis not in (1, 2) or len(shape) != 4:
+        return None
+    attrs, way = node.attrs, x.axis - 1
+    kernel = attrs.kernel if hasattr(attrs, "kernel") else node.input(1).shape[1:3]
+    dilation = getattr(attrs, "dilation", (1, 1))
+    window = Window.of(
+        (shape[1], shape[2]), (kernel[0], kernel[1]), attrs.stride, attrs.padding, dilation
+    )
+    if window.before[way] or window.after[way]:
+        return None
+    stride, extent = window.stride[way], (window.kernel[way] - 1) * window.dilation[way] + 1
+    if x.new % stride:
+        raise UnsupportedError(
+            f"a hop of {x.new} rows here does not fit a stride of {stride}",
+            op=node.describe(),
+            expected=f"a multiple of {stride}",
+            hint=f"choose a hop that is {math.lcm(x.new, stride) // x.new} times as long",
+        )
+    new, out = x.new // stride, window.out[way]
+    if new > out:
+        return None
+    ignored = x.rows - ((out - 1) * stride + extent)
+    return Streamed((new - 1) * stride + extent + ignored, Track(x.axis, out, new))
+
+
+def _slice(node: BoundNode, x: Track) -> Streamed | None:
+    """Rows that are cut off at the end delay what is left; those at the beginning do not matter."""
+    attrs = node.attrs
+    if attrs.strides[x.axis] != 1 or attrs.dropped:
+        return None
+    first, count = attrs.begin[x.axis], attrs.size[x.axis]
+    if count < x.new:
+        return None
+    late = x.rows - (first + count)
+    size = tuple(x.new if i == x.axis else n for i, n in enumerate(attrs.size))
+    begin = tuple(0 if i == x.axis else n for i, n in enumerate(attrs.begin))
+    return Streamed(
+        x.new + late, Track(x.axis, count, x.new), replace(attrs, begin=begin, size=size)
+    )
+
+
+def _pad(node: BoundNode, x: Track) -> Streamed | None:
+    return Streamed(x.new, x) if not any(node.attrs.paddings[x.axis]) else None
+
+
+def _concatenation(node: BoundNode, x: Track) -> Streamed | None:
+    return Streamed(x.new, x) if node.attrs.axis % len(node.output.shape) != x.axis else None
+
+
+def _transpose(node: BoundNode, x: Track) -> Streamed | None:
+    axis = node.attrs.perm.index(x.axis)
+    return Streamed(x.new, replace(x, axis=axis))
+
+
+def _reshape(node: BoundNode, x: Track) -> Streamed | None:
+    """Time stays a dimension of its own, behind and before the same numbers of elements."""
+    before, after = node.input(0).shape, node.output.shape
+    outer = math.prod(before[: x.axis])
+    for axis, size in enumerate(after):
+        if size == x.rows and math.prod(after[:axis]) == outer:
+            shape = (*after[:axis], x.new, *after[axis + 1 :])
+            return Streamed(x.new, replace(x, axis=axis), replace(node.attrs, new_shape=shape))
+    return None
+
+
+def _reduce(node: BoundNode, x: Track) -> Streamed | None:
+    rank = len(node.input(0).shape)
+    axes = {axis % rank for axis in node.attrs.axes}
+    if x.axis in axes:
+        return None
+    gone = 0 if node.attrs.keep_dims else sum(axis < x.axis for axis in axes)
+    return Streamed(x.new, replace(x, axis=x.axis - gone))
+
+
+def _choice(node: BoundNode, x: Track) -> Streamed | None:
+    axis = node.attrs.axis % len(node.input(0).shape)
+    return Streamed(x.new, replace(x, axis=x.axis - (axis < x.axis))) if x.axis != axis else None
+
+
+def _fully_connected(node: BoundNode, x: Track) -> Streamed | None:
+    """Each row by itself, where the rows stay a dimension of the output."""
+    rank = len(node.input(0).shape)
+    kept = node.attrs.keep_num_dims or rank == len(node.output.shape) == 2
+    return Streamed(x.new, x) if kept and x.axis != rank - 1 else None
+
+
+_RULES: dict[str, Rule] = {
+    "arg_max": _choice,
+    "arg_min": _choice,
+    "average_pool2d": _window,
+    "concatenation": _concatenation,
+    "conv2d": _window,
+    "depthwise_conv2d": _window,
+    "fully_connected": _fully_connected,
+    "log_softmax": _softmax,
+    "max_pool2d": _window,
+    "mean": _reduce,
+    "pad": _pad,
+    "reduce_max": _reduce,
+    "reduce_min": _reduce,
+    "reshape": _reshape,
+    "slice": _slice,
+    "softmax": _softmax,
+    "sum": _reduce,
+    "transpose": _transpose,
+}
+
+
+def with_rows(value: Value, track: Track) -> Value:
+    """The tensor with its new rows only."""
+    shape = (*value.shape[: track.axis], track.new, *value.shape[track.axis + 1 :])
+    return replace(value, shape=shape)

@@ -1,0 +1,1 @@
+"""The .tflite format: read and written, by pairs that belong together."""

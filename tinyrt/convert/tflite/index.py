@@ -1,0 +1,127 @@
+"""TFLite ops that index: STRIDED_SLICE with all of its masks, reversals, rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tinyrt.convert.tflite.codec import Operands, constant_ints, only, operand
+from tinyrt.convert.tflite.parts import Parts
+from tinyrt.errors import ModelFormatError
+from tinyrt.ir import Shape, Value
+from tinyrt.ops.slice import SliceAttrs
+
+MASKED = 32
+"""Entries of an index that masks have bits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of an index, for one dimension.
+
+    Attributes:
+        begin: where it begins, None for the end that the stride comes from.
+        end: where it ends, None likewise.
+        stride: step from one element to the next.
+        is_single: whether the dimension goes.
+
+    """
+
+    begin: int | None = None
+    end: int | None = None
+    stride: int = 1
+    is_single: bool = False
+
+
+def _entries(
+    options: Any, lists: Sequence[tuple[int, ...]], rank: int
+) -> tuple[list[_Entry], list[int]]:
+    """One entry for each dimension, and before which of them there are new ones."""
+    begins, ends, strides = lists
+    count = len(begins)
+    if len({len(numbers) for numbers in lists}) > 1 or count > MASKED or 0 in strides:
+        raise ModelFormatError(
+            f"begin {list(begins[:8])}, end {list(ends[:8])}, strides {list(strides[:8])}",
+            expected=f"lists of one length, at most {MASKED}; strides other than 0",
+        )
+    is_new = [bool(options.NewAxisMask() >> i & 1) for i in range(count)]
+    skips = [bool(options.EllipsisMask() >> i & 1) for i in range(count)]
+    named = sum(not new and not skip for new, skip in zip(is_new, skips, strict=True))
+    if sum(skips) > 1 or named > rank:
+        raise ModelFormatError(
+            f"an index of {count} entries", expected=f"at most {rank}, and one ellipsis"
+        )
+    entries: list[_Entry] = []
+    added: list[int] = []
+    for i in range(count):
+        if skips[i]:
+            entries += [_Entry()] * (rank - named)
+        elif is_new[i]:
+            added.append(len(entries))
+        else:
+            # Newer files may give lengths in place of ends.
+            end = begins[i] + ends[i] if options.Offset() else ends[i]
+            entries.append(
+                _Entry(
+                    None if options.BeginMask() >> i & 1 else begins[i],
+                    None if options.EndMask() >> i & 1 else end,
+                    strides[i],
+                    bool(options.ShrinkAxisMask() >> i & 1),
+                )
+            )
+    return entries + [_Entry()] * (rank - len(entries)), added
+
+
+def index_of(options: Any, inputs: Operands, shape: Shape) -> tuple[SliceAttrs, list[int]]:
+    """What a STRIDED_SLICE of an input of that shape takes, and where it adds dimensions."""
+    lists = [
+        constant_ints(inputs, i, name) for i, name in enumerate(("begin", "end", "strides"), 1)
+    ]
+    entries, added = _entries(options, lists, len(shape))
+    begin, size, strides = [], [], []
+    for d, entry in zip(shape, entries, strict=True):
+        if entry.is_single:
+            first = entry.begin or 0
+            begin.append(first + d if first < 0 else first)
+            size.append(1)
+            strides.append(1)
+            continue
+        taken = range(*slice(entry.begin, entry.end, entry.stride).indices(d))
+        begin.append(taken.start)
+        size.append(len(taken))
+        strides.append(entry.stride)
+    dropped = tuple(i for i, entry in enumerate(entries) if entry.is_single)
+    return SliceAttrs(tuple(begin), tuple(size), tuple(strides), dropped), added
+
+
+def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """A slice, and a reshape where there are new dimensions."""
+    x, y = operand(inputs, 0), only(outputs)
+    attrs, added = index_of(options, inputs, x.shape)
+    if not added:
+        parts.add("slice", [x], y, attrs)
+        return
+    kept = tuple(n for i, n in enumerate(attrs.size) if i not in attrs.dropped)
+    parts.reshape(parts.add("slice", [x], parts.new(f"{y.name}/cut", x, kept), attrs), y)
+
+
+def reverse(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """Some dimensions from back to front."""
+    del options
+    x, y = operand(inputs, 0), only(outputs)
+    rank = len(x.shape)
+    axes = {axis + rank if axis < 0 else axis for axis in constant_ints(inputs, 1, "axes")}
+    if not axes <= set(range(rank)):
+        raise ModelFormatError(f"axes {sorted(axes)}", expected=f"0 to {rank - 1}")
+    begin = tuple(d - 1 if i in axes else 0 for i, d in enumerate(x.shape))
+    strides = tuple(-1 if i in axes else 1 for i in range(rank))
+    parts.add("slice", [x], y, SliceAttrs(begin, x.shape, strides))
+
+
+def embedding_lookup(
+    parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
+) -> None:
+    """Rows of a table; the indices come first."""
+    del options
+    parts.add("embedding", [operand(inputs, 1), operand(inputs, 0)], only(outputs))

@@ -1,0 +1,260 @@
+"""How ops that only move elements, and resizing, are written to and read from a .tflite file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyrt.convert.tflite.codec import (
+    Codec,
+    Decoded,
+    Encoded,
+    Operands,
+    constant_ints,
+    i32,
+    is_s16,
+    of_rank,
+    operand,
+    since_s8,
+)
+from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
+from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
+
+MIRROR_MODES = ("REFLECT", "SYMMETRIC")
+"""By their numbers in the schema."""
+
+
+def _first(inputs: Operands, rank_of: tuple[int, ...] = ()) -> Value:
+    """The operand, checked against the lengths of lists that go with its dimensions."""
+    x = operand(inputs, 0)
+    if any(n != len(x.shape) for n in rank_of):
+        raise ModelFormatError(
+            f"lists of {', '.join(map(str, rank_of))} numbers",
+            tensor=x.describe(),
+            expected=f"one number for each of {len(x.shape)} dimensions",
+        )
+    return x
+
+
+def _encode_slice(node: BoundNode) -> Encoded:
+    a = node.attrs
+    return Encoded(extra=(("begin", i32(a.begin)), ("size", i32(a.size))))
+
+
+def _decode_slice(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, output
+    begin, size = constant_ints(inputs, 1, "begin"), constant_ints(inputs, 2, "size")
+    x = _first(inputs, (len(begin), len(size)))
+    # -1 stands for everything that is left.
+    rest = (d - b if n == -1 else n for d, b, n in zip(x.shape, begin, size, strict=True))
+    return Decoded(SliceAttrs(begin, tuple(rest), (1,) * len(begin)), 1)
+
+
+def _encode_strided_slice(node: BoundNode) -> Encoded:
+    a = node.attrs
+    ends = [b + n * s for b, n, s in zip(a.begin, a.size, a.strides, strict=True)]
+    # An end before the first element would count from the back: it is masked instead.
+    masked = sum(1 << i for i, end in enumerate(ends) if end < 0)
+    fields = {
+        "BeginMask": 0,
+        "EndMask": masked,
+        "EllipsisMask": 0,
+        "NewAxisMask": 0,
+        "ShrinkAxisMask": sum(1 << i for i in a.dropped),
+    }
+    extra = (("begin", i32(a.begin)), ("end", i32(ends)), ("strides", i32(a.strides)))
+    return Encoded(fields, extra)
+
+
+def _never_read(options: Any, inputs: Operands, output: Value) -> Decoded:
+    raise AssertionError("STRIDED_SLICE is read as what it is made of")
+
+
+def _encode_gather(node: BoundNode) -> Encoded:
+    a = node.attrs
+    return Encoded(
+        {"Axis": a.axis, "BatchDims": 0}, (("indices", i32(a.indices).reshape(a.shape)),)
+    )
+
+
+def _encode_embedding(node: BoundNode) -> Encoded:
+    del node
+    return Encoded({"Axis": 0, "BatchDims": 0})
+
+
+def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    if options.BatchDims():
+        raise UnsupportedError(
+            f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
+        )
+    table, held = operand(inputs, 0), operand(inputs, 1)
+    if not held.is_constant and options.Axis() in (0, -len(table.shape)):
+        return Decoded(NoAttrs(), 2, op="embedding")
+    indices = constant_ints(inputs, 1, "indices")
+    return Decoded(GatherAttrs(options.Axis(), indices, held.shape), 1)
+
+
+def _encode_broadcast_to(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("shape", i32(node.attrs.shape)),))
+
+
+def _decode_broadcast_to(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, output
+    return Decoded(BroadcastToAttrs(constant_ints(inputs, 1, "shape")), 1)
+
+
+def _encode_tile(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("multiples", i32(node.attrs.multiples)),))
+
+
+def _decode_tile(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, output
+    return Decoded(TileAttrs(constant_ints(inputs, 1, "multiples")), 1)
+
+
+def _encode_mirror_pad(node: BoundNode) -> Encoded:
+    a = node.attrs
+    return Encoded({"Mode": MIRROR_MODES.index(a.mode)}, (("paddings", i32(a.paddings)),))
+
+
+def _decode_mirror_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    flat, x = constant_ints(inputs, 1, "paddings"), _first(inputs)
+    if len(flat) != 2 * len(x.shape) or options.Mode() not in (0, 1):
+        raise ModelFormatError(
+            f"{len(flat)} paddings in mode {options.Mode()}",
+            expected=f"two for each of {len(x.shape)} dimensions, mode 0 or 1",
+        )
+    pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
+    return Decoded(MirrorPadAttrs(pairs, MIRROR_MODES[options.Mode()]), 1)
+
+
+def _encode_block(node: BoundNode) -> Encoded:
+    return Encoded({"BlockSize": node.attrs.block})
+
+
+def _decode_block(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    return Decoded(BlockAttrs(options.BlockSize()), len(inputs))
+
+
+def _encode_resize(node: BoundNode) -> Encoded:
+    a = node.attrs
+    fields = {"AlignCorners": a.align_corners, "HalfPixelCenters": a.half_pixel_centers}
+    return Encoded(fields, (("size", i32(a.size)),))
+
+
+def _decode_resize(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del output
+    size = constant_ints(inputs, 1, "size")
+    if len(size) != 2:
+        raise ModelFormatError(f"a size of {list(size)}", expected="height and width")
+    flags = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
+    return Decoded(ResizeAttrs((size[0], size[1]), *flags), 1)
+
+
+def _resize_version(node: BoundNode) -> int:
+    if is_s16(node):
+        return 4
+    aligned = node.attrs.align_corners and node.op == "resize_nearest_neighbor"
+    return 3 if node.attrs.half_pixel_centers or aligned else since_s8(2)(node)
+
+
+def _decode_as_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
+    del options, inputs
+    return Decoded(ReshapeAttrs(output.shape), 1)
+
+
+def _never(node: BoundNode) -> Encoded:
+    raise UnsupportedError(f"{node.op} is not written in this form", op=node.describe())
+
+
+def _first_version(node: BoundNode) -> int:
+    del node
+    return 1
+
+
+def _only_read(builtin: str) -> Codec:
+    """An op that the graph holds as a reshape."""
+    return Codec("reshape", builtin, None, _never, _decode_as_reshape, _first_version)
+
+
+SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, of_rank(5, since_s8(2, s16=4)))
+STRIDED_SLICE = Codec(
+    "slice",
+    "STRIDED_SLICE",
+    "StridedSliceOptions",
+    _encode_strided_slice,
+    _never_read,
+    of_rank(4, since_s8(2, boolean=3)),
+)
+
+
+def slice_codec(node: BoundNode) -> Codec:
+    """SLICE where that suffices."""
+    plain = set(node.attrs.strides) <= {1} and not node.attrs.dropped
+    return SLICE if plain else STRIDED_SLICE
+
+
+def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Codec:
+    return Codec(op, op.upper(), table, _encode_block, _decode_block, version)
+
+
+MOVES: tuple[Codec, ...] = (
+    SLICE,
+    STRIDED_SLICE,
+    Codec(
+        "embedding",
+        "GATHER",
+        "GatherOptions",
+        _encode_embedding,
+        _decode_gather,
+        since_s8(2, s16=4),
+    ),
+    Codec(
+        "gather",
+        "GATHER",
+        "GatherOptions",
+        _encode_gather,
+        _decode_gather,
+        since_s8(2, s16=4, boolean=3),
+    ),
+    Codec(
+        "broadcast_to",
+        "BROADCAST_TO",
+        None,
+        _encode_broadcast_to,
+        _decode_broadcast_to,
+        lambda node: 2 if node.output.q is None else 3,
+    ),
+    Codec(
+        "mirror_pad",
+        "MIRROR_PAD",
+        "MirrorPadOptions",
+        _encode_mirror_pad,
+        _decode_mirror_pad,
+        since_s8(2, s16=3),
+    ),
+    Codec("tile", "TILE", None, _encode_tile, _decode_tile, since_s8(3)),
+    _block_codec("depth_to_space", "DepthToSpaceOptions", since_s8(2)),
+    _block_codec("space_to_depth", "SpaceToDepthOptions", since_s8(2)),
+    *(
+        Codec(op, op.upper(), table, _encode_resize, _decode_resize, _resize_version)
+        for op, table in (
+            ("resize_nearest_neighbor", "ResizeNearestNeighborOptions"),
+            ("resize_bilinear", "ResizeBilinearOptions"),
+        )
+    ),
+    _only_read("SQUEEZE"),
+    _only_read("EXPAND_DIMS"),
+)
+"""Codecs of ops that move elements."""

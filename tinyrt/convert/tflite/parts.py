@@ -1,0 +1,140 @@
+"""What a reader of a .tflite file collects: nodes, values of its own, and states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tinyrt.budget import OP, current
+from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
+from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_arity, check_types
+from tinyrt.ops import OPS
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.evaluate import folded
+from tinyrt.ops.shared.spec import NoAttrs
+
+COUNTED = (DType.INT32, DType.INT64)
+"""Element types that shapes and indices are computed in."""
+
+
+class Parts:
+    """A graph that grows.
+
+    Attributes:
+        values: all values by name: the file's tensors, and those that were added.
+        nodes: in execution order.
+        states: pairs of values, as a graph has them.
+
+    """
+
+    def __init__(self, tensors: Sequence[Value]) -> None:
+        self.values = {value.name: value for value in tensors}
+        self.nodes: list[Node] = []
+        self.states: list[tuple[str, str]] = []
+        self._changed: set[str] = set()
+        self._written: set[str] = set()
+        self._tried: dict[str, int] = {}
+
+    def new(self, wish: str, like: Value, shape: Shape | None = None) -> Value:
+        """Another value with that one's dtype and quantisation, of some shape."""
+        name = self._unused(wish)
+        shape = like.shape if shape is None else shape
+        self.values[name] = Value(name, like.dtype, shape, like.q)
+        return self.values[name]
+
+    def protect(self, names: Iterable[str]) -> None:
+        """Take note of values that come from outside: no op may compute them."""
+        self._written.update(names)
+
+    def constant(self, wish: str, data: Any) -> Value:
+        """A constant of the reader's."""
+        name = self._unused(wish)
+        self.values[name] = Value.constant(name, np.asarray(data))
+        return self.values[name]
+
+    def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: Any = None) -> Value:
+        """Append an op; its output."""
+        names = tuple(value.name for value in inputs)
+        attrs = NoAttrs() if attrs is None else attrs
+        self.append(Node(op, output.name, names, (output.name,), attrs))
+        return output
+
+    def reshape(self, x: Value, output: Value) -> Value:
+        """Append a reshape to the output's shape."""
+        return self.add("reshape", [x], output, ReshapeAttrs(output.shape))
+
+    def append(self, node: Node) -> None:
+        """Append a node; what it computes of constants, for shapes, becomes a constant.
+
+        Raises:
+            VerifyError: such a node's inputs, attributes and output do not fit together.
+            BudgetError: such a constant is larger than the file may cost.
+
+        """
+        current().spend(OP, "reading ops")
+        check_arity(node, OPS[node.op])
+        inputs = tuple(self.values[name] if name else None for name in node.inputs)
+        (output, *others) = (self.values[name] for name in node.outputs)
+        known = all(value is None or value.data is not None for value in inputs)
+        computable = OPS[node.op].ref_f32 is not None
+        if not known or others or not computable or output.dtype not in COUNTED or output.q:
+            self._written.update(node.outputs)
+            self.nodes.append(node)
+            return
+        bound = BoundNode(len(self.nodes), node, inputs, (output,))
+        check_types(bound, OPS)
+        (data,) = folded(bound)
+        self.define(output, data)
+
+    def define(self, value: Value, data: Any) -> None:
+        """Make a value a constant.
+
+        Raises:
+            VerifyError: it is one, or an op computes it.
+            ModelFormatError: it has another number of elements, or its dtype does not hold them.
+            BudgetError: it is larger than the file may cost.
+
+        """
+        if self.values[value.name].data is not None or value.name in self._written:
+            raise VerifyError(f"'{value.name}' is defined twice")
+        found = np.asarray(data)
+        current().hold(value.nbytes, f"the constant {value.describe()}")
+        if value.dtype not in COUNTED or found.size != value.size:
+            raise ModelFormatError(
+                "a tensor does not hold what the op computes for it",
+                tensor=value.describe(),
+                expected=f"int32 or int64, {found.size} elements",
+            )
+        array = found.astype(value.dtype.numpy).reshape(value.shape)
+        self.values[value.name] = replace(value, data=array)
+
+    def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
+        """The name of what a state becomes; one that begins anew with each run is a constant.
+
+        Raises:
+            UnsupportedError: it becomes something already.
+
+        """
+        if state.name in self._changed:
+            raise UnsupportedError("two ops change this state", tensor=state.describe())
+        self._changed.add(state.name)
+        after = self.new(f"{state.name}/next", state)
+        if begins_anew:
+            zero = state.q.zero_point if state.q else 0
+            current().hold(state.nbytes, f"the state {state.describe()}")
+            zeros = np.full(state.shape, zero, state.dtype.numpy)
+            self.values[state.name] = replace(state, data=zeros)
+            return after.name
+        self.states.append((state.name, after.name))
+        return after.name
+
+    def _unused(self, wish: str) -> str:
+        name, i = wish, self._tried.get(wish, 0)
+        while name in self.values:
+            i += 1
+            name = f"{wish}_{i}"
+        self._tried[wish] = i
+        return name

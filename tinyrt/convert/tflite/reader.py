@@ -1,0 +1,280 @@
+""".tflite flatbuffer -> ir.Graph; constants are views into the (memory-mapped) file."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tflite
+
+from tinyrt.budget import current, limited
+from tinyrt.convert.hybrid import dequantize_weights
+from tinyrt.convert.indices import places_in_integers
+from tinyrt.convert.pointwise import gather_islands
+from tinyrt.convert.tflite import schema
+from tinyrt.convert.tflite.codec import Codec
+from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
+from tinyrt.convert.tflite.expand import EXPANSIONS
+from tinyrt.convert.tflite.ops import DECODERS
+from tinyrt.convert.tflite.parts import Parts
+from tinyrt.convert.tflite.states import read_fresh, read_states
+from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
+from tinyrt.convert.tflite.variables import HANDLES, Variables, check_initial
+from tinyrt.convert.unsigned import to_signed
+from tinyrt.errors import ModelFormatError, UnsupportedError, boundary, error_context
+from tinyrt.ir import Graph, Node, Value, check_order
+from tinyrt.ops import verify
+
+
+def map_file(path: str | Path) -> Buffer:
+    """The file's bytes, mapped read-only.
+
+    Raises:
+        ModelFormatError: the file is missing, not readable, or empty.
+
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ModelFormatError(
+            f"cannot read the model: {error.strerror}", file=str(path), hint="check the path"
+        ) from error
+    except ValueError as error:
+        raise ModelFormatError(
+            "the model file is empty", file=str(path), hint="copy or export the model again"
+        ) from error
+
+
+def read_tflite(path: str | Path) -> Graph:
+    """Read a .tflite file; its constants stay views into the mapped file.
+
+    Raises:
+        ModelFormatError: the file is not a .tflite model, is cut short, or contradicts itself.
+        UnsupportedError: it uses ops or dtypes that tinyrt does not have; all of them are named.
+
+    """
+    with error_context(file=str(path)):
+        return parse_tflite(map_file(path), name=Path(path).stem)
+
+
+def parse_tflite(data: Buffer, name: str = "model") -> Graph:
+    """Read a .tflite model from bytes or a map; raises as ``read_tflite``."""
+    return parse_with_directory(data, name)[0]
+
+
+def parse_with_directory(
+    data: Buffer, name: str = "model", subgraph: int = 0
+) -> tuple[Graph, Directory]:
+    """As ``parse_tflite``, with what the file says about its tensors and signatures.
+
+    Args:
+        data: the file.
+        name: the graph's name.
+        subgraph: which of the file's subgraphs; the first one is the model where others only
+            serve its ops.
+
+    """
+    if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
+        raise ModelFormatError(
+            "this is not a .tflite file",
+            expected=f"the identifier {schema.IDENTIFIER.decode()} at byte 4",
+            hint="make one with tinyrt convert (float) or tinyrt quantize (int8)",
+        )
+    with (
+        limited(file_bytes=len(data)),
+        boundary(".tflite file", parsers=("flatbuffers", "tflite"), corrupt=(UnicodeDecodeError,)),
+    ):
+        with _hopping(data):
+            reader = _Reader(data, name, subgraph)
+            graph = check_order(reader.read())
+            directory = read_directory(reader.model, reader.graph, reader.values)
+        graph = gather_islands(dequantize_weights(to_signed(graph)))
+        return verify(places_in_integers(graph)), directory
+
+
+@contextmanager
+def _hopping(data: Buffer) -> Iterator[None]:
+    """Keep the system from mapping megabytes of weights around every small table that is read."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
+        data.madvise(mmap.MADV_RANDOM)
+        try:
+            yield
+        finally:
+            data.madvise(mmap.MADV_NORMAL)
+    else:
+        yield
+
+
+CONTROL_FLOW = {"CALL", "IF", "WHILE"}
+"""Ops that run other subgraphs."""
+
+SHOWN = 10
+"""Missing ops that a message names."""
+
+
+class _Reader:
+    """One subgraph of a model being read: its parts so far, and its tensors by index."""
+
+    def __init__(self, data: Buffer, name: str, subgraph: int) -> None:
+        self.data = data
+        self.model = tflite.Model.GetRootAs(data)
+        self.name = name
+        if self.model.Version() != schema.VERSION:
+            raise ModelFormatError(
+                f"the file has schema version {self.model.Version()}", expected=str(schema.VERSION)
+            )
+        if not 0 <= subgraph < self._count(self.model.SubgraphsLength()):
+            raise ModelFormatError(f"subgraph {subgraph} of {self.model.SubgraphsLength()}")
+        self.graph = self.model.Subgraphs(subgraph)
+        self._count(self.graph.TensorsLength())
+        tensors = TensorReader(data, self.model, self.graph)
+        self.values = tensors.read()
+        self.changing = tensors.changing
+        self.fresh = read_fresh(self.model)
+        self.parts = Parts(self.values)
+        self.variables = Variables(self.parts)
+
+    def read(self) -> Graph:
+        names = self._builtins()
+        inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
+        if not inputs or not self.graph.OutputsLength():
+            raise ModelFormatError(
+                f"the model has {len(inputs)} inputs and {self.graph.OutputsLength()} outputs",
+                expected="at least one of each",
+            )
+        self.parts.protect(inputs)
+        for i in range(self._count(self.graph.OperatorsLength())):
+            operator = self.graph.Operators(i)
+            builtin = names[operator.OpcodeIndex()]
+            with error_context(op=f"#{i} {builtin}"):
+                self._operator(operator, builtin)
+        self.variables.finish()
+        outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
+        own = self.parts.states
+        states = (*read_states(self.model, inputs, outputs), *own)
+        inputs += tuple(before for before, _ in own)
+        outputs += tuple(after for _, after in own)
+        nodes = self.parts.nodes
+        used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
+        used.update(inputs, outputs)
+        kept = {name: value for name, value in self.parts.values.items() if name in used}
+        return Graph(self.name, inputs, outputs, kept, tuple(nodes), states)
+
+    def _count(self, length: int) -> int:
+        """A vector's length, which can't exceed the file's own size."""
+        if not 0 <= length <= len(self.data):
+            raise ModelFormatError(f"a vector of {length} entries in {len(self.data)} bytes")
+        return length
+
+    def _builtins(self) -> dict[int, str]:
+        """Operator code -> its builtin name, for the codes in use, all of which can be read."""
+        operators = range(self._count(self.graph.OperatorsLength()))
+        used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
+        names = {i: schema.builtin_name(self.model, i) for i in used}
+        known = (*DECODERS, *EXPANSIONS, *HANDLES)
+        missing = sorted({name for name in names.values() if name not in known})
+        if missing:
+            flows = CONTROL_FLOW.intersection(missing)
+            raise UnsupportedError(
+                f"the model uses ops that tinyrt does not have: {', '.join(missing[:SHOWN])}"
+                + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
+                expected="ops of the table that 'tinyrt ops' prints",
+                hint="export the model without control flow"
+                if flows
+                else "replace these ops in the model, or convert the part before them",
+            )
+        return names
+
+    def _operator(self, operator: Any, builtin: str) -> None:
+        ports = operator.InputsLength() + operator.OutputsLength()
+        current().spend(PORT * ports, "reading ops")
+        indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
+        inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
+        places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
+        outputs = [self._filled(int(i)) for i in places]
+        if builtin in HANDLES:
+            self._variable(operator, builtin, inputs, outputs)
+            return
+        if not outputs:
+            raise ModelFormatError("the op has no output")
+        if builtin in EXPANSIONS:
+            expansion = EXPANSIONS[builtin]
+            options = _options(operator, expansion.table)
+            expansion.expand(self.parts, options, inputs, outputs)
+            return
+        self._node(operator, DECODERS[builtin], inputs, outputs)
+
+    def _node(
+        self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
+        decoded = codec.decode(_options(operator, codec.table), inputs, outputs[0])
+        kept = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
+        names = tuple(v.name if v else "" for v in kept)
+        after = tuple(self._next(kept[i]) for i in decoded.states)
+        while names and not names[-1]:
+            names = names[:-1]
+        results = (*(v.name for v in outputs), *after)
+        op = decoded.op or codec.op
+        self.parts.append(Node(op, outputs[0].name, names, results, decoded.attrs))
+
+    def _variable(
+        self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
+        first = inputs[0] if inputs else None
+        if builtin == "VAR_HANDLE" and outputs:
+            self.variables.handle(_options(operator, "VarHandleOptions"), outputs[0])
+        elif builtin == "READ_VARIABLE" and outputs:
+            self.variables.read(first, outputs[0])
+        elif builtin == "ASSIGN_VARIABLE":
+            self.variables.assign(first, inputs[1] if len(inputs) > 1 else None)
+        elif builtin == "CALL_ONCE":
+            index = _options(operator, "CallOnceOptions").InitSubgraphIndex()
+            if outputs:
+                raise ModelFormatError("the op has outputs", expected="none")
+            other = _Reader(self.data, self.name, index)
+            check_initial(self.model, index, other.values)
+        else:
+            raise ModelFormatError("the op has no output")
+
+    def _next(self, state: Value | None) -> str:
+        """The name of what a variable becomes."""
+        if state is None or state.name not in self.changing:
+            raise ModelFormatError(
+                "the op's state is no variable",
+                tensor=state.describe() if state else None,
+                expected="a tensor with is_variable set",
+            )
+        return self.parts.next_of(state, begins_anew=state.name in self.fresh)
+
+    def _names(self, indices: Any) -> tuple[str, ...]:
+        return tuple(self._filled(int(i)).name for i in indices)
+
+    def _filled(self, index: int) -> Value:
+        """A tensor that an op or a port names."""
+        if not 0 <= index < len(self.values):
+            raise ModelFormatError(f"tensor {index} of {len(self.values)}")
+        value = self.parts.values[self.values[index].name]
+        if not value.is_constant and not value.size:
+            raise empty(value.describe())
+        return value
+
+
+def _options(operator: Any, table: str | None) -> Any:
+    """The op's options; their defaults where the file leaves them out, as writers may."""
+    if table is None:
+        return None
+    kind = operator.BuiltinOptionsType()
+    if kind == tflite.BuiltinOptions.NONE:
+        return schema.default_options(table)
+    if kind != schema.options_code(table):
+        raise ModelFormatError(f"options of kind {kind}", expected=table)
+    found = operator.BuiltinOptions()
+    if found is None:
+        raise ModelFormatError("the op's options are missing", expected=table)
+    options = schema.options_reader(table)
+    options.Init(found.Bytes, found.Pos)
+    return options

@@ -1,0 +1,1 @@
+"""What records of ops share: their own form, shapes, windows, tables, walks."""

@@ -1,0 +1,95 @@
+"""Activations that are fused into other ops: a clamp, in float or of raw values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import ShapeError
+from tinyrt.fixedpoint import round_half_away
+from tinyrt.floatmath import buffers
+from tinyrt.floatmath.function import constant
+from tinyrt.floatmath.parallel import each_part
+from tinyrt.ir import Value
+from tinyrt.ops.shared.spec import limits_of, qparams
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "NONE": (-np.inf, np.inf),
+    "RELU": (0.0, np.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+
+ALONE: dict[str, tuple[float, float]] = {"RELU_0_TO_1": (0.0, 1.0)}
+"""Clamps that are an op, but that no other op can absorb."""
+
+
+def bounds(activation: str) -> tuple[float, float]:
+    """Least and greatest real value.
+
+    Raises:
+        ShapeError: the activation is not one that ops can absorb.
+
+    """
+    if activation not in BOUNDS:
+        raise ShapeError(f"fused activation '{activation}'", expected=", ".join(BOUNDS))
+    return BOUNDS[activation]
+
+
+def clamp_of(activation: str) -> tuple[float, float]:
+    """Bounds of an activation, fused or an op of its own."""
+    return ALONE.get(activation) or bounds(activation)
+
+
+def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
+    """Clamp values that are not quantised, any shape."""
+    if activation == "NONE":
+        return x
+    low, high = (None if np.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
+    y = buffers.empty(x.shape, x.dtype)
+    rows, out = np.atleast_1d(x, y)
+    each_part(len(out), 2 * y.nbytes, lambda part: np.clip(rows[part], low, high, out=out[part]))
+    return y
+
+
+def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
+    """The gradient that passes the clamp: where the output lies strictly inside its bounds."""
+    if activation == "NONE":
+        return grad
+    low, high = clamp_of(activation)
+    y = constant(output)
+    if not isinstance(grad, np.ndarray):
+        return grad * ((y > low) & (y < high))
+    # Numba takes its time to be imported, and only training needs it.
+    from tinyrt.floatmath.activation_loops import pass_within
+
+    passed = buffers.empty(grad.shape, grad.dtype)
+    rows, arrived, out = (a.reshape(-1) for a in (y, grad, passed))
+    limits = grad.dtype.type(low), grad.dtype.type(high)
+
+    def select(part: slice) -> None:
+        pass_within(rows[part], arrived[part], *limits, out[part])
+
+    each_part(out.size, 3 * grad.nbytes, select)
+    return passed
+
+
+def act_range(activation: str, output: Value) -> tuple[int, int]:
+    """Least and greatest raw value of an int8 or int16 output with this activation.
+
+    Bounds are divided by the scale in float32, as TFLite does.
+    """
+    scale, zp = qparams(output)
+    low, high = clamp_of(activation)
+    lowest, highest = limits_of(output.dtype)
+    least = lowest if low == -np.inf else zp + _steps(low, scale)
+    most = highest if high == np.inf else zp + _steps(high, scale)
+    return max(lowest, least), min(highest, most)
+
+
+def _steps(real: float, scale: np.float32) -> int:
+    # Beyond the output's own limits the count does not matter, but a tiny scale must not overflow.
+    steps = min(max(float(np.float32(real)) / float(scale), -(2.0**18)), 2.0**18)
+    return round_half_away(float(np.float32(steps)))

@@ -1,0 +1,73 @@
+"""The same model for another batch size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tinyrt.errors import ShapeError
+from tinyrt.ir import BoundNode, Graph, Node, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.shared.shapes import axis_of
+
+
+def rebatch(graph: Graph, batch: int) -> Graph:
+    """The graph with ``batch`` samples along the first axis of every activation.
+
+    Raises:
+        ShapeError: the model's first axis is not a batch axis throughout, so that samples would
+            mix: an op moves, joins or reduces it.
+
+    """
+    if graph.states and batch != batch_of(graph):
+        raise _mixes("the model keeps state from sample to sample", graph.input_values[0])
+    values = dict(graph.values)
+    old = batch_of(graph)
+    for value in graph.input_values:
+        if value.shape[:1] != (old,):
+            raise _mixes(f"a model input has no batch axis of size {old}", value)
+        values[value.name] = replace(value, shape=(batch, *value.shape[1:]))
+    nodes: list[Node] = []
+    fixed = {value.name for value in values.values() if value.is_constant}
+    for bound in graph.bound():
+        if all(v is None or v.name in fixed for v in bound.inputs):
+            fixed.update(v.name for v in bound.outputs)  # no sample has a part in it
+            nodes.append(bound.node)
+            continue
+        ranks = {len(v.shape) for v in bound.inputs if v is not None and not v.is_constant}
+        if 1 in ranks or len(ranks) > 1:
+            # Along its only axis an op may add or compare; behind more axes, samples are broadcast.
+            raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
+        if bound.op == "cumsum" and axis_of(bound.attrs.axis, len(bound.output.shape)) == 0:
+            # It keeps every shape, and yet adds up what lies along the first axis.
+            raise _mixes(f"{bound.describe()} adds samples up", bound.output)
+        node = _with_batch(bound, old, batch)
+        nodes.append(node)
+        types = [values[n].type if n else None for n in node.inputs]
+        inferred = OPS[node.op].infer(node.attrs, types)
+        for value, type_ in zip(bound.outputs, inferred, strict=True):
+            if value.shape[:1] != (old,) or type_.shape != (batch, *value.shape[1:]):
+                raise _mixes(f"{bound.describe()} does not keep samples apart", value)
+            values[value.name] = replace(value, shape=type_.shape)
+    return verify(replace(graph, values=values, nodes=tuple(nodes)))
+
+
+def batch_of(graph: Graph) -> int:
+    """Samples along the first axis of the first input; 1 where there is no such axis."""
+    values = graph.input_values
+    return values[0].shape[0] if values and values[0].shape else 1
+
+
+def _with_batch(bound: BoundNode, old: int, new: int) -> Node:
+    change = OPS[bound.op].rebatch
+    if change is None:
+        return bound.node
+    return replace(bound.node, attrs=change(bound.attrs, old, new))
+
+
+def _mixes(problem: str, value: Value) -> ShapeError:
+    return ShapeError(
+        problem,
+        tensor=value.describe(),
+        expected="a first axis that every op leaves alone",
+        hint="run samples one by one",
+    )

@@ -1,0 +1,158 @@
+"""Convolutions of images: of whole numbers on NumPy alone, of floats by compiled loops.
+
+Of whole numbers, what each output reads is gathered into the rows of a matrix, block of images by
+block, so that the matrix stays in the cache. A library of linear algebra multiplies, whose order of
+sums is its own: that must not matter. Of floats it would, so there the loops give the order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TypeVar
+
+import numpy as np
+
+from tinyrt.floatmath import buffers
+from tinyrt.floatmath.function import Array, bilinear_triple
+from tinyrt.floatmath.parallel import each_block
+from tinyrt.ir import Shape
+from tinyrt.ops.shared.window import Window
+
+BLOCK_BYTES = 2**20
+"""Of a block's matrix: a second-level cache's size."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What the convolution and its derivatives know of their operands.
+
+    Attributes:
+        window: how the kernel slides.
+        x: (n, h, w, c_in).
+        w: (c_out, kh, kw, c_in / groups).
+
+    """
+
+    window: Window
+    x: Shape
+    w: Shape
+
+    @property
+    def group_count(self) -> int:
+        """Parts of the channels that do not see each other."""
+        return self.x[3] // self.w[3]
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether each output channel reads one input channel, the one at its place."""
+        return self.w[3] == 1 and self.w[0] == self.x[3]
+
+    def groups(self) -> Iterator[tuple[slice, slice]]:
+        """Input and output channels of each group."""
+        c_out, _, _, c_in = self.w
+        per_group = c_out // self.group_count
+        for g in range(self.group_count):
+            yield slice(g * c_in, (g + 1) * c_in), slice(g * per_group, (g + 1) * per_group)
+
+
+def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
+    """Sum over taps and input channels: (n, out_h, out_w, c_out).
+
+    Of numbers whose sums are exact.
+    """
+    window, c_out = shapes.window, shapes.w[0]
+    y = buffers.empty((len(x), *window.out, c_out), np.result_type(x, w))
+    for ins, outs in shapes.groups():
+        weights = np.ascontiguousarray(w[outs].reshape(outs.stop - outs.start, -1).T)
+
+        def multiply(images: slice, columns: Array, outs: slice = outs, b: Array = weights) -> None:
+            if outs == slice(0, c_out):
+                np.matmul(columns, b, out=y[images].reshape(-1, c_out))
+            else:
+                y[images, ..., outs] = (columns @ b).reshape(y[images, ..., outs].shape)
+
+        _by_columns(window, x[..., ins], multiply)
+    return y
+
+
+def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
+    """The derivative in x: each tap's weights carry the gradient back to what the tap read.
+
+    Of numbers whose sums are exact.
+    """
+    padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
+
+    def carry(images: slice) -> None:
+        for ins, outs in shapes.groups():
+            rows = grad[images, ..., outs].reshape(-1, outs.stop - outs.start)
+            for i, j, where in shapes.window.taps():
+                part = (rows @ w[outs, i, j]).reshape(*grad[images].shape[:3], -1)
+                padded[images][(*where, ins)] += part
+
+    each_block(len(grad), padded.nbytes + 2 * grad.nbytes, carry)
+    return shapes.window.crop(padded, shapes.x)
+
+
+def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]) -> list[Result]:
+    """Do work on blocks of images, each with what its outputs read, (outputs, taps * channels)."""
+    size = math.prod(window.kernel) * x.shape[3]
+
+    def block(images: slice) -> Result:
+        patches = window.patches(window.pad(x[images]))
+        # A copy unless the patches lie one behind the other, as pixels of pointwise layers do.
+        return work(images, patches.reshape(-1, size))
+
+    nbytes = len(x) * math.prod(window.out) * size * x.itemsize
+    return each_block(len(x), nbytes, block, BLOCK_BYTES)
+
+
+def _compiled() -> ModuleType:
+    # Numba takes its time to be imported, and only floats need it.
+    from tinyrt.ops.shared import convolution_products
+
+    return convolution_products
+
+
+CONVOLUTION = bilinear_triple(
+    "convolution",
+    lambda *operands: _compiled().convolve(*operands),
+    lambda *operands: _compiled().dx(*operands),
+    lambda *operands: _compiled().dw(*operands),
+)
+"""Of floats: by compiled loops that read the windows where they are."""
+
+
+def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
+    """``CONVOLUTION.y`` plus the bias (c_out,), where there is one."""
+    # The loops multiply weights with the zeros of padding, of which only these would tell.
+    if shapes.window.is_padded and not np.isfinite(w).all():
+        return _without_padding(shapes, x, w, bias)
+    y: Array = _compiled().convolve(shapes, x, w, bias)
+    return y
+
+
+def _without_padding(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
+    """The sum over taps that lie within the image, as kernels have it."""
+    start = np.zeros(shapes.w[0], w.dtype) if bias is None else bias
+    y = np.empty((len(x), *shapes.window.out, shapes.w[0]), np.result_type(x, start))
+    y[:] = start
+    _, height, width, _ = shapes.x
+    for i, j, _ in shapes.window.taps():
+        written, read = shapes.window.within((height, width), (i, j))
+        for ins, outs in shapes.groups():
+            with np.errstate(invalid="ignore"):
+                y[(*written, outs)] += x[(*read, ins)] @ w[outs, i, j].T
+    return y
+
+
+def bias_gradient(grad: Array) -> Array:
+    """The sum over images and pixels (n, h, w, c_out) -> (c_out,); for tensors, too."""
+    if not isinstance(grad, np.ndarray):
+        return grad.sum(axis=(0, 1, 2))
+    total: Array = _compiled().channel_sums(grad)
+    return total

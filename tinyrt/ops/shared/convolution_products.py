@@ -1,0 +1,131 @@
+"""Float convolutions and their derivatives by compiled tiles, parts of the images by threads.
+
+How the images are cut depends on their sizes alone, and with it the bits. Operands are float32 or
+float64 arrays of one type.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tinyrt.floatmath import buffers, columns
+from tinyrt.floatmath.buffers import address
+from tinyrt.floatmath.convolution_loops import products
+from tinyrt.floatmath.function import Array
+from tinyrt.floatmath.parallel import each_part
+from tinyrt.ops.shared import convolution_tables
+from tinyrt.ops.shared.convolution import Shapes
+from tinyrt.ops.shared.convolution_tables import Products
+
+
+def convolve(shapes: Shapes, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """The convolution of ``x`` with ``w``, plus (c_out,); shapes as ``Shapes`` says."""
+    x, w, start = _floats(x, w, np.zeros(shapes.w[0], w.dtype) if bias is None else bias)
+    y = buffers.empty((len(x), *shapes.window.out, shapes.w[0]), x.dtype)
+    plan = convolution_tables.outputs(shapes, x.itemsize)
+    _into(y, x, _matrices(shapes, w), start, plan, shapes.per_channel)
+    return y
+
+
+def dx(shapes: Shapes, grad: Array, w: Array) -> Array:
+    """The derivative in x."""
+    grad, w = _floats(grad, w)
+    y = buffers.empty((len(grad), *shapes.x[1:]), grad.dtype)
+    matrices, zeros = _matrices(shapes, w), np.zeros(y.shape[3], y.dtype)
+    for part in convolution_tables.input_parts(shapes, grad.itemsize):
+        weights = matrices[:, part.taps[0]][:, :, part.taps[1]]
+        turned = weights if shapes.per_channel else weights.transpose(0, 1, 2, 4, 3)
+        _into(y, grad, turned, zeros, part, shapes.per_channel)
+    return y
+
+
+def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
+    """The derivative in w."""
+    x, grad = _floats(x, grad)
+    plan = convolution_tables.weight_sums(shapes, x.itemsize)
+    groups = _matrix_count(shapes)
+    width, item = shapes.w[0] // groups, x.itemsize
+    grad_bytes = (
+        shapes.w[0] * math.prod(grad.shape[1:3]) * item,
+        width * item,
+        shapes.w[0] * item,
+    )
+
+    def add_up(part: slice) -> Array:
+        sums = np.zeros((groups, plan.count, width), x.dtype)
+        products(
+            x[part],
+            plan.border,
+            shapes.per_channel,
+            (groups, x.shape[3] // groups * item),
+            plan.tables,
+            plan.count,
+            address(grad[part]),
+            grad_bytes,
+            address(sums),
+            address(sums),
+            (0, plan.count * width * item),
+            width,
+        )
+        return sums
+
+    cost = _cost(x, grad, plan, width * groups)
+    first, *others = each_part(len(x), cost, add_up)
+    parted = sum(others, start=first).reshape(groups, *shapes.w[1:], width)
+    return np.ascontiguousarray(parted.transpose(0, 4, 1, 2, 3)).reshape(shapes.w)
+
+
+def _floats(*operands: Array) -> list[Array]:
+    dtype = np.result_type(*operands, np.float32)
+    return [np.ascontiguousarray(a, dtype) for a in operands]
+
+
+def _matrix_count(shapes: Shapes) -> int:
+    return 1 if shapes.per_channel else shapes.group_count
+
+
+def _matrices(shapes: Shapes, w: Array) -> Array:
+    """(groups, kh, kw, c_in / groups, c_out / groups); (1, kh, kw, 1, c) if per channel."""
+    return w.reshape(_matrix_count(shapes), -1, *shapes.w[1:]).transpose(0, 2, 3, 4, 1)
+
+
+def channel_sums(grad: Array) -> Array:
+    """The sum over images and pixels (n, h, w, c) -> (c,)."""
+    rows = grad.reshape(-1, grad.shape[3])
+    total: Array = columns.sums(rows, np.zeros_like(rows[0]))[0]
+    return total
+
+
+def _into(
+    y: Array, x: Array, weights: Array, start: Array, plan: Products, per_channel: bool
+) -> None:
+    """Fill the plan's places of ``y`` (n, h, w, c) with sums that begin with ``start`` (c,)."""
+    matrices = np.ascontiguousarray(weights)
+    groups, width = len(matrices), matrices.shape[4]
+    item = x.itemsize
+
+    def fill(part: slice) -> None:
+        products(
+            x[part],
+            plan.border,
+            per_channel,
+            (groups, x.shape[3] // groups * item),
+            plan.tables,
+            plan.count,
+            address(matrices),
+            (0, matrices.nbytes // groups, width * item),
+            address(start),
+            address(y[part]),
+            (math.prod(y.shape[1:]) * item, width * item),
+            width,
+        )
+
+    each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)
+
+
+def _cost(x: Array, y: Array, plan: Products, channels: int) -> int:
+    """Bytes that a pass over memory takes in the same time, about: of both, and 1/4 a product."""
+    products_per_image = plan.count * plan.tables[1].size * channels
+    return x.nbytes + y.nbytes + len(x) * products_per_image // 4

@@ -1,0 +1,176 @@
+"""What ops share that only move elements: one function of arrays says everything about each.
+
+The same function computes float and raw values; applied to the input's positions it gives the
+gradient. Where elements lie is said beside it: a walk over the input in regular steps, or rows and
+columns by tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.floatmath.function import Gradient, linear_pair
+from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.shared.spec import (
+    Array,
+    AttrsT,
+    Form,
+    Infer,
+    OpSpec,
+    Quant,
+    both_forms,
+    require_alike,
+    require_same_q,
+)
+from tinyrt.ops.shared.traits import Traits
+
+Move = Callable[[Any, Array], Array]
+"""``(attrs, x) -> y``; every element of y is one of x."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The output, element by element in order, as a walk over the input.
+
+    Attributes:
+        dims: how far the walk goes along each of its axes, the last one fastest.
+        strides: what one step along each adds to the position in the input.
+        begin: where it begins.
+
+    """
+
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    begin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The output as rows and columns of images, each of which lies somewhere in the input's.
+
+    Attributes:
+        n: how many images.
+        x_size: elements of an image of the input.
+        rows: for each of the output's rows, where it begins in the input's image.
+        columns: for each column, how far from there.
+        run: elements that lie there side by side.
+
+    """
+
+    n: int
+    x_size: int
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    run: int
+
+
+LayoutOf = Callable[[Any, Shape], Walk | Picks]
+"""``(attrs, input's shape) -> where the output's elements lie in it``."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveS8:
+    """What the integer kernel knows beforehand."""
+
+    move: Move
+    attrs: Any
+    layout: Walk | Picks
+
+    def positions(self, shape: Shape) -> NDArray[np.int64]:
+        """Where in an input of that shape each element of the output lies."""
+        return _positions(self.move, self.attrs, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Where in the input, of some shape, each element of the output lies."""
+
+    index: NDArray[np.int64]
+    shape: Shape
+
+
+def _gather(at: _Positions, x: Array) -> Array:
+    return np.asarray(x.reshape(-1)[at.index])
+
+
+def _scatter(at: _Positions, u: Array) -> Array:
+    result = np.zeros(at.shape, u.dtype)
+    np.add.at(result.reshape(-1), at.index, u)
+    return result
+
+
+_GATHER, _SCATTER = linear_pair("gather_positions", _gather, _scatter)
+
+
+def _ref_f32(move: Move, attrs: Any, x: Array) -> Array:
+    return np.array(move(attrs, x), order="C")
+
+
+def _vjp(
+    move: Move, attrs: Any, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient]:
+    """Gradient of x: each element's, gathered from wherever it was moved to."""
+    del output
+    shape = tuple(inputs[0].shape)
+    return (_SCATTER(_Positions(_positions(move, attrs, shape), shape), grad),)
+
+
+def _positions(move: Move, attrs: Any, shape: Shape) -> NDArray[np.int64]:
+    places: NDArray[np.int64] = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+    return move(attrs, places)
+
+
+def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
+    """Input and output share scale and zero point."""
+    require_alike(node.input(0), node.output)
+    require_same_q(node, node.input(0), node.output)
+    return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
+
+
+def _ref_integer(p: MoveS8, x: Array) -> Array:
+    return _ref_f32(p.move, p.attrs, x)
+
+
+def move_op(
+    name: str,
+    attrs: type[AttrsT],
+    infer: Infer[AttrsT],
+    move: Callable[[AttrsT, Array], Array],
+    layout_of: Callable[[AttrsT, Shape], Walk | Picks],
+    traits: Traits,
+    *,
+    int16: bool = True,
+) -> OpSpec[AttrsT]:
+    """The record of an op with one input that only moves elements.
+
+    Args:
+        name: the op's.
+        attrs: its attributes' class.
+        infer: its shape rule.
+        move: what it does.
+        layout_of: where its output's elements lie in the input.
+        traits: what is true of it.
+        int16: whether TFLite has the op for int16.
+
+    """
+    forms = both_forms(partial(_prepare, move, layout_of), _ref_integer)
+    if not int16:
+        del forms[Form.INT16X8]
+    return OpSpec(
+        name=name,
+        attrs=attrs,
+        arity=(1, 1),
+        infer=infer,
+        quant=Quant.SAME_AS_INPUT,
+        ref_f32=partial(_ref_f32, move),
+        vjp=partial(_vjp, move),
+        forms=forms,
+        traits=traits,
+    )

@@ -1,0 +1,202 @@
+"""Requantisation constants of ops with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import VerifyError
+from tinyrt.fixedpoint import (
+    multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
+    quantize_multiplier,
+    reduced_multiplier,
+)
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops.shared.activation import act_range
+from tinyrt.ops.shared.spec import Array, qparams, require_alike, require_s8
+
+LEAST_RIGHT = 8
+"""Right shift behind a multiplication of an int64 accumulator, at least: TFLite allows no less."""
+
+
+def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
+    """Mantissa and exponent of a ratio of scales.
+
+    Args:
+        real: the ratio, positive.
+        most: what it must stay below: beyond ``2**30`` every accumulator overflows, and shifts
+            leave the 31 bits that kernels take.
+
+    Raises:
+        VerifyError: the ratio is too large, or no number.
+
+    """
+    if not 0 <= real < most:
+        raise VerifyError(
+            f"scales of inputs and output differ by a factor of {real:.6g}",
+            expected=f"below {most:.6g}",
+            hint="quantise again: a scale in this model cannot be right",
+        )
+    return quantize_multiplier(real)
+
+
+@dataclass(frozen=True, slots=True)
+class Requant:
+    """From int32 accumulators to int8 or int16 outputs.
+
+    Attributes:
+        mult: mantissas, one per output channel.
+        shift: exponents, one per output channel.
+        y_zp: the output's zero point.
+        act_min: least output.
+        act_max: greatest output.
+        dtype: the output's.
+
+    """
+
+    mult: NDArray[np.int32]
+    shift: NDArray[np.int32]
+    y_zp: int
+    act_min: int
+    act_max: int
+    dtype: DType = DType.INT8
+
+    def apply(self, acc: Array) -> Array:
+        """``acc`` (..., channels), exact integers, to outputs of the same shape."""
+        scaled = multiply_by_quantized_multiplier(acc, self.mult, self.shift)
+        return np.clip(scaled + self.y_zp, self.act_min, self.act_max).astype(self.dtype.numpy)
+
+
+@dataclass(frozen=True, slots=True)
+class WideRequant:
+    """From int64 accumulators to int16 outputs, whose zero point is 0.
+
+    Attributes:
+        mult: mantissas of 15 bits, one per output channel.
+        right: right shifts, one per output channel, 8 to 46.
+        act_min: least int16 output.
+        act_max: greatest int16 output.
+
+    """
+
+    mult: NDArray[np.int32]
+    right: NDArray[np.int32]
+    act_min: int
+    act_max: int
+
+    def apply(self, acc: Array) -> NDArray[np.int16]:
+        """``acc`` (..., channels), exact integers, to int16 of the same shape."""
+        scaled = multiply_by_reduced_multiplier(acc, self.mult, self.right)
+        return np.clip(scaled, self.act_min, self.act_max).astype(np.int16)
+
+
+def weight_scales(weights: Value, axis: int, channels: int) -> NDArray[np.float32]:
+    """One float32 scale per output channel.
+
+    Raises:
+        VerifyError: weights are not int8 or int4 with zero point 0, or scales do not match the
+            channels.
+
+    """
+    q = weights.q
+    if q is None or weights.dtype not in (DType.INT8, DType.INT4):
+        raise VerifyError(
+            "weights are not quantised",
+            tensor=weights.describe(),
+            expected="int8 or int4 with scales",
+        )
+    if q.zero_point != 0:
+        raise VerifyError(
+            f"weights have zero point {q.zero_point}", tensor=weights.describe(), expected="0"
+        )
+    if q.axis is not None and (q.axis != axis or len(q.scales) != channels):
+        raise VerifyError(
+            f"{len(q.scales)} scales along axis {q.axis}",
+            tensor=weights.describe(),
+            expected=f"one scale, or {channels} along axis {axis}",
+        )
+    return np.broadcast_to(np.asarray(q.scales, np.float32), (channels,))
+
+
+def channel_multipliers(
+    x: Value, weights: NDArray[np.float32], y: Value
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Mantissas and exponents of ``x_scale * w_scale[c] / y_scale``, in float64 as TFLite does."""
+    x_scale, _ = qparams(x)
+    y_scale, _ = qparams(y)
+    real = np.float64(x_scale) * weights.astype(np.float64) / np.float64(y_scale)
+    return multipliers(real)
+
+
+def multipliers(real: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Mantissas and exponents of ratios of scales, one per channel."""
+    pairs = [multiplier(float(r)) for r in real]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+
+
+def weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
+    """Multipliers and clamp of an int8 op with weights (input 1).
+
+    Args:
+        node: the op; its attributes name a fused activation.
+        channel_axis: the weights' axis of output channels.
+
+    Raises:
+        VerifyError: dtypes or scales are not those of the int8 scheme.
+
+    """
+    return node.noted_of_constants("requant", partial(_weighted_requant, node, channel_axis))
+
+
+def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    mult, shift = channel_multipliers(x, scales, y)
+    act_min, act_max = act_range(node.attrs.activation, y)
+    return Requant(mult, shift, qparams(y)[1], act_min, act_max)
+
+
+def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
+    """Multipliers and clamp of an int16 op with int8 weights (input 1); as ``weighted_requant``.
+
+    Beside an int64 bias, or none, accumulators have 64 bits. Beside an int32 bias, which some
+    converters write, they have 32, and are rounded as for int8.
+    """
+    return node.noted_of_constants("wide requant", partial(_wide_requant, node, channel_axis))
+
+
+def _wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
+    require_alike(x, y)
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    mult, shift = channel_multipliers(x, scales, y)
+    qparams(y)
+    limits = act_range(node.attrs.activation, y)
+    if bias is not None and bias.dtype is DType.INT32:
+        return Requant(mult, shift, 0, *limits, y.dtype)
+    found = [reduced(int(m), int(s), y) for m, s in zip(mult, shift, strict=True)]
+    pairs = np.array(found, np.int32)
+    return WideRequant(pairs[:, 0], pairs[:, 1], *limits)
+
+
+def reduced(mult: int, shift: int, y: Value) -> tuple[int, int]:
+    """Mantissa of 15 bits and right shift, for accumulators of 64 bits.
+
+    Raises:
+        VerifyError: the multiplier is larger than such a shift allows.
+
+    """
+    mantissa, right = reduced_multiplier(mult, shift)
+    if right < LEAST_RIGHT:
+        raise VerifyError(
+            "scales of inputs and output differ by too much",
+            tensor=y.describe(),
+            expected="an output scale of at least the product of the inputs' scales / 2**7",
+            hint="quantise again: a scale in this model cannot be right",
+        )
+    return mantissa, right

@@ -1,0 +1,174 @@
+"""How an op's output comes row by row from rows of its inputs.
+
+An op on one row of outputs is the same op on a tensor that is as high as its window: what lies
+above and below the image is held as rows of the padding's value, so that every row is computed
+alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.shared.window import BARE_ROWS, ROWS, Window
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindow:
+    """Rows of one input that a row of outputs reads.
+
+    Output row ``r`` reads the input rows from ``r * step - above`` on.
+
+    Attributes:
+        rows: how many it reads.
+        step: rows from one window to the next; 0 where all outputs read the same row.
+        above: rows of padding above the input.
+        below: rows of padding below it.
+        fill: the raw value of padding.
+
+    """
+
+    rows: int = 1
+    step: int = 1
+    above: int = 0
+    below: int = 0
+    fill: int = 0
+
+    @property
+    def padded(self) -> bool:
+        """Whether a window reaches over the input's first or last row."""
+        return self.above > 0 or self.below > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What an average over height and width does with the sums of its channels.
+
+    Attributes:
+        channels: how many sums there are; each is an int32.
+        finish: sums -> the op's output, flat.
+
+    """
+
+    channels: int
+    finish: Callable[[NDArray[np.int32]], NDArray[np.int8]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOp:
+    """An op that works row by row.
+
+    Attributes:
+        node: the same op on the rows under its windows: one row of outputs.
+        windows: for each input, its rows; None for a constant or an absent one.
+        fold: where rows of input 0 are only added up, and the output follows from the sums.
+
+    """
+
+    node: BoundNode
+    windows: tuple[RowWindow | None, ...]
+    fold: Fold | None = None
+
+    def on_rows(self, count: int) -> BoundNode:
+        """The same op on the rows under so many windows: as many rows of outputs."""
+        inputs = list(self.node.inputs)
+        for i, (value, window) in enumerate(zip(inputs, self.windows, strict=True)):
+            if value is not None and window is not None:
+                inputs[i] = _with_rows(value, (count - 1) * window.step + window.rows)
+        node = replace(self.node, inputs=tuple(inputs))
+        if self.fold is not None:
+            return node
+        return replace(node, outputs=(_with_rows(self.node.output, count),))
+
+
+def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | None:
+    """The rows of a convolution or pooling of input 0.
+
+    Args:
+        node: input and output are (1, h, w, c).
+        window: what slides over the input.
+        fill: the raw value of padding; None where the op knows no such value.
+
+    """
+    x = node.input(0)
+    if x.shape[0] != 1:
+        return None
+    rows = (window.kernel[0] - 1) * window.dilation[0] + 1
+    needed = RowWindow(rows, window.stride[0], window.before[0], window.after[0], fill or 0)
+    if needed.padded and fill is None:
+        return None
+    padding = ROWS if node.attrs.padding == "SAME" else BARE_ROWS
+    on_rows = _on_rows(
+        node,
+        {x.name: replace(x, shape=(1, rows, *x.shape[2:]))},
+        replace(node.attrs, padding=padding),
+    )
+    return RowOp(on_rows, (needed, *(None,) * (len(node.inputs) - 1)))
+
+
+def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
+    """The rows of an average over the height and width of input 0, (1, h, w, c)."""
+    x = node.input(0)
+    if len(x.shape) != 4 or x.shape[0] != 1:
+        return None
+    on_rows = replace(node, inputs=(_row(x),), notes=node.notes.on_rows)
+    return RowOp(on_rows, (RowWindow(),), fold)
+
+
+def one_row(node: BoundNode, attrs: Any = None) -> BoundNode:
+    """The node on a single row of each activation, with these attributes or its own."""
+    activations = [v for v in node.inputs if v is not None and not v.is_constant]
+    return _on_rows(node, {v.name: _row(v) for v in activations}, attrs)
+
+
+def elementwise_rows(node: BoundNode) -> RowOp | None:
+    """The rows of an op that works element by element; inputs may repeat along the height."""
+    y = node.output
+    if len(y.shape) != 4 or y.shape[0] != 1:
+        return None
+    windows: list[RowWindow | None] = []
+    for value in node.inputs:
+        if value is None or value.is_constant:
+            if value is not None and len(value.shape) >= 3 and value.shape[-3] != 1:
+                return None
+            windows.append(None)
+        elif value.shape == y.shape:
+            windows.append(RowWindow())
+        elif len(value.shape) == 4 and value.shape[:2] == (1, 1):
+            windows.append(RowWindow(step=0))
+        else:
+            return None
+    return RowOp(one_row(node), tuple(windows))
+
+
+def joined_rows(node: BoundNode, axis: int) -> RowOp | None:
+    """The rows of a join along the width or the channels."""
+    y = node.output
+    constant = any(v is None or v.is_constant for v in node.inputs)
+    if len(y.shape) != 4 or y.shape[0] != 1 or axis not in (2, 3) or constant:
+        return None
+    return RowOp(one_row(node), (RowWindow(),) * len(node.inputs))
+
+
+def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundNode:
+    """The node with these inputs instead of its own, and one row of outputs."""
+    return replace(
+        node,
+        node=node.node if attrs is None else replace(node.node, attrs=attrs),
+        inputs=tuple(inputs.get(v.name, v) if v is not None else None for v in node.inputs),
+        outputs=(_row(node.output),),
+        notes=node.notes.on_rows,
+    )
+
+
+def _row(value: Value) -> Value:
+    return _with_rows(value, 1)
+
+
+def _with_rows(value: Value, count: int) -> Value:
+    return replace(value, shape=(1, count, *value.shape[2:]))

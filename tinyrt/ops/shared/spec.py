@@ -1,0 +1,310 @@
+"""The record that describes one op to every part of the toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import partial
+from typing import Any, Concatenate, Generic, TypeVar
+
+import numpy as np
+
+from tinyrt.errors import VerifyError
+from tinyrt.floatmath.function import Array as Array
+from tinyrt.floatmath.function import Gradient
+from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops.shared.rows import RowOp, elementwise_rows
+from tinyrt.ops.shared.traits import Traits
+
+Outputs = Any
+"""An array, or a tuple of arrays where an op has several outputs."""
+
+AttrsT = TypeVar("AttrsT")
+"""An op's attributes."""
+
+PreparedT = TypeVar("PreparedT")
+"""What an integer form knows beforehand."""
+
+Infer = Callable[[AttrsT, Sequence[TensorType | None]], tuple[TensorType, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoAttrs:
+    """Attributes of an op that has none."""
+
+
+class Quant(Enum):
+    """How an op's tensors get their quantisation parameters."""
+
+    WEIGHTED = "weighted"
+    """Constant weights (input 1) symmetric, bias (input 2) int32, output with its own range."""
+    OWN_RANGE = "own range"
+    """The output's range is calibrated."""
+    SAME_AS_INPUT = "same as input"
+    """Inputs and output share scale and zero point: the op only moves or selects data."""
+    FIXED = "fixed"
+    """The output's parameters are prescribed by the op's form (``IntegerForm.fixed_output``)."""
+    INPUTS_ONLY = "inputs only"
+    """Inputs are quantised, each with parameters of its own; the output is no quantity: places,
+    truth values. It is as the op gives it, in float as in integers, and has no parameters."""
+    BOUNDARY = "boundary"
+    """quantize and dequantize: the border itself."""
+    STATEFUL = "by its file"
+    """Scales of state and of what is computed inside come with the model. Only LSTMs that begin
+    anew with each run are calibrated: as weighted ops, their cell states too."""
+    BY_TABLE = "by table"
+    """No int8 form of its own: quantised as ``pointwise``, alone or with its neighbours."""
+    FLOAT_ONLY = "float only"
+    """Must be folded or replaced before quantisation."""
+
+
+CONSTANT_WEIGHTS = frozenset({Quant.WEIGHTED, Quant.STATEFUL})
+"""Kinds of ops of which only input 0 is data."""
+
+
+class Form(StrEnum):
+    """What an op computes in, where its activations are quantised."""
+
+    INT8 = "int8"
+    """int8 activations; weights, where there are any, int8 or int4, biases int32."""
+    INT16X8 = "int16x8"
+    """int16 activations with zero point 0; weights int8, biases int64 (int32 in some files)."""
+    FLOAT = "float"
+    """Activations that are not quantised: float32, and what is compared and chosen by."""
+
+
+def no_macs(node: BoundNode) -> int:
+    """Multiply-accumulates of an op that has none."""
+    del node
+    return 0
+
+
+def no_rows(node: BoundNode) -> None:
+    """An op that works element by element, but never in a segment: truth values are held whole."""
+    del node
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerForm(Generic[PreparedT]):
+    """One op on activations of one integer dtype.
+
+    Attributes:
+        prepare: everything integer that can be computed before the first inference: multipliers,
+            clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
+        ref: ``(prepared, *arrays) -> array``, the specification of every backend; a tuple of arrays
+            where the op has several outputs.
+        fixed_output: scale and zero point of the output where the op's ``quant`` is FIXED.
+
+    """
+
+    prepare: Callable[[BoundNode], PreparedT]
+    ref: Callable[Concatenate[PreparedT, ...], Outputs]
+    fixed_output: tuple[float, int] | None = None
+
+
+def both_forms(
+    prepare: Callable[[BoundNode], PreparedT], ref: Callable[Concatenate[PreparedT, ...], Outputs]
+) -> dict[Form, IntegerForm[PreparedT]]:
+    """The forms of an op that works alike on int8 and int16 activations."""
+    form = IntegerForm(prepare, ref)
+    return {Form.INT8: form, Form.INT16X8: form}
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec(Generic[AttrsT]):
+    """One op, for every part of the toolchain.
+
+    Attributes:
+        name: the op's only name, in snake case (``conv2d``).
+        attrs: the frozen dataclass of its attributes.
+        arity: least and most number of inputs.
+        infer: output types from attributes and input types; raises ``ShapeError``.
+        quant: how its tensors get their quantisation parameters.
+        ref_f32: ``(attrs, *arrays) -> array``, the float specification; a tuple likewise.
+        train_f32: the same in training, where compiled loops are faster; None for ``ref_f32``.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
+            op cannot be trained.
+        forms: the integer forms that it has.
+        int4_weights: whether the weights (input 1) of the int8 form may be int4.
+        weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
+        macs: multiply-accumulates of one inference.
+        rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
+        traits: what else is true of it, whatever its tensors are.
+        rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
+
+    """
+
+    name: str
+    attrs: type[AttrsT]
+    arity: tuple[int, int]
+    infer: Infer[AttrsT]
+    quant: Quant
+    ref_f32: Callable[Concatenate[AttrsT, ...], Outputs] | None = None
+    train_f32: Callable[Concatenate[AttrsT, ...], Array] | None = None
+    vjp: Callable[[AttrsT, Sequence[Array], Array, Array], tuple[Gradient, ...]] | None = None
+    forms: Mapping[Form, IntegerForm[Any]] = field(default_factory=dict)
+    int4_weights: bool = False
+    weight_axis: int = 0
+    macs: Callable[[BoundNode], int] = no_macs
+    rows: Callable[[BoundNode], RowOp | None] | None = None
+    rebatch: Callable[[AttrsT, int, int], AttrsT] | None = None
+    traits: Traits = field(default_factory=Traits)
+
+    def form(self, node: BoundNode) -> IntegerForm[Any]:
+        """The form that a quantised node takes.
+
+        Raises:
+            VerifyError: the op has no such form.
+
+        """
+        wanted, forms = form_of(node), self.forms
+        if wanted not in forms:
+            raise VerifyError(
+                f"{self.name} has no {wanted if forms else 'integer'} form",
+                expected=", ".join(forms) or None,
+                hint="keep this op in float",
+            )
+        return forms[wanted]
+
+    @property
+    def float_only(self) -> bool:
+        """Whether the op must be gone before the graph is quantised."""
+        return self.quant in (Quant.BY_TABLE, Quant.FLOAT_ONLY)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether ``pointwise`` may have the op as a step: a file has its steps as float ops."""
+        return (
+            self.traits.elementwise and self.traits.in_tflite and self.quant is not Quant.BOUNDARY
+        )
+
+    def row_op(self, node: BoundNode) -> RowOp | None:
+        """The node as an op that works row by row; None where it does not, and for float ops."""
+        if not is_integer(node):
+            return None
+        if self.rows is not None:
+            return self.rows(node)
+        return elementwise_rows(node) if self.traits.elementwise else None
+
+    def check_quant(self, node: BoundNode) -> None:
+        """Raise ``VerifyError`` where quantisation parameters break the op's rules."""
+        self.prepared(node)
+
+    def prepared(self, node: BoundNode) -> Any:
+        """The integer record of a quantised node, which is prepared once.
+
+        Raises:
+            VerifyError: the op has no such form, or parameters break its rules.
+
+        """
+        return node.noted("prepared", partial(self._prepared, node))
+
+    def _prepared(self, node: BoundNode) -> Any:
+        return self.form(node).prepare(node)
+
+
+def is_integer(node: BoundNode) -> bool:
+    """Whether the node takes the integer path: any of its activations is quantised.
+
+    So does the dequantisation of weights, which has no activation that is.
+    """
+    values = (*node.inputs, *node.outputs)
+    quantised = any(v is not None and v.q is not None and not v.is_constant for v in values)
+    return quantised or node.op == "dequantize"
+
+
+def form_of(node: BoundNode) -> Form:
+    """The form of a quantised node, by its activations' dtypes; state may be wider."""
+    inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
+    activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
+    return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8
+
+
+def limits_of(dtype: DType) -> tuple[int, int]:
+    """Least and greatest value of an integer dtype."""
+    if dtype is DType.INT4:
+        return -8, 7
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
+ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+"""Least and greatest zero point; 0 for other dtypes."""
+
+
+def qparams(value: Value) -> tuple[np.float32, int]:
+    """Per-tensor scale (float32, as stored in the file) and zero point of an activation.
+
+    Raises:
+        VerifyError: the tensor is not quantised per tensor, or its parameters are out of range.
+
+    """
+    q = value.q
+    if q is None or len(q.scales) != 1:
+        raise VerifyError(
+            "the tensor is not quantised per tensor",
+            tensor=value.describe(),
+            expected="one scale and one zero point",
+        )
+    limits = np.finfo(np.float32)
+    fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
+    # int16 activations are symmetric: their kernels know no zero point.
+    low, high = ZERO_POINTS.get(value.dtype, (0, 0))
+    if not fits or not low <= q.zero_point <= high:
+        raise VerifyError(
+            f"scale {q.scale}, zero point {q.zero_point}",
+            tensor=value.describe(),
+            expected=f"a float32 scale and a zero point in [{low}, {high}]",
+        )
+    return np.float32(q.scale), q.zero_point
+
+
+def require_same_q(node: BoundNode, *values: Value) -> None:
+    """Raise ``VerifyError`` unless all the values have the first one's scale and zero point."""
+    first = qparams(values[0])
+    for value in values[1:]:
+        if qparams(value) != first:
+            raise VerifyError(
+                f"scale and zero point {qparams(value)} differ from {first}",
+                tensor=value.describe(),
+                expected=f"those of {values[0].describe()}: {node.op} only moves data",
+            )
+
+
+def prepare_moved(node: BoundNode, inputs: Sequence[int]) -> NoAttrs:
+    """Nothing, once these inputs and the output are found to share dtype, scale and zero point."""
+    values = (*(node.input(i) for i in inputs), node.output)
+    require_alike(*values)
+    require_same_q(node, *values)
+    return NoAttrs()
+
+
+def require_fixed(value: Value, fixed: tuple[float, int]) -> None:
+    """Raise ``VerifyError`` unless the value has the scale and zero point its op prescribes."""
+    if qparams(value) != (np.float32(fixed[0]), fixed[1]):
+        raise VerifyError(
+            f"scale and zero point are {qparams(value)}",
+            tensor=value.describe(),
+            expected=f"{fixed}, which the op prescribes",
+        )
+
+
+def require_alike(*values: Value) -> None:
+    """Raise ``VerifyError`` unless the values are all int8 or all int16."""
+    dtypes = {v.dtype for v in values}
+    if len(dtypes) != 1 or not dtypes <= {DType.INT8, DType.INT16}:
+        raise VerifyError(
+            "the integer kernel takes one dtype",
+            tensor=", ".join(v.describe() for v in values),
+            expected="all int8 or all int16",
+        )
+
+
+def require_s8(*values: Value) -> None:
+    """Raise ``VerifyError`` unless all the values are int8."""
+    for value in values:
+        if value.dtype is not DType.INT8:
+            raise VerifyError(
+                "the integer kernel takes int8", tensor=value.describe(), expected="int8"
+            )

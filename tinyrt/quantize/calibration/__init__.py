@@ -1,0 +1,1 @@
+"""What tensors take: calibration data are run, watched, and turned into ranges."""

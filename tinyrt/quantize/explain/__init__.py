@@ -1,0 +1,1 @@
+"""Where a quantised model lost accuracy, and what wins it back."""

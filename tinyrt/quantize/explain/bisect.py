@@ -1,0 +1,301 @@
+"""Which layers of a quantised model, kept more precise, win back what it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tinyrt.interpreter.model import Model, Progress
+from tinyrt.ir import BoundNode, DType, Graph, QParams
+from tinyrt.metrics import Evaluation
+from tinyrt.ops import is_weighted
+from tinyrt.ops.shared.spec import limits_of
+from tinyrt.quantize.apply import apply_plan
+from tinyrt.quantize.calibration.search import search_samples
+from tinyrt.quantize.config import QuantConfig, Scheme
+from tinyrt.quantize.explain.matching import as_quantised, quantised_constants, require_pair
+from tinyrt.quantize.mixed.assign import WIDER, Assignment, configured
+from tinyrt.quantize.mixed.budget import Budget, Judge
+from tinyrt.quantize.mixed.noise import NoiseModel, noise_of
+from tinyrt.quantize.mixed.steps import Steps
+from tinyrt.quantize.plan import QuantPlan, make_plan
+from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.schemes import pattern_for
+from tinyrt.quantize.simulate import Array, simulator_of
+
+FLOAT_LOSS = 0.01
+"""With labels, the default target: the float model's accuracy less this."""
+GOOD_DB = 40.0
+"""Without labels, the default target."""
+
+
+@dataclass(frozen=True, slots=True)
+class BisectStep:
+    """One step of the greedy search.
+
+    Attributes:
+        layers: output names of the ops that became more precise.
+        scheme: what they are kept in.
+        why: the expected gain, in words.
+        sqnr_db: SQNR of the model with this step and those before it.
+        top1: its accuracy, None without labels.
+
+    """
+
+    layers: tuple[str, ...]
+    scheme: Scheme
+    why: str
+    sqnr_db: float | None
+    top1: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BisectReport:
+    """What it takes to win the accuracy back.
+
+    Attributes:
+        start: accuracy and SQNR of the quantised model.
+        float_top1: accuracy of the float model, None without labels.
+        reached: whether the target was met.
+        steps: in their order; empty where nothing was lost.
+        kept: output name -> scheme of the layers that it takes, without those that proved needless.
+        result: accuracy and SQNR with these.
+        options: the options of ``tinyrt quantize`` that keep them so.
+
+    """
+
+    start: Evaluation
+    float_top1: float | None
+    reached: bool
+    steps: tuple[BisectStep, ...]
+    kept: dict[str, Scheme]
+    result: Evaluation
+    options: tuple[str, ...]
+
+
+def bisect(
+    graph: Graph,
+    quantised: Graph,
+    data: Mapping[str, Array],
+    labels: Array | None = None,
+    target: Budget | None = None,
+    progress: Progress | None = None,
+) -> BisectReport:
+    """Widen the layers of a quantised model, greedily, until its accuracy is back.
+
+    Each step is the one that by ``NoiseModel`` takes away the most noise for its cost; the model
+    with it is built from the quantised one's own grids and weights, and measured. In the end,
+    layers that turn out not to be needed are left as they were.
+
+    Args:
+        graph: the optimised float model.
+        quantised: the model made from it.
+        data: input name -> samples, float.
+        labels: class indices, where there are any.
+        target: what accuracy or SQNR to win back, and with which schemes. Where it names neither,
+            within 1 % of the float model's accuracy, or 40 dB where there are no labels.
+        progress: called with the models measured and how many there may be.
+
+    Raises:
+        DataError: the data do not fit, or the models have nothing in common.
+        UnsupportedError: the first model is not float or the second not quantised.
+
+    """
+    require_pair(graph, quantised)
+    feeds = Model(graph).check_inputs(data)
+    judge = Judge(graph, feeds, labels)
+    target = _with_default(target or Budget(allowed=WIDER[1:]), judge)
+    start = judge.measure(quantised)
+    if judge.holds(start, target):
+        return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
+    head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
+    made = _Remade(as_quantised(graph, quantised), quantised, head)
+    steps = Steps(
+        made.graph,
+        made.ranges,
+        made.config,
+        target,
+        made.noise(head),
+        made.assignment,
+        by_gain=True,
+    )
+    search = _Search(judge, target, made, steps, progress)
+    return search.run(start)
+
+
+def _with_default(target: Budget, judge: Judge) -> Budget:
+    """The target, with something to hold where it names nothing."""
+    if target.min_accuracy is not None or target.min_sqnr_db is not None:
+        return target
+    if judge.of_float.top1 is None:
+        return replace(target, min_sqnr_db=GOOD_DB)
+    return replace(target, min_accuracy=max(judge.of_float.top1 - FLOAT_LOSS, 1e-9))
+
+
+class _Search:
+    """The greedy search."""
+
+    def __init__(
+        self, judge: Judge, target: Budget, made: _Remade, steps: Steps, progress: Progress | None
+    ) -> None:
+        self.judge, self.target, self.made, self.steps = judge, target, made, steps
+        self.progress, self.measured = progress, 0
+
+    def run(self, start: Evaluation) -> BisectReport:
+        found, taken, index = start, [], 0
+        assignment = dict(self.made.assignment)
+        while not self.judge.holds(found, self.target):
+            if self.steps.reach(index + 1) == index:
+                break
+            index += 1
+            before, state = assignment, self.steps[index]
+            assignment = dict(state.assignment)
+            found = self._measure(assignment)
+            changed = tuple(n for n, s in assignment.items() if before.get(n) is not s)
+            why = state.why[changed[0]]
+            taken.append(
+                BisectStep(changed, assignment[changed[0]], why, found.sqnr_db, found.top1)
+            )
+        reached = self.judge.holds(found, self.target)
+        if reached:
+            assignment, found = self._without_needless(assignment, found)
+        kept = {n: s for n, s in assignment.items() if self.made.assignment.get(n) is not s}
+        return BisectReport(
+            start=start,
+            float_top1=self.judge.of_float.top1,
+            reached=reached,
+            steps=tuple(taken),
+            kept=kept,
+            result=found,
+            options=tuple(_option(self.made.graph, name, scheme) for name, scheme in kept.items()),
+        )
+
+    def _measure(self, assignment: Assignment) -> Evaluation:
+        self.measured += 1
+        found = self.judge.measure(apply_plan(self.made.graph, self.made.plan(assignment)))
+        if self.progress is not None:
+            self.progress(self.measured, max(self.measured, 2 * len(self.made.graph.nodes)))
+        return found
+
+    def _without_needless(
+        self, assignment: dict[str, Scheme], found: Evaluation
+    ) -> tuple[dict[str, Scheme], Evaluation]:
+        """Each widened op is tried as it was; where the target still holds, it stays so."""
+        for name, scheme in list(assignment.items()):
+            was = self.made.assignment.get(name)
+            if was is scheme:
+                continue
+            fewer = {n: s for n, s in assignment.items() if n != name}
+            if was is not None:
+                fewer[name] = was
+            trial = self._measure(fewer)
+            if self.judge.holds(trial, self.target):
+                assignment, found = fewer, trial
+        return assignment, found
+
+
+def _option(graph: Graph, name: str, scheme: Scheme) -> str:
+    pattern = pattern_for(graph, name)
+    if scheme is Scheme.FLOAT:
+        return f"--keep-float '{pattern}'"
+    return f"--scheme-for '{pattern}={scheme}'"
+
+
+class _Remade:
+    """The quantised model as a plan for the float one, so that single schemes can be changed.
+
+    Args:
+        graph: the float model, channels as in the quantised one.
+        quantised: the model made from it.
+        head: samples, for the ranges of tensors that are not quantised there.
+
+    Attributes:
+        config: its default scheme.
+        assignment: output name -> scheme of the weighted ops that have another one.
+        ranges: value name -> range that gives the quantised model's parameters.
+
+    """
+
+    def __init__(self, graph: Graph, quantised: Graph, head: Mapping[str, Array]) -> None:
+        self.graph, self.quantised = graph, quantised
+        self.there = {node.output.name: node for node in quantised.bound()}
+        port = quantised.input_values[0].dtype
+        wide = any(v.dtype is DType.INT16 for v in quantised.input_values)
+        self.config = QuantConfig(
+            scheme=Scheme.INT16X8 if wide else Scheme.INT8, float_io=port is DType.FLOAT32
+        )
+        self.assignment = {
+            node.output.name: scheme
+            for node in graph.bound()
+            if is_weighted(node) and (scheme := self._scheme(node)) is not self.config.scheme
+        }
+        self.ranges = self._ranges(head)
+
+    def _scheme(self, node: BoundNode) -> Scheme:
+        there = self.there.get(node.output.name, node)
+        x, w = there.input(0), there.input(1)
+        if x.q is None:
+            return Scheme.FLOAT
+        if x.dtype is DType.INT16:
+            return Scheme.INT16X8
+        return Scheme.INT4 if w.dtype is DType.INT4 else Scheme.INT8
+
+    def _ranges(self, head: Mapping[str, Array]) -> dict[str, Range]:
+        ranges = {}
+        for name, array in simulator_of(QuantPlan(), self.graph, head).reference.items():
+            value = self.quantised.values.get(name)
+            ranges[name] = Range.of(array)
+            if value is not None and value.q is not None:
+                low, high = limits_of(value.dtype)
+                zero, scale = value.q.zero_point, value.q.scale
+                ranges[name] = Range((low - zero) * scale, (high - zero) * scale)
+        return ranges
+
+    def plan(self, assignment: Assignment) -> QuantPlan:
+        """The plan with these schemes; what has the same dtype as before keeps its parameters."""
+        config = configured(self.config, assignment)
+        plan = make_plan(self.graph, self.ranges, config)
+        assert plan.layout is not None, "made by make_plan"
+        layout, activations = plan.layout, dict(plan.activations)
+        for name in activations:
+            value = self.quantised.values.get(layout.origins.get(name, name))
+            if value is not None and value.q is not None and value.dtype is layout.dtypes[name]:
+                activations[name] = value.q
+        weights: dict[str, QParams] = {}
+        rounded, biases = {}, {}
+        for node in layout.graph.bound():
+            name = node.output.name
+            there = self.there.get(layout.origins.get(name, name))
+            if name not in plan.weights or there is None:
+                continue
+            stored = there.input(1)
+            if (
+                stored.q is None
+                or stored.data is None
+                or stored.dtype is not plan.weight_dtype(node)
+            ):
+                continue
+            weights[name], rounded[name] = stored.q, stored.data
+            constants = quantised_constants(self.quantised, there)
+            if len(constants) > 1:
+                biases[name] = constants[1]
+        return replace(
+            plan,
+            activations=activations,
+            weights={**plan.weights, **weights},
+            rounded=rounded,
+            biases=biases,
+        )
+
+    def noise(self, head: Mapping[str, Array]) -> NoiseModel:
+        """What each of the model's grids and weights adds."""
+        plan = self.plan(self.assignment)
+        simulator = simulator_of(plan, self.graph, head)
+        narrow = {n for n, scheme in self.assignment.items() if scheme is Scheme.INT4}
+        eight = self.plan({n: s for n, s in self.assignment.items() if n not in narrow})
+        stored = plan.real_weights(simulator.graph)
+        constants = {
+            Scheme.INT8: eight.real_weights(simulator.graph),
+            Scheme.INT4: {name: stored[name] for name in narrow},
+        }
+        return noise_of(simulator, plan, constants)

@@ -1,0 +1,215 @@
+"""Bring a float model into the form that a quantised one was made from, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ops import is_weighted
+from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
+from tinyrt.quantize.methods.equalize import ChannelMap, in_new_channels
+from tinyrt.quantize.methods.layers import (
+    by_output,
+    input_channels,
+    is_padded,
+    per_output,
+    weight_axis,
+)
+from tinyrt.quantize.ranges import dequantize_weights
+
+Constants = tuple[NDArray[np.float32], ...]
+"""Weights, and bias where there is one."""
+
+LEAST_LIKENESS = 0.9
+"""Cosine of two weight rows below which one is no multiple of the other."""
+LEAST_FACTOR = 0.03
+"""Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
+MOST_STEPS = 3.0
+"""Rounding alone changes a sum of products by less than this, in its standard deviations."""
+LEAST_SHIFT = 0.2
+"""Shifted channels differ by more than this part of their bias and weights; corrections by less."""
+
+
+def require_pair(graph: Graph, quantised: Graph) -> None:
+    """Raise ``UnsupportedError`` unless the first model is float and the second quantised."""
+    if any(v.q is not None for v in graph.values.values()):
+        raise UnsupportedError("the first model is quantised", hint="name the float model first")
+    if all(v.q is None for v in quantised.values.values()):
+        raise UnsupportedError(
+            "the second model is not quantised", hint="name the quantised model second"
+        )
+
+
+def as_quantised(graph: Graph, quantised: Graph) -> Graph:
+    """The float model with its channels rescaled and shifted as the quantised one's are.
+
+    The factors follow from the weights, layer by layer: a row of float weights divided by the
+    quantised one. Without equalisation the model comes back as it is.
+
+    Args:
+        graph: the float model.
+        quantised: an int8 model made from it; tensors are matched by name.
+
+    Raises:
+        DataError: the two have no tensors of the same name, or one has another shape.
+
+    """
+    partners = _partners(graph, quantised)
+    maps: dict[str, ChannelMap] = {}
+    spaces = [space for space in free_spaces(graph) if space.is_free]
+    free = frozenset(name for space in spaces for name in space.tensors)
+    for space in spaces:
+        found = None
+        if not space.producers:
+            found = _smoothed(quantised, space, partners, free)
+        elif space.producers[0].output.name in partners:
+            found = _map(quantised, space, partners[space.producers[0].output.name], maps)
+        if found is not None:
+            maps.update(dict.fromkeys(space.tensors, found))
+    return in_new_channels(graph, maps) if maps else graph
+
+
+def _partners(graph: Graph, quantised: Graph) -> dict[str, BoundNode]:
+    """Output name -> the quantised model's node, for the float model's nodes."""
+    there = {node.output.name: node for node in quantised.bound()}
+    partners = {}
+    for node in graph.bound():
+        other = there.get(node.output.name)
+        if other is None or other.op != node.op:
+            continue
+        if other.output.shape != node.output.shape:
+            raise DataError(
+                "the tensor has another shape in the quantised model",
+                tensor=node.output.describe(),
+                expected=other.output.describe(),
+                hint="pass the float model that the quantised one was made from",
+            )
+        partners[node.output.name] = other
+    if not any(is_weighted(node) for node in partners.values()):
+        raise DataError(
+            "the two models have no layers of the same name",
+            expected="the float model that the quantised one was made from",
+            hint="quantise the float model again with tinyrt, which keeps the names",
+        )
+    return partners
+
+
+def stored_constant(graph: Graph, name: str) -> Value:
+    """The constant, or what is stored in fewer bits where it is widened before use."""
+    value = graph.value(name)
+    producer = graph.producer(name)
+    if value.data is None and producer is not None and producer.op == "dequantize":
+        return graph.value(producer.inputs[0])
+    return value
+
+
+def quantised_constants(graph: Graph, node: BoundNode) -> Constants:
+    """Real weights, and bias where there is one, of a weighted node of a quantised model.
+
+    Raises:
+        UnsupportedError: the weights are no constants.
+
+    """
+    x, bias = node.input(0), node.optional(2)
+    weights = stored_constant(graph, node.input(1).name)
+    if weights.data is None:
+        raise UnsupportedError(
+            "the layer's weights are no constants",
+            op=node.describe(),
+            tensor=weights.describe(),
+            hint="freeze the weights, then convert again",
+        )
+    real = _real(weights)
+    stored = stored_constant(graph, bias.name) if bias is not None else None
+    if stored is None or stored.data is None:
+        return (real,)
+    if x.q is None or weights.q is None:
+        return real, _real(stored)
+    scales = x.q.scale * np.asarray(weights.q.scales)
+    return real, (stored.data * scales).astype(np.float32)
+
+
+def _real(value: Value) -> NDArray[np.float32]:
+    assert value.data is not None, "asked of constants only"
+    if value.q is None:
+        return value.data.astype(np.float32)
+    return dequantize_weights(value.data - np.int32(value.q.zero_point), value.q)
+
+
+def _smoothed(
+    quantised: Graph, space: Space, partners: Mapping[str, BoundNode], free: frozenset[str]
+) -> ChannelMap | None:
+    """The map of a space behind a layer norm.
+
+    Columns of a reader's weights have grown by its factors; where the readers' rows may be rescaled
+    as well (``free``), the norm's own factors have shrunk by them, which int8 tells less exactly.
+    """
+    for node in space.consumers:
+        name = node.output.name
+        if node.op == "fully_connected" and name in partners and name not in free:
+            weights = per_output(node)
+            stored = quantised_constants(quantised, partners[name])[0]
+            steps = _steps(stored_constant(quantised, partners[name].input(1).name))
+            size = (weights**2).sum(axis=0)
+            doubt = np.sqrt((weights**2 * steps[:, None] ** 2).sum(axis=0))
+            return _column_map(size, (weights * stored).sum(axis=0), doubt)
+    for node in space.affine:
+        at, partner = affine_constant(node), partners.get(node.output.name)
+        if node.op == "mul" and at is not None and partner is not None:
+            before, after = node.input(at), partner.input(at)
+            if before.data is not None and after.data is not None:
+                there = _real(after).reshape(-1).astype(np.float64)
+                here = before.data.reshape(-1).astype(np.float64)
+                return _column_map(there**2, here * there, np.abs(there) * _steps(after))
+    return None
+
+
+def _steps(value: Value) -> NDArray[np.float64]:
+    return np.asarray(value.q.scales if value.q is not None else [0.0])
+
+
+def _column_map(
+    size: NDArray[np.float64], product: NDArray[np.float64], doubt: NDArray[np.float64]
+) -> ChannelMap | None:
+    """Factors that are quotients; None where they are 1, as far as rounding lets one tell."""
+    known = (size > 0) & (product > 0)
+    scale = np.where(known, product / np.where(size > 0, size, 1), 1.0)
+    changed = np.abs(product - size) > np.maximum(MOST_STEPS * doubt, LEAST_FACTOR * size)
+    return ChannelMap(scale, np.zeros(len(scale))) if (known & changed).any() else None
+
+
+def _map(
+    quantised: Graph, space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]
+) -> ChannelMap | None:
+    """The space's map, None where its channels are as they were."""
+    node = space.producers[0]
+    before, at = maps.get(node.input(0).name), input_channels(node)
+    weights = per_output(node)
+    bias_value = node.optional(2)
+    bias: NDArray[Any] = np.zeros(len(weights))
+    if bias_value is not None and bias_value.data is not None:
+        bias = bias_value.data.astype(np.float64)
+    if before is not None:
+        bias = bias + (weights * before.shift[at]).sum(axis=1)
+        weights = weights * before.scale[at]
+    constants = quantised_constants(quantised, partner)
+    stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
+    size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
+    like = product > LEAST_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
+    scale = np.where(like & (product > 0), size / np.where(product > 0, product, 1), 1.0)
+    if not (np.abs(scale - 1) > LEAST_FACTOR).any():
+        scale = np.ones(space.channels)
+    shift = np.zeros(space.channels)
+    if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
+        found = bias - constants[1] * scale
+        reach = np.abs(bias) + np.abs(weights).sum(axis=1)
+        if len(space.tensors) == 1 and (np.abs(found) > LEAST_SHIFT * np.sqrt(size)).any():
+            shift = np.where(reach > 0, found, 0.0)
+    if (scale == 1).all() and (shift == 0).all():
+        return None
+    return ChannelMap(scale, shift)

@@ -1,0 +1,368 @@
+"""Models that bring their own quantisation: ONNX's QuantizeLinear and DequantizeLinear.
+
+The passes leave a float graph in which ``fake_quantize`` rounds activations to the model's grids,
+and in which constants note the grid that they lie on. Here the ops between roundings become
+integer ops with exactly these parameters; ops whose parameters are not all given stay in float.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tinyrt.convert.pointwise import Region, gather
+from tinyrt.errors import VerifyError
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
+from tinyrt.ops import OPS
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops.shared.window import Window
+from tinyrt.quantize.apply import apply_plan
+from tinyrt.quantize.config import QuantizationWarning, Scheme
+from tinyrt.quantize.imported.integers import (
+    constant_params,
+    has_weights,
+    held_as,
+    is_held,
+    stored_weights,
+)
+from tinyrt.quantize.plan import QuantPlan
+from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out_as
+from tinyrt.quantize.tables import saves
+
+STEP = "given_quantisation"
+"""What the log calls this step."""
+
+SHOWN = 4
+"""Reasons that the warning names."""
+
+
+def has_given(graph: Graph) -> bool:
+    """Whether the graph says itself what it is quantised to."""
+    rounds = any(node.op == "fake_quantize" for node in graph.nodes)
+    return rounds or any(
+        v.q is not None and v.dtype is DType.FLOAT32 for v in graph.values.values()
+    )
+
+
+def quantise_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
+    """The graph with the integers that it asks for.
+
+    Args:
+        graph: an optimised float graph with ``fake_quantize`` or with constants on grids.
+        log: which ops became integer ops, and which did not, with the reason, is added to it.
+
+    Raises:
+        VerifyError: parameters break an op's rules.
+
+    """
+    log = log if log is not None else RewriteLog()
+    graph = _with_tables(_whole_averages(graph))
+    decisions = _Decisions(graph)
+    if not decisions.rounds:
+        return _without_grids(_stored_weights(graph))
+    decisions.decide()
+    layout = decisions.layout()
+    for name, scheme in decisions.schemes.items():
+        node = decisions.named[name]
+        if scheme is not Scheme.FLOAT:
+            log.applied.append((STEP, node.name))
+    log.refused.update({(STEP, name): reason for name, reason in decisions.reasons.items()})
+    if decisions.reasons:
+        _warn(decisions.reasons)
+    return _without_grids(apply_plan(layout.graph, _plan(layout, decisions)))
+
+
+def _with_tables(graph: Graph) -> Graph:
+    """The graph with one op where a model rounds only what several that are element-wise give."""
+
+    def wanted(region: Region) -> bool:
+        readers = graph.consumers(region.nodes[-1].outputs[0])
+        rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
+        return rounded and saves(region)
+
+    return gather(graph, wanted)
+
+
+def _whole_averages(graph: Graph) -> Graph:
+    """The graph with a mean wherever a rounded average is taken over a whole image.
+
+    Integer average_pool2d keeps its input's scale; the mean has one of its own.
+    """
+    nodes = []
+    for node in graph.bound():
+        whole = node.op == "average_pool2d" and node.attrs.kernel == node.input(0).shape[1:3]
+        readers = graph.consumers(node.output.name)
+        rounded = any(n.op == "fake_quantize" for n in readers)
+        if whole and rounded and node.output.shape[1:3] == (1, 1) and _is_plain(node):
+            mean = MeanAttrs((1, 2), keep_dims=True)
+            nodes.append(replace(node.node, op="mean", attrs=mean))
+        else:
+            nodes.append(node.node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _is_plain(node: BoundNode) -> bool:
+    """Whether the window lies inside the image, and nothing is clamped behind it."""
+    x = node.input(0).shape
+    window = Window.of((x[1], x[2]), node.attrs.kernel, node.attrs.stride, node.attrs.padding)
+    return window.before == window.after == (0, 0) and node.attrs.activation == "NONE"
+
+
+def _warn(reasons: Mapping[str, str]) -> None:
+    shown = [f"'{name}' ({reason})" for name, reason in list(reasons.items())[:SHOWN]]
+    more = f", and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
+    warnings.warn(
+        f"ops that stay in float32: {', '.join(shown)}{more}; --explain lists all",
+        QuantizationWarning,
+        stacklevel=3,
+    )
+
+
+def _without_grids(graph: Graph) -> Graph:
+    """The graph without the grids of constants that stay in float."""
+    values = {
+        name: replace(v, q=None) if v.dtype is DType.FLOAT32 else v
+        for name, v in graph.values.items()
+    }
+    return replace(graph, values=values)
+
+
+@dataclass(slots=True)
+class _Decisions:
+    """Which op computes in what, op by op in execution order.
+
+    Attributes:
+        graph: the graph, as it comes.
+        params: value name -> its dtype and parameters, where it is held in integers.
+        schemes: node output name -> scheme, of the nodes that are left.
+        conversions: output names of the roundings that are left: there a tensor changes its form.
+        renamed: value name -> what it is called once its rounding is gone.
+        reasons: node name -> why the node stays in float.
+        named: node output name -> the node.
+
+    """
+
+    graph: Graph
+    params: dict[str, tuple[DType, QParams]] = field(default_factory=dict)
+    schemes: dict[str, Scheme] = field(default_factory=dict)
+    conversions: set[str] = field(default_factory=set)
+    renamed: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    named: dict[str, Node] = field(default_factory=dict)
+    _absorbed: set[str] = field(default_factory=set)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether any activation is rounded."""
+        return any(node.op == "fake_quantize" for node in self.graph.nodes)
+
+    def decide(self) -> None:
+        """Settle every op."""
+        for name in self.graph.inputs:
+            self._absorb_input(name)
+        for node in self.graph.bound():
+            if node.op == "fake_quantize":
+                self._rounding(node)
+            else:
+                self._op(node)
+
+    def _final(self, name: str) -> str:
+        return self.renamed.get(name, name)
+
+    def _rounding(self, node: BoundNode) -> None:
+        name = node.output.name
+        if name in self._absorbed:
+            return
+        self.params[name] = (node.attrs.dtype, node.attrs.q)
+        self.schemes[name] = IN_DTYPE[node.attrs.dtype]
+        self.named[name] = node.node
+        self.conversions.add(name)
+
+    def _absorb(self, name: str) -> bool:
+        """Whether nothing but roundings reads the value: it is then held as the first one says."""
+        if not self._is_rounded(name):
+            return False
+        first = self.graph.consumers(name)[0]
+        output = first.outputs[0]
+        self.params[output] = (first.attrs.dtype, first.attrs.q)
+        self._absorbed.add(output)
+        self.renamed[name] = output
+        return True
+
+    def _absorb_input(self, name: str) -> None:
+        """The same for an input of the model, which keeps its name."""
+        if not self._is_rounded(name):
+            return
+        first = self.graph.consumers(name)[0]
+        output = first.outputs[0]
+        if output not in self.graph.outputs:
+            self.params[name] = (first.attrs.dtype, first.attrs.q)
+            self._absorbed.add(output)
+            self.renamed[output] = name
+
+    def _is_rounded(self, name: str) -> bool:
+        """Whether roundings read the value, and nothing else."""
+        readers = self.graph.consumers(name)
+        rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
+        return rounded and name not in self.graph.outputs
+
+    def _op(self, node: BoundNode) -> None:
+        name = node.output.name
+        self.named[name] = node.node
+        if not has_floats(node):
+            self.schemes[name] = Scheme.FLOAT
+            return
+        reason = self._reason(node)
+        if reason:
+            self.reasons[node.name] = reason
+            self.schemes[name] = Scheme.FLOAT
+            return
+        final = self._final(name)
+        self.schemes[final] = IN_DTYPE[self._dtype_of(node)]
+        self.named[final] = node.node
+
+    def _dtype_of(self, node: BoundNode) -> DType:
+        """What a node computes in that is settled: its data's dtype, and mostly its output's."""
+        values = (node.output, *node.inputs)
+        names = (self._final(v.name) for v in values if v is not None and is_held(v))
+        return next(self.params[name][0] for name in names if name in self.params)
+
+    def _reason(self, node: BoundNode) -> str:
+        """Why the op can't compute in integers; nothing where it can."""
+        spec = OPS[node.op]
+        data = node.inputs[:1] if spec.quant is Quant.WEIGHTED else node.inputs
+        names = [self._final(v.name) for v in data if v is not None and is_held(v)]
+        held = [self.params.get(n) for n in names]
+        missing = [n for n, q in zip(names, held, strict=True) if q is None]
+        if missing or not names:
+            return f"its input '{missing[0]}' has no scale" if missing else "it reads no activation"
+        dtypes = {q[0] for q in held if q is not None}
+        if len(dtypes) > 1:
+            return "its inputs have different widths"
+        (dtype,) = dtypes
+        if FORMS[dtype] not in spec.forms or spec.quant is Quant.BOUNDARY:
+            return f"{node.op} has no {FORMS[dtype]} form"
+        if spec.quant is Quant.WEIGHTED and not has_weights(node):
+            return "its weights lie on no symmetric int8 grid"
+        return self._output(node, dtype, names) or self._misfit(node, dtype)
+
+    def _output(self, node: BoundNode, dtype: DType, names: list[str]) -> str:
+        """Settle the output's parameters; or why there are none."""
+        spec, name = OPS[node.op], node.output.name
+        if spec.quant is Quant.INPUTS_ONLY:
+            return ""
+        fixed = spec.forms[FORMS[dtype]].fixed_output
+        readers = self.graph.consumers(name)
+        wanted = readers[0].attrs if readers and readers[0].op == "fake_quantize" else None
+        if wanted is not None and wanted.dtype is not dtype:
+            return "its output has another width than its input"
+        if fixed is not None:
+            q = QParams((float(np.float32(fixed[0])),), fixed[1])
+            if not self._is_rounded(name):
+                return "its output has no scale"
+            if wanted is None or wanted.q != q or not self._absorb(name):
+                self.params[name] = (dtype, q)
+            return ""
+        first = self.params[names[0]]
+        follows = spec.quant is Quant.SAME_AS_INPUT
+        if follows and len(names) == 1:
+            # A finer grid behind it is reached by rescaling its output, never its input.
+            if wanted is None or wanted.q != first[1] or not self._absorb(name):
+                self.params[name] = first
+            return ""
+        if self._absorb(name):
+            return ""
+        if follows and all(self.params[n] == first for n in names):
+            self.params[name] = first
+            return ""
+        return "its output has no scale"
+
+    def _misfit(self, node: BoundNode, dtype: DType) -> str:
+        """What the op's rules say against these parameters; nothing where they hold."""
+        trial = held_as(node, dtype, {**self.params, **self._under_old_names()})
+        try:
+            OPS[node.op].check_quant(trial)
+        except VerifyError as error:
+            self._forget(node.output.name)
+            return error.problem
+        return ""
+
+    def _under_old_names(self) -> dict[str, tuple[DType, QParams]]:
+        return {old: self.params[new] for old, new in self.renamed.items() if new in self.params}
+
+    def _forget(self, name: str) -> None:
+        """Take back what was settled of a value."""
+        final = self.renamed.pop(name, name)
+        self.params.pop(final, None)
+        self._absorbed.discard(final)
+
+    def layout(self) -> Layout:
+        """The graph without the roundings that are gone, with borders where dtypes change."""
+        nodes, gone = [], self._absorbed
+        for node in self.graph.nodes:
+            if node.op == "fake_quantize" and node.outputs[0] in gone:
+                continue
+            inputs = tuple(self._final(n) for n in node.inputs)
+            outputs = tuple(self._final(n) for n in node.outputs)
+            if node.op == "fake_quantize":
+                attrs = ReshapeAttrs(self.graph.value(node.inputs[0]).shape)
+                node = replace(node, op="reshape", attrs=attrs)
+            nodes.append(replace(node, inputs=inputs, outputs=outputs))
+        inputs = tuple(self._final(n) for n in self.graph.inputs)
+        kept = {name: v for name, v in self.graph.values.items() if name not in self.renamed}
+        graph = replace(self.graph, inputs=inputs, nodes=tuple(nodes), values=kept)
+        ports = {
+            name: self.params[name][0] if name in self.params else DType.FLOAT32
+            for name in (*graph.inputs, *graph.outputs)
+        }
+        schemes = {n.outputs[0]: self.schemes[n.outputs[0]] for n in graph.nodes}
+        return lay_out_as(graph, schemes, ports, self.conversions)
+
+
+def _plan(layout: Layout, decisions: _Decisions) -> QuantPlan:
+    """Parameters, weights and biases, for the graph of the layout."""
+    activations: dict[str, QParams] = {}
+    for name, dtype in layout.dtypes.items():
+        if not layout.is_integer(name):
+            continue
+        origin = layout.origins.get(name, name)
+        value = decisions.graph.values[origin]
+        if value.is_constant:
+            activations[name] = constant_params(value, dtype)
+        else:
+            activations[name] = decisions.params[origin][1]
+    weights, rounded = {}, {}
+    for node in layout.graph.bound():
+        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        if weighted and layout.schemes[node.output.name] is not Scheme.FLOAT:
+            w = node.input(1)
+            assert w.q is not None
+            steps = stored_weights(w)
+            assert steps is not None
+            weights[node.output.name], rounded[node.output.name] = w.q, steps
+    return QuantPlan(activations, weights, rounded, layout=layout)
+
+
+def _stored_weights(graph: Graph) -> Graph:
+    """The float graph with the weights that lie on grids stored in int8."""
+    schemes = {
+        node.output.name: Scheme.WEIGHTS_INT8
+        if OPS[node.op].quant is Quant.WEIGHTED and has_weights(node)
+        else Scheme.FLOAT
+        for node in graph.bound()
+    }
+    ports = dict.fromkeys((*graph.inputs, *graph.outputs), DType.FLOAT32)
+    layout = lay_out_as(graph, schemes, ports, ())
+    stored = [n for n in layout.graph.bound() if schemes[n.output.name] is Scheme.WEIGHTS_INT8]
+    weights, rounded = {}, {}
+    for node in stored:
+        q, steps = node.input(1).q, stored_weights(node.input(1))
+        assert q is not None
+        assert steps is not None
+        weights[node.output.name], rounded[node.output.name] = q, steps
+    return apply_plan(layout.graph, QuantPlan({}, weights, rounded, layout=layout))

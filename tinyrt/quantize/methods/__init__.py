@@ -1,0 +1,1 @@
+"""What makes a quantised model better than ranges alone: equal channels, rounded weights."""

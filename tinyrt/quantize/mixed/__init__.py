@@ -1,0 +1,1 @@
+"""Mixed precision: a scheme for every layer, chosen under a budget."""

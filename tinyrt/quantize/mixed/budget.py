@@ -1,0 +1,93 @@
+"""What a mixed-precision model must hold, and how that is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinyrt.errors import DataError, TinyrtError
+from tinyrt.ir import Graph
+from tinyrt.metrics import Evaluation, answers_of, evaluate_graph
+from tinyrt.quantize.config import Scheme
+from tinyrt.quantize.mixed.assign import WIDER
+from tinyrt.quantize.simulate import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the model must hold.
+
+    Attributes:
+        max_bytes: size of the .tflite file at most.
+        min_accuracy: share of the evaluation's samples that must be right.
+        min_sqnr_db: SQNR of the output before a final softmax, against the float model.
+        allowed: schemes that layers may have beside the default one.
+
+    Raises:
+        TinyrtError: a figure is out of range, or a scheme is not one to choose.
+
+    """
+
+    max_bytes: int | None = None
+    min_accuracy: float | None = None
+    min_sqnr_db: float | None = None
+    allowed: tuple[Scheme, ...] = WIDER
+
+    def __post_init__(self) -> None:
+        if self.min_accuracy is not None and not 0 < self.min_accuracy <= 1:
+            raise TinyrtError(
+                f"an accuracy of {self.min_accuracy:g}",
+                expected="above 0 and at most 1, or above 0 % and at most 100 %",
+            )
+        if unknown := [s.value for s in self.allowed if s not in WIDER]:
+            raise TinyrtError(
+                f"layers cannot be mixed with {', '.join(unknown)}",
+                expected=", ".join(s.value for s in WIDER),
+            )
+
+
+class Judge:
+    """Measures models against the float model on fixed data.
+
+    Args:
+        graph: the float model.
+        inputs: name -> samples, float.
+        labels: (samples,) class indices, None where there are none.
+
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Mapping[str, Array], labels: Array | None = None
+    ) -> None:
+        self._inputs, self._labels = inputs, labels
+        self._reference = answers_of(graph, inputs)
+        self.of_float = evaluate_graph(graph, inputs, labels, self._reference)
+
+    def measure(self, quantised: Graph) -> Evaluation:
+        """Accuracy and SQNR of a model that was made from the float one."""
+        return evaluate_graph(quantised, self._inputs, self._labels, self._reference)
+
+    def holds(self, found: Evaluation, budget: Budget) -> bool:
+        """Whether what was measured is enough."""
+        right = budget.min_accuracy is None or (
+            found.top1 is not None and found.top1 >= budget.min_accuracy
+        )
+        near = budget.min_sqnr_db is None or (
+            found.sqnr_db is not None and found.sqnr_db >= budget.min_sqnr_db
+        )
+        return right and near
+
+    def require_labels(self) -> None:
+        """Raise ``DataError`` where there are no labels."""
+        if self._labels is None:
+            raise DataError(
+                "an accuracy needs labels",
+                expected="an .npz file with x and y",
+                hint="-d DATA.npz, or ask for a distance from float: --min-accuracy 35dB",
+            )
+
+
+def figures(found: Evaluation) -> str:
+    """What was measured, in words."""
+    right = f"{found.top1:.2%} right, " if found.top1 is not None else ""
+    return f"{right}SQNR {found.sqnr_db:.1f} dB"

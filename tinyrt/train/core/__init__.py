@@ -1,0 +1,1 @@
+"""Tensors, their tape and derivatives, and modules that own parameters."""

@@ -1,0 +1,208 @@
+"""Derivatives as values: gradients of any order, Jacobian-vector products, own functions.
+
+``grad`` gives the gradient instead of gathering it on leaves; with ``create_graph`` the result is
+itself on the tape. ``jvp`` needs no forward mode of its own: the vector-Jacobian product
+``u -> u^T J`` is linear in u, and its own vector-Jacobian product with v is ``J v``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tinyrt.errors import GradientError, ShapeError
+from tinyrt.train.core.function import Array, Function, Gradient
+from tinyrt.train.core.tape import reverse
+from tinyrt.train.core.tensor import Tensor, apply, enable_grad
+
+
+def grad(
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    grad_output: Tensor | ArrayLike | None = None,
+    *,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> tuple[Tensor, ...]:
+    """The derivative of ``output`` with respect to each input; no tensor's ``grad`` is touched.
+
+    Args:
+        output: what to differentiate.
+        inputs: with respect to what; leaves or tensors computed on the way.
+        grad_output: what the derivative is multiplied with from the left, in the output's shape; 1
+            for an output of one element. A tensor may itself be differentiated with respect to.
+        create_graph: record the computation of the result, so that it can be differentiated.
+        retain_graph: keep the tape of ``output``; by default if ``create_graph``.
+
+    Raises:
+        GradientError: an input does not influence the output, or as ``Tensor.backward``.
+        ShapeError: ``grad_output`` does not have the output's shape.
+
+    """
+    found = partial_derivatives(
+        output, inputs, grad_output, create_graph=create_graph, retain_graph=retain_graph
+    )
+    for i, (tensor, derivative) in enumerate(zip(inputs, found, strict=True)):
+        if derivative is None:
+            raise GradientError(
+                f"input {i} does not influence the output",
+                tensor=f"shape {tensor.shape}, requires_grad={tensor.requires_grad}",
+                hint="leave it out, or compute the output from it with requires_grad=True",
+            )
+    return tuple(d for d in found if d is not None)
+
+
+def partial_derivatives(
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    grad_output: Tensor | ArrayLike | None = None,
+    *,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> list[Tensor | None]:
+    """As ``grad``, but None for an input that does not influence the output."""
+    if not output.requires_grad:
+        return [None] * len(inputs)
+    seed: Any = output.seed(grad_output.data if isinstance(grad_output, Tensor) else grad_output)
+    if create_graph:
+        seed = grad_output if isinstance(grad_output, Tensor) else Tensor(seed)
+    retain = create_graph if retain_graph is None else retain_graph
+    targets = {id(t) for t in inputs}
+    found: dict[int, Any] = {}
+    with enable_grad():
+        for tensor, arrived in reverse(
+            output, seed, inputs, create_graph=create_graph, retain_graph=retain
+        ):
+            if id(tensor) in targets:
+                found[id(tensor)] = arrived if create_graph else Tensor(arrived)
+    return [found.get(id(t)) for t in inputs]
+
+
+def jvp(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], tangents: Sequence[ArrayLike]
+) -> tuple[Tensor, Tensor]:
+    """The value of ``function(*inputs)`` and its derivative along the tangents, ``J v``.
+
+    Args:
+        function: of tensors, giving a tensor that depends on at least one of them.
+        inputs: where to differentiate; only their values are used.
+        tangents: one per input, in its shape.
+
+    Raises:
+        ShapeError: a tangent does not have its input's shape.
+        GradientError: the output depends on none of the inputs.
+
+    """
+    leaves = [Tensor(x.data, requires_grad=True) for x in inputs]
+    with enable_grad():
+        output = function(*leaves)
+        u = Tensor(np.zeros_like(output.data), requires_grad=True)
+        products = partial_derivatives(output, leaves, u, create_graph=True)
+        total = inner_product(products, tangents)
+    (derivative,) = grad(total, [u])
+    return output.detach(), derivative
+
+
+def inner_product(tensors: Sequence[Tensor | None], vectors: Sequence[ArrayLike]) -> Tensor:
+    """The sum of the elements' products over all pairs, where there is a tensor."""
+    products = []
+    for tensor, vector in zip(tensors, map(np.asarray, vectors), strict=True):
+        if tensor is not None and tensor.shape != vector.shape:
+            raise ShapeError(
+                f"a vector has shape {vector.shape}", expected=f"its input's: {tensor.shape}"
+            )
+        if tensor is not None:
+            products.append((tensor * vector).sum())
+    if not products:
+        raise GradientError("the output depends on none of the inputs")
+    return sum(products[1:], start=products[0])
+
+
+def hvp(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], vectors: Sequence[ArrayLike]
+) -> tuple[Tensor, ...]:
+    """Hessian-vector products ``H v`` of a function of one element, without forming H.
+
+    They are the gradient of ``<gradient, v>``; an input that enters linearly only gets zeros.
+
+    Args:
+        function: of tensors, giving a tensor of one element.
+        inputs: where to differentiate; only their values are used.
+        vectors: one per input, in its shape.
+
+    Raises:
+        ShapeError: a vector does not have its input's shape.
+        GradientError: the output does not depend on an input.
+
+    """
+    leaves = [Tensor(x.data, requires_grad=True) for x in inputs]
+    with enable_grad():
+        gradients = grad(function(*leaves), leaves, create_graph=True)
+        total = inner_product(gradients, vectors)
+    found = partial_derivatives(total, leaves)
+    return tuple(
+        Tensor(np.zeros_like(x.data)) if h is None else h
+        for x, h in zip(leaves, found, strict=True)
+    )
+
+
+class Context:
+    """What a ``CustomFunction`` carries from its forward to its backward computation.
+
+    Further attributes may be set on it freely.
+    """
+
+    def __init__(self) -> None:
+        self._saved: tuple[Array, ...] = ()
+        self._stand_ins: dict[int, Any] = {}
+
+    def save_for_backward(self, *arrays: Array) -> None:
+        """Keep arrays for ``backward``; operands and the result are recognised as themselves."""
+        self._saved = arrays
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """What was saved: arrays, or the tensors they belong to if the gradient is recorded."""
+        return tuple(self._stand_ins.get(id(a), a) for a in self._saved)
+
+    def stand_in(self, tensors: Sequence[Any], arrays: Sequence[Array]) -> None:
+        """Hand out ``tensors`` wherever one of ``arrays`` was saved."""
+        self._stand_ins = {id(a): t for t, a in zip(tensors, arrays, strict=True)}
+
+
+class CustomFunction:
+    """Base of functions with a derivative of one's own; apply with ``MyFunction.apply(x, ...)``.
+
+    Subclasses define both computations. ``forward`` gets arrays. ``backward`` gets the gradient
+    of the result and gives one per operand, or None. It gets arrays, too; under ``create_graph``
+    tensors: where it uses only operators and methods that both have, it can be differentiated.
+    """
+
+    @staticmethod
+    def forward(context: Context, *operands: Array) -> Array:
+        """The result for arrays, in any shape."""
+        raise NotImplementedError("a custom function defines forward")
+
+    @staticmethod
+    def backward(context: Context, grad: Any) -> Any:
+        """The gradient of each operand, in its shape: a tuple, or one alone."""
+        raise NotImplementedError("a custom function defines backward")
+
+    @classmethod
+    def apply(cls, *operands: Tensor) -> Tensor:
+        """The result for tensors, recorded on the tape."""
+
+        def vjp(
+            context: Context, inputs: Sequence[Any], output: Any, grad: Any
+        ) -> tuple[Gradient, ...]:
+            if isinstance(output, Tensor):
+                pairs = (*inputs, output)
+                context.stand_in(pairs, [t.data for t in pairs])
+            parts = cls.backward(context, grad)
+            context.stand_in((), ())
+            return parts if isinstance(parts, tuple) else (parts,)
+
+        return apply(Function(cls.__name__, cls.forward, vjp), Context(), *operands)

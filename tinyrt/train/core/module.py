@@ -1,0 +1,169 @@
+"""Modules: parts of a model that own parameters, know their names, and keep their state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from tinyrt.errors import DataError, ShapeError
+from tinyrt.train.core.function import Array
+from tinyrt.train.core.tensor import Tensor
+
+_active: ContextVar[Module | None] = ContextVar("active", default=None)
+
+
+def active_module() -> Module | None:
+    """The innermost module that is computing its output right now."""
+    return _active.get()
+
+
+class Parameter(Tensor):
+    """A tensor that training changes by its gradient."""
+
+    __slots__ = ()
+
+    def __init__(self, data: Array) -> None:
+        super().__init__(data, requires_grad=True)
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to the model's state but is not trained by gradient."""
+
+    __slots__ = ()
+
+
+class Module:
+    """A part of a model: parameters, buffers and other modules are its attributes.
+
+    Parts are named by the path of attributes that leads to them: ``stem.conv.weight``.
+
+    Attributes:
+        training: whether the module behaves as in training (batch statistics) or as deployed.
+        observers: called with each output.
+
+    """
+
+    training: bool = True
+    observers: tuple[Callable[[Tensor], None], ...] = ()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The module's output for ``x``."""
+        token = _active.set(self)
+        try:
+            return self.announce(self.forward(x))
+        finally:
+            _active.reset(token)
+
+    def announce(self, y: Tensor) -> Tensor:
+        """Tell the observers of an output, and give it on."""
+        for observer in self.observers:
+            observer(y)
+        return y
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the output; every module says what shapes it takes and gives."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """Modules that this one holds directly, by name, in the order of definition."""
+        return ((k, v) for k, v in vars(self).items() if isinstance(v, Module))
+
+    def named_modules(self, path: str = "") -> Iterator[tuple[str, Module]]:
+        """All modules of the tree, this one first, each with its path (``path`` for this one)."""
+        yield path, self
+        for name, child in self.children():
+            yield from child.named_modules(f"{path}.{name}" if path else name)
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers of this module and of all below it, by path."""
+        for path, module in self.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, Parameter | Buffer):
+                    yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Parameters of this module and of all below it, by path."""
+        return ((k, t) for k, t in self.named_tensors() if isinstance(t, Parameter))
+
+    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """Buffers of this module and of all below it, by path."""
+        return ((k, t) for k, t in self.named_tensors() if isinstance(t, Buffer))
+
+    def random_state(self) -> Any:
+        """The state of what this module itself draws from as it runs; None if nothing."""
+        return None
+
+    def set_random_state(self, state: Any) -> None:
+        """Draw from here on as from where ``random_state`` gave ``state``."""
+
+    def parameters(self) -> list[Parameter]:
+        """What an optimiser takes."""
+        return [p for _, p in self.named_parameters()]
+
+    def train(self, mode: bool = True) -> None:
+        """Set ``training`` here and in all modules below."""
+        for _, module in self.named_modules():
+            module.training = mode
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Behave as deployed within a ``with`` block, then as before."""
+        before = [(m, m.training) for _, m in self.named_modules()]
+        self.train(False)
+        try:
+            yield
+        finally:
+            for module, mode in before:
+                module.training = mode
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of all parameters and buffers by path."""
+        return {name: tensor.data.copy() for name, tensor in self.named_tensors()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Set all parameters and buffers; nothing changes unless all fit.
+
+        Raises:
+            DataError: a name is missing or unknown.
+            ShapeError: an array does not have its tensor's shape.
+
+        """
+        own = dict(self.named_tensors())
+        missing, unknown = own.keys() - state.keys(), state.keys() - own.keys()
+        if missing or unknown:
+            raise DataError(
+                "the state does not belong to this module: "
+                f"missing {sorted(missing)}, unknown {sorted(unknown)}",
+                expected=", ".join(own),
+            )
+        for name, tensor in own.items():
+            if state[name].shape != tensor.shape:
+                raise ShapeError(
+                    f"'{name}' has shape {state[name].shape} in the state",
+                    expected=f"{tensor.shape}",
+                )
+        for name, tensor in own.items():
+            tensor.data = state[name].astype(tensor.dtype)
+
+
+class Sequential(Module):
+    """Modules applied one after the other, named by position, or by keyword.
+
+    ``Sequential(Linear(...), ReLU())`` names its parameters ``0.weight``, ...;
+    ``Sequential(hidden=Linear(...), relu=ReLU())`` names them ``hidden.weight``, ...
+    """
+
+    def __init__(self, *modules: Module, **named: Module) -> None:
+        self.layers = {str(i): m for i, m in enumerate(modules)} | named
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """The layers in order."""
+        return iter(self.layers.items())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape that the first layer takes."""
+        for layer in self.layers.values():
+            x = layer(x)
+        return x

@@ -1,0 +1,108 @@
+"""Batch normalisation with the batch's own statistics, which only training does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyrt.errors import ShapeError
+from tinyrt.floatmath import columns
+from tinyrt.train.core.function import Array, Function, Gradient
+from tinyrt.train.core.tensor import Tensor, apply
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchStatistics:
+    """What batch normalisation knows of the batch, per channel.
+
+    Attributes:
+        mean: (c,).
+        variance: (c,), over n elements, not n - 1.
+        inverse_std: ``1 / sqrt(variance + epsilon)``, (c,).
+        epsilon: added to the variance before the root.
+
+    """
+
+    mean: Array
+    variance: Array
+    inverse_std: Array
+    epsilon: float
+
+    @classmethod
+    def of(cls, x: Array, epsilon: float) -> BatchStatistics:
+        """Statistics over all dimensions but the last."""
+        rows = x.reshape(-1, x.shape[-1])
+        mean = columns.sums(rows, np.zeros_like(rows[0]))[0] / len(rows)
+        variance = columns.sums(rows, mean)[1] / len(rows)
+        return cls(mean, variance, 1 / np.sqrt(variance + epsilon), epsilon)
+
+
+def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
+    rows = x.reshape(-1, x.shape[-1])
+    return columns.scaled(rows, stats.mean, gamma * stats.inverse_std, beta).reshape(x.shape)
+
+
+def _normalise_vjp(
+    stats: BatchStatistics, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradients of x, gamma and beta; mean and variance depend on x as well.
+
+    With ``n`` the normalised x and averages over the batch, ``dx = gamma / std * (grad -
+    mean(grad) - n * mean(grad * n))`` (Ioffe & Szegedy 2015, section 3, collected).
+    """
+    del output
+    x, gamma, _ = inputs
+    rows, grads = (a.reshape(-1, x.shape[-1]) for a in (x, grad))
+    if not isinstance(x, np.ndarray):
+        dx, *others = _vjp_on_tape(stats.epsilon, rows, gamma, grads)
+        return dx.reshape(x.shape), *others
+    sums, products = columns.products(rows, grads, stats.mean)
+    scale, count = gamma * stats.inverse_std, len(rows)
+    of_rows = -scale * products * stats.inverse_std**2 / count
+    dx = columns.combined(rows, grads, stats.mean, of_rows, scale, -scale * sums / count)
+    return dx.reshape(x.shape), products * stats.inverse_std, sums
+
+
+def _vjp_on_tape(epsilon: float, rows: Array, gamma: Array, grads: Array) -> tuple[Gradient, ...]:
+    """The same from (n, c), all of it computed from x, to be differentiated again."""
+    centred = rows - rows.mean((0,))
+    inverse_std = ((centred * centred).mean((0,)) + epsilon) ** -0.5
+    normal = centred * inverse_std
+    dx = gamma * inverse_std * (grads - grads.mean((0,)) - normal * (grads * normal).mean((0,)))
+    return dx, (grads * normal).sum((0,)), grads.sum((0,))
+
+
+NORMALISE_BATCH = Function("normalise_batch", _normalise, _normalise_vjp)
+
+
+def normalise_batch(
+    x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
+) -> tuple[Tensor, BatchStatistics]:
+    """Batch normalisation with the batch's own mean and variance.
+
+    Args:
+        x: (..., c).
+        gamma: scale, (c,).
+        beta: shift, (c,).
+        epsilon: added to the variance.
+
+    Returns:
+        The normalised tensor, shape of x, and the statistics, for running averages.
+
+    Raises:
+        ShapeError: scale or shift do not have one element per channel.
+
+    """
+    for parameter in (gamma, beta):
+        if parameter.shape != x.shape[-1:]:
+            raise ShapeError(
+                f"batch norm over {x.shape} with parameters of shape {parameter.shape}",
+                op=NORMALISE_BATCH.name,
+                expected=f"one element per channel: {x.shape[-1:]}",
+            )
+    if not x.data.size:
+        raise ShapeError(f"batch norm over {x.shape}", expected="at least one element")
+    stats = BatchStatistics.of(x.data, epsilon)
+    return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats
