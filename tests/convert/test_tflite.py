@@ -8,8 +8,8 @@ from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_tflm
 from tests.ops.stateful import keeping
-from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite import reader as tflite_reader
+from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import WRITTEN
 from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite.schema import ALIGNMENT

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from tinyrt.ops import transpose_conv
-from tinyrt.ops.shared.convolution import (
-    CONVOLUTION,
-    Shapes,
-    adjoint,
-    bias_gradient,
-    biased,
-    convolve,
-)
+from tinyrt.ops.shared.convolution import CONVOLUTION, adjoint, bias_gradient, biased, convolve
+from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 

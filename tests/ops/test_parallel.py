@@ -11,7 +11,8 @@ import pytest
 
 from tinyrt.floatmath import buffers, columns
 from tinyrt.floatmath.parallel import PART_BYTES, each_block, each_part, threads
-from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes
+from tinyrt.ops.shared.convolution import CONVOLUTION
+from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.window import Window
 
 

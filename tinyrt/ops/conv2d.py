@@ -13,7 +13,8 @@ from tinyrt.errors import ShapeError
 from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
-from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes, bias_gradient, biased, convolve
+from tinyrt.ops.shared.convolution import CONVOLUTION, bias_gradient, biased, convolve
+from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shared.rows import RowOp, windowed_rows
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand

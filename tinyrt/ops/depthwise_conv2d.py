@@ -15,7 +15,8 @@ from tinyrt.floatmath.function import Gradient
 from tinyrt.floatmath.parallel import each_block, each_part
 from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
-from tinyrt.ops.shared.convolution import CONVOLUTION, Shapes, bias_gradient, biased
+from tinyrt.ops.shared.convolution import CONVOLUTION, bias_gradient, biased
+from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shared.rows import RowOp, windowed_rows
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand

@@ -1,13 +1,13 @@
 """The training core, on NumPy.
 
-Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is enough for
-every order), ``function`` (the op table as such functions), ``tape`` (the backward pass),
-``tensor``, ``arithmetic``, ``normalise`` and ``losses`` (what the op table lacks), ``autograd``
-(derivatives as values), ``gradcheck``, ``module``, ``init``, ``nn`` and ``sequence`` (layers),
-``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` and ``history`` (the loop), ``trace``
-(from a trained module to a graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and
-``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less of it),
-``distill`` (from great to small), ``recipes`` (all of it at work).
+Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is
+enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
+backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
+(derivatives as values), ``gradcheck``, ``module``, ``init``; then ``losses``, ``nn`` and
+``sequence`` (layers), ``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` and
+``history`` (the loop), ``trace`` (from a trained module to a graph), ``graph_model`` (and back),
+``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and
+``cluster`` (less of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpoint import (

@@ -14,9 +14,9 @@ from flatbuffers.builder import BuilderSizeError
 from numpy.typing import NDArray
 
 from tinyrt.budget import readable
-from tinyrt.convert.lower import lower
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Encoded, i32
+from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.convert.tflite.states import FRESH, STATES
 from tinyrt.errors import ConversionWarning, UnsupportedError

@@ -16,7 +16,7 @@ from tinyrt.floatmath.convolution_loops import products
 from tinyrt.floatmath.function import Array
 from tinyrt.floatmath.parallel import each_part
 from tinyrt.ops.shared import convolution_tables
-from tinyrt.ops.shared.convolution import Shapes
+from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.convolution_tables import Products
 
 

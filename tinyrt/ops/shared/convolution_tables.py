@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tinyrt.floatmath.tile import MOST_ROWS
 
 if TYPE_CHECKING:
-    from tinyrt.ops.shared.convolution import Shapes
+    from tinyrt.ops.shared.convolution_shapes import Shapes
 
 Table = NDArray[np.int64]
 Tables = tuple[Table, Table, Table, Table]
