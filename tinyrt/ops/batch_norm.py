@@ -70,5 +70,10 @@ BATCH_NORM = OpSpec(
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
     vjp=vjp,
-    traits=Traits(channelwise=True, in_tflite=False),
+    traits=Traits(
+        channelwise=True,
+        in_tflite=False,
+        not_in_integers="it becomes part of its neighbours' weights, or a mul and an add, "
+        "before that",
+    ),
 )

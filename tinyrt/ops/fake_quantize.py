@@ -61,5 +61,11 @@ FAKE_QUANTIZE = OpSpec(
     infer=infer,
     quant=Quant.FLOAT_ONLY,
     ref_f32=ref_f32,
-    traits=Traits(elementwise=True, in_tflite=False),
+    traits=Traits(
+        elementwise=True,
+        in_tflite=False,
+        not_in_integers="it is what says which integers a model asks for",
+        not_on_devices="it stands for a tensor's parameters while a model is converted; "
+        "quantise it",
+    ),
 )

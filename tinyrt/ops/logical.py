@@ -40,7 +40,11 @@ LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT = (
         infer=infer,
         quant=Quant.FLOAT_ONLY,
         ref_f32=partial(_ref, getattr(np, name)),
-        traits=Traits(elementwise=True, truth=True),
+        traits=Traits(
+            elementwise=True,
+            truth=True,
+            not_in_integers="truth values have no scale: int8 models have it as it is",
+        ),
     )
     for name, arity in (("logical_and", 2), ("logical_or", 2), ("logical_not", 1))
 )

@@ -126,5 +126,10 @@ def pointwise_of(table: Mapping[str, OpSpec[Any]]) -> OpSpec[PointwiseAttrs]:
         quant=Quant.OWN_RANGE,
         ref_f32=steps.ref_f32,
         forms={Form.INT8: IntegerForm(steps.prepare_s8, lut_s8)},
-        traits=Traits(elementwise=True, in_tflite=False),
+        traits=Traits(
+            elementwise=True,
+            in_tflite=False,
+            not_on_devices="in float, it is only there while a model is quantised; "
+            "files hold its ops",
+        ),
     )

@@ -37,6 +37,8 @@ class Traits:
         biased: whether files hold its bias, zeros where it has none: several runtimes refuse such
             ops without, or read past their inputs.
         in_tflite: whether the .tflite format has the op.
+        not_in_integers: why it makes no sense in integers, where it has no such form.
+        not_on_devices: why it makes no sense on a device, where it has no C kernel on floats.
 
     """
 
@@ -51,3 +53,5 @@ class Traits:
     fuses: bool = False
     biased: bool = False
     in_tflite: bool = True
+    not_in_integers: str = ""
+    not_on_devices: str = ""
