@@ -197,8 +197,10 @@ def test_the_sources_are_those_of_kernels_and_of_their_constants(monkeypatch):
     def changed(name):
         return lambda path: read(path) + b"#" * str(path).endswith(name)
 
-    files = ("ops/add.py", "backends/numba/lut.py", "backends/lanes.py", "tinyrt/fixedpoint.py")
-    for name in files:
+    for name in (
+        *("ops/add.py", "ops/shared/table_s16.py", "floatmath/matrix_loops.py"),
+        *("backends/numba/lut.py", "backends/lanes.py", "tinyrt/fixedpoint.py"),
+    ):
         with monkeypatch.context() as patched:
             patched.setattr(Path, "read_bytes", changed(name))
             assert numba_cache.sources.__wrapped__() != before, name

@@ -18,12 +18,14 @@ import numpy as np
 
 import tinyrt
 
-KERNELS = "tinyrt.backends.numba"
 FORMULAS = ("compiled", "elementary", "elementary_formulas", "elementary_loops")
 COMPILED = [
-    *("tinyrt.fixedpoint", "tinyrt.backends.lanes", KERNELS),
-    *(f"tinyrt.ops.{name}" for name in FORMULAS),
-    *(f"{KERNELS}.{p.stem}" for p in Path(tinyrt.__path__[0]).glob("backends/numba/*")),
+    *("tinyrt.fixedpoint", "tinyrt.backends.lanes", "tinyrt.backends.numba"),
+    *(f"tinyrt.floatmath.{name}" for name in FORMULAS),
+    *(
+        f"tinyrt.backends.numba.{path.stem}"
+        for path in Path(tinyrt.__path__[0]).glob("backends/numba/*.py")
+    ),
 ]
 """What Numba compiles, which cannot be instrumented."""
 

@@ -72,8 +72,8 @@ def sources() -> str:
     """A digest of all source files that compiled functions and their constants stand in."""
     package = Path(__file__).parents[1]
     files = [package / "fixedpoint.py", package / "backends" / "lanes.py"]
-    for folder in ("ops", "backends/numba"):
-        files += sorted((package / folder).glob("*.py"))
+    for folder in ("floatmath", "ops", "backends/numba"):
+        files += sorted((package / folder).rglob("*.py"))
     digest = hashlib.sha256()
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
