@@ -82,14 +82,18 @@ class Notes:
 
     """
 
-    def __init__(self, of_constants: dict[Hashable, Any] | None = None) -> None:
+    def __init__(self, whole: Notes | None = None) -> None:
         self.of_node: dict[Hashable, Any] = {}
-        self.of_constants = {} if of_constants is None else of_constants
+        self.of_constants: dict[Hashable, Any] = {} if whole is None else whole.of_constants
+        self._whole = whole or self
+        self._on_rows: dict[int, Notes] = {}
 
-    @cached_property
-    def on_rows(self) -> Notes:
-        """Notes on the same node where it computes a few rows of its output."""
-        return Notes(self.of_constants)
+    def on_rows(self, count: int) -> Notes:
+        """Notes on the same node where it computes so many rows of its output."""
+        whole = self._whole
+        if count not in whole._on_rows:
+            whole._on_rows[count] = Notes(whole)
+        return whole._on_rows[count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +147,8 @@ class BoundNode:
         return f"#{self.index} {self.op} '{self.name}'"
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out about this node, on tensors of these shapes, found once."""
-        shapes = tuple(v.shape for v in (*self.inputs, *self.outputs) if v is not None)
-        return _noted(self.notes.of_node, (key, shapes), find)
+        """What ``find`` finds out about this node, found once."""
+        return _noted(self.notes.of_node, key, find)
 
     def noted_of_constants(self, key: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` finds out about the node's constants and scales, found once.
@@ -218,7 +221,7 @@ class Graph:
             node,
             tuple(self.values[n] if n else None for n in node.inputs),
             tuple(self.values[n] for n in node.outputs),
-            self._notes_of.setdefault(node.outputs, Notes()),
+            self._notes_on(node.outputs),
         )
 
     def bound(self) -> Iterator[BoundNode]:
@@ -252,6 +255,11 @@ class Graph:
     @cached_property
     def _notes(self) -> dict[Hashable, Any]:
         return {}
+
+    def _notes_on(self, outputs: tuple[str, ...]) -> Notes:
+        if outputs not in self._notes_of:
+            self._notes_of[outputs] = Notes()
+        return self._notes_of[outputs]
 
     @cached_property
     def _notes_of(self) -> dict[tuple[str, ...], Notes]:

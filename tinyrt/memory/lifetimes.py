@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tinyrt.backends.c.choice import choose, has_kernel
+from tinyrt.backends.c.choice import find
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Kernel, Target
 from tinyrt.backends.c.sweep import Sweep
@@ -40,9 +40,12 @@ def scratch_name(index: int) -> str:
     return own_name(f"scratch#{index}")
 
 
+_TARGETS = {isa: Target(isa) for isa in InstructionSet}
+
+
 def kernel_of(node: BoundNode, isa: InstructionSet) -> Kernel | None:
     """The node's C kernel; None where only the host can run it, which needs no more memory."""
-    return choose(node, Target(isa)) if has_kernel(node) else None
+    return find(node, _TARGETS[isa])
 
 
 def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:

@@ -22,7 +22,7 @@ from tinyrt.ops.shared import requant
 CORES = ("cortex-m3", "cortex-m4", "cortex-m55")
 
 WORK = {
-    "choice": ((choice, "_choose"),),
+    "choice": ((choice, "_find"),),
     "requantisation": ((requant, "_weighted_requant"),),
     "simplifying": ((block, "simplify"), (depthwise, "simplify")),
     "packing": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tinyrt.backends.c import (
     activations,
     comparisons,
@@ -21,7 +23,7 @@ from tinyrt.backends.c import (
 )
 from tinyrt.backends.c.chooser import Choosers
 from tinyrt.backends.c.kernel import Kernel, Target
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form, form_of, is_integer
@@ -57,26 +59,32 @@ def choose(node: BoundNode, target: Target) -> Kernel:
         VerifyError: quantisation parameters break the op's rules.
 
     """
-    return node.noted(("kernel", target), lambda: _choose(node, target))
+    kernel = find(node, target)
+    if kernel is None:
+        raise _missing(node)
+    return kernel
 
 
-def has_kernel(node: BoundNode) -> bool:
-    """Whether there are C kernels for a node's tensors."""
-    return _form(node) in KERNELS.get(node.op, {})
+def find(node: BoundNode, target: Target) -> Kernel | None:
+    """As ``choose``; None where there is no kernel for the node's tensors."""
+    return node.noted(target, partial(_find, node, target))
+
+
+def _find(node: BoundNode, target: Target) -> Kernel | None:
+    chooser = KERNELS.get(node.op, {}).get(_form(node))
+    return None if chooser is None else chooser(node, target)
 
 
 def _form(node: BoundNode) -> Form:
     return form_of(node) if is_integer(node) else Form.FLOAT
 
 
-def _choose(node: BoundNode, target: Target) -> Kernel:
+def _missing(node: BoundNode) -> TinyrtError:
     form = _form(node)
-    if is_integer(node):
-        OPS[node.op].form(node)
-    if has_kernel(node):
-        return KERNELS[node.op][form](node, target)
+    if form is not Form.FLOAT:
+        OPS[node.op].form(node)  # raises where there is no such form on the host either
     having = sorted(op for op, choosers in KERNELS.items() if form in choosers)
-    raise UnsupportedError(
+    return UnsupportedError(
         f"{node.op} has no C kernel for {form} tensors",
         tensor=node.output.describe(),
         expected=", ".join(having) or None,

@@ -80,19 +80,25 @@ def elementwise(node: BoundNode) -> Sweep | None:
     y = node.output
     if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
         return None
-    size, last = max(1, -(-y.size // ELEMENT_STEPS)), y.size - 1
+    count, to = y.size, y.dtype.itemsize
+    size, last = max(1, -(-count // ELEMENT_STEPS)), count - 1
     spans = [(start, min(start + size, last)) for start in range(0, last, size)]
-    spans.append((last, y.size))
+    spans.append((last, count))
+    reads = [_element_reads(value, count, spans) for value in node.inputs]
     return tuple(
-        Step(tuple(_part(v, y, *span) for v in node.inputs), _bytes(y, *span), reads_first=True)
-        for span in spans
+        Step(read, (start * to, stop * to), reads_first=True)
+        for read, (start, stop) in zip(zip(*reads, strict=True), spans, strict=True)
     )
 
 
-def _part(value: Value | None, y: Value, start: int, stop: int) -> Span | None:
+def _element_reads(value: Value | None, count: int, spans: Sequence[Span]) -> list[Span | None]:
+    """What is read of an input for each of these spans of the output's elements."""
     if value is None or value.is_constant:
-        return None
-    return _bytes(value, start, stop) if value.size == y.size else (0, value.nbytes)
+        return [None] * len(spans)
+    if value.size != count:
+        return [(0, value.nbytes)] * len(spans)
+    size = value.dtype.itemsize
+    return [(start * size, stop * size) for start, stop in spans]
 
 
 def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:

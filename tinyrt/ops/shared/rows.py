@@ -80,7 +80,7 @@ class RowOp:
         for i, (value, window) in enumerate(zip(inputs, self.windows, strict=True)):
             if value is not None and window is not None:
                 inputs[i] = _with_rows(value, (count - 1) * window.step + window.rows)
-        node = replace(self.node, inputs=tuple(inputs))
+        node = replace(self.node, inputs=tuple(inputs), notes=self.node.notes.on_rows(count))
         if self.fold is not None:
             return node
         return replace(node, outputs=(_with_rows(self.node.output, count),))
@@ -116,7 +116,7 @@ def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
     x = node.input(0)
     if len(x.shape) != 4 or x.shape[0] != 1:
         return None
-    on_rows = replace(node, inputs=(_row(x),), notes=node.notes.on_rows)
+    on_rows = replace(node, inputs=(_row(x),), notes=node.notes.on_rows(1))
     return RowOp(on_rows, (RowWindow(),), fold)
 
 
@@ -162,7 +162,7 @@ def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundN
         node=node.node if attrs is None else replace(node.node, attrs=attrs),
         inputs=tuple(inputs.get(v.name, v) if v is not None else None for v in node.inputs),
         outputs=(_row(node.output),),
-        notes=node.notes.on_rows,
+        notes=node.notes.on_rows(1),
     )
 
 
