@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.c.floats import TRANSCENDENTAL
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_peer
@@ -21,19 +22,6 @@ CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected",
 CNN_CASES = 200
 OTHER_CASES = 60
 FLOAT_CASES = 8
-TRANSCENDENTAL = {
-    "cos",
-    "elu",
-    "exp",
-    "gelu",
-    "log",
-    "log_softmax",
-    "logistic",
-    "pow",
-    "sin",
-    "softmax",
-    "tanh",
-}
 STATELESS = {name: spec for name, spec in OPS.items() if spec.quant is not Quant.STATEFUL}
 """Ops that one run says all about; ``test_stateful`` has the others."""
 INT8_OPS = sorted(name for name, spec in STATELESS.items() if Form.INT8 in spec.forms)
@@ -42,7 +30,7 @@ INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 FLOAT_OPS = sorted(
     name
     for name, spec in STATELESS.items()
-    if spec.ref_f32 is not None and name not in ("batch_norm", "erf", "fake_quantize")
+    if spec.ref_f32 is not None and (spec.traits.in_tflite or name == "pointwise")
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from tinyrt.ir import BoundNode, Graph, Stage
+from tinyrt.ir import BoundNode, Graph, Node, Stage
 from tinyrt.ir import verify as _verify
 from tinyrt.ops.add import ADD, SUB
 from tinyrt.ops.arg import ARG_MAX, ARG_MIN
@@ -60,7 +60,8 @@ from tinyrt.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
 from tinyrt.ops.select_v2 import SELECT_V2
-from tinyrt.ops.shared.spec import OpSpec, Quant
+from tinyrt.ops.shared.lut import lut_s8
+from tinyrt.ops.shared.spec import Form, OpSpec, Quant
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
@@ -168,7 +169,13 @@ def ops_where(holds: Callable[[OpSpec[Any]], bool]) -> frozenset[str]:
     return frozenset(name for name, spec in OPS.items() if holds(spec))
 
 
-def is_weighted(node: BoundNode) -> bool:
+TABLES = ops_where(
+    lambda spec: Form.INT8 in spec.forms and spec.forms[Form.INT8].ref is lut_s8
+)
+"""Ops whose int8 form is a table of 256 entries."""
+
+
+def is_weighted(node: BoundNode | Node) -> bool:
     """Whether the node multiplies with weights: a convolution or a dense layer."""
     return OPS[node.op].quant is Quant.WEIGHTED
 
@@ -183,4 +190,4 @@ def verify(
     return _verify(graph, OPS, stage, placed, known)
 
 
-__all__ = ["OPS", "OpSpec", "is_weighted", "ops_where", "verify"]
+__all__ = ["OPS", "TABLES", "OpSpec", "is_weighted", "ops_where", "verify"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.pointwise import spread
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
-from tinyrt.ops import OPS, verify
+from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.shared.spec import NoAttrs, Quant
@@ -64,7 +64,7 @@ class _Applier:
         if node.output.name in self.layout.borders:
             self._border(node, output)
             return
-        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        weighted = is_weighted(node)
         if not self.layout.computes_in_integers(node):
             inputs = self._stored(node) if weighted else self._floats(node.inputs)
         else:
@@ -79,7 +79,7 @@ class _Applier:
 
     def _inputs(self, node: BoundNode) -> tuple[str, ...]:
         """What an op on integers reads."""
-        if OPS[node.op].quant is Quant.WEIGHTED:
+        if is_weighted(node):
             return self._weighted(node)
         varying = any(v is not None and not v.is_constant for v in node.inputs)
         return self._compared(node) if is_comparison(node) and varying else self._data(node)

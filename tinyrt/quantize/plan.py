@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
@@ -130,7 +130,7 @@ def make_plan(
     weights = {
         node.output.name: _weights(plan, node, config)
         for node in layout.graph.bound()
-        if OPS[node.op].quant is Quant.WEIGHTED
+        if is_weighted(node)
         and layout.schemes[node.output.name] not in (Scheme.FLOAT, Scheme.WEIGHTS_FLOAT16)
     }
     return replace(plan, weights=weights)

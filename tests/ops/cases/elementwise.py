@@ -47,12 +47,6 @@ sub = partial(binary, "sub", AddAttrs)
 mul = partial(binary, "mul", MulAttrs)
 minimum = partial(binary, "minimum", NoAttrs)
 maximum = partial(binary, "maximum", NoAttrs)
-relu = partial(unary, "relu", NoAttrs())
-relu6 = partial(unary, "relu6", NoAttrs())
-relu_n1_to_1 = partial(unary, "relu_n1_to_1", NoAttrs())
-logistic = partial(unary, "logistic", NoAttrs())
-tanh = partial(unary, "tanh", NoAttrs())
-dequantize = partial(unary, "dequantize", NoAttrs())
 
 
 def quantize(rng: Rng) -> Case:

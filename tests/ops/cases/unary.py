@@ -19,26 +19,8 @@ from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
-from tinyrt.ops.shared.spec import NoAttrs
 
-abs_ = partial(unary, "abs", NoAttrs())
-ceil = partial(unary, "ceil", NoAttrs())
-cos = partial(unary, "cos", NoAttrs())
-elu = partial(unary, "elu", NoAttrs())
-erf = partial(unary, "erf", NoAttrs())
-exp = partial(unary, "exp", NoAttrs())
 fake_quantize = partial(unary, "fake_quantize", FakeQuantizeAttrs(1 / 64, -3))
-floor = partial(unary, "floor", NoAttrs())
-hard_swish = partial(unary, "hard_swish", NoAttrs())
-log = partial(unary, "log", NoAttrs())
-neg = partial(unary, "neg", NoAttrs())
-relu_0_to_1 = partial(unary, "relu_0_to_1", NoAttrs())
-round_ = partial(unary, "round", NoAttrs())
-rsqrt = partial(unary, "rsqrt", NoAttrs())
-sign = partial(unary, "sign", NoAttrs())
-sin = partial(unary, "sin", NoAttrs())
-sqrt = partial(unary, "sqrt", NoAttrs())
-square = partial(unary, "square", NoAttrs())
 
 
 def gelu(rng: Rng) -> Case:

@@ -36,6 +36,10 @@ BINARY = ops_where(lambda spec: spec.arity == (2, 2) and not spec.traits.truth) 
 """Element-wise functions of two, which broadcast."""
 
 
+AFFINE = ("mul", "add", "sub")
+"""Ops that scale and shift, where one operand is constant."""
+
+
 class Names:
     """New value names for one patch, all different."""
 
@@ -72,6 +76,16 @@ def split_constant(graph: Graph, node: Node) -> tuple[int, Array] | None:
     if (first is None) == (second is None):
         return None
     return (0, second) if second is not None else (1, first)  # type: ignore[return-value]
+
+
+def scale_and_shift(op: str, constant: Array, position: int) -> tuple[Array, Array]:
+    """Factor and shift: what one of ``AFFINE`` makes of the operand at the other position."""
+    one, zero = np.ones_like(constant), np.zeros_like(constant)
+    if op == "mul":
+        return constant, zero
+    if op == "add":
+        return one, constant
+    return (one, -constant) if position == 0 else (-one, constant)
 
 
 def channel_vector(data: Array, shape: Shape) -> Array | None:
@@ -143,7 +157,7 @@ def rescaled(
         return Refusal(last.name, f"the output of '{node.name}' has other readers")
     if node.attrs.activation != "NONE":
         return Refusal(last.name, f"'{node.name}' has a fused {node.attrs.activation}")
-    if activation != "NONE" and node.op == "transpose_conv":
+    if activation != "NONE" and not OPS[node.op].traits.fuses:
         return Refusal(last.name, f"it clamps ({activation}), which no transposed convolution does")
     w, bias = weights_and_bias(graph, node)
     if w is None or bias is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tinyrt.convert.passes.common import (
+    AFFINE,
     CHANNEL_AXIS,
     channel_vector,
     producer,
     rescaled,
+    scale_and_shift,
     split_constant,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
@@ -26,13 +26,8 @@ def fold_affine(graph: Graph, node: Node) -> Patch | Refusal | None:
     vector = channel_vector(constant, graph.value(weighted.outputs[0]).shape)
     if vector is None:
         return Refusal(node.name, f"its constant {list(constant.shape)} is not one per channel")
-    one, zero = np.ones_like(vector), np.zeros_like(vector)
-    factor, shift = {
-        "mul": (vector, zero),
-        "add": (one, vector),
-        "sub": (one, -vector) if position == 0 else (-one, vector),
-    }[node.op]
+    factor, shift = scale_and_shift(node.op, vector, position)
     return rescaled(graph, weighted, factor, shift, node, node.attrs.activation)
 
 
-FOLD_AFFINE = Rule("fold_affine", ("mul", "add", "sub"), fold_affine)
+FOLD_AFFINE = Rule("fold_affine", AFFINE, fold_affine)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyrt.convert.passes.common import (
+    AFFINE,
     CHANNEL_AXIS,
     Array,
     Names,
@@ -15,6 +16,7 @@ from tinyrt.convert.passes.common import (
     derived,
     is_private,
     producer,
+    scale_and_shift,
     split_constant,
     weights_and_bias,
 )
@@ -63,7 +65,7 @@ def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | N
     if maker.op == "batch_norm":
         parameters = affine_of(graph, maker)
         return None if parameters is None else (maker.inputs[0], *parameters)
-    if maker.op not in ("mul", "add", "sub"):
+    if maker.op not in AFFINE:
         return None
     split = split_constant(graph, maker)
     if split is None:
@@ -74,13 +76,7 @@ def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | N
         return Refusal("", f"'{maker.name}' has a fused {maker.attrs.activation}")
     if vector is None or source.shape != graph.value(maker.outputs[0]).shape:
         return Refusal("", f"the constant of '{maker.name}' is not one per channel")
-    vector = vector.astype(np.float64)
-    one, zero = np.ones_like(vector), np.zeros_like(vector)
-    if maker.op == "mul":
-        return source.name, vector, zero
-    if maker.op == "add":
-        return source.name, one, vector
-    return (source.name, one, -vector) if split[0] == 0 else (source.name, -one, vector)
+    return source.name, *scale_and_shift(maker.op, vector.astype(np.float64), split[0])
 
 
 def _has_border(graph: Graph, node: Node) -> bool:

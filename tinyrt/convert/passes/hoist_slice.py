@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import (
     ACTIVATIONS,
+    AFFINE,
     CHANNEL_AXIS,
     Names,
     channel_vector,
@@ -15,20 +16,19 @@ from tinyrt.convert.passes.common import (
     split_constant,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
-
-WITH_CONSTANT = ("add", "mul", "sub")
+from tinyrt.ops import OPS
 
 
 def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(slice(conv(x))) = slice(f(conv(x))), for f that folds into the layer in front."""
-    split = split_constant(graph, node) if node.op in WITH_CONSTANT else (0, None)
+    split = split_constant(graph, node) if node.op in AFFINE else (0, None)
     cut = producer(graph, node, split[0], op="slice") if split is not None else None
     if split is None or cut is None:
         return None
     layer = producer(graph, cut)
     if layer is None or layer.op not in CHANNEL_AXIS:
         return None
-    if node.op in ACTIVATIONS and layer.op == "transpose_conv":
+    if node.op in ACTIVATIONS and not OPS[layer.op].traits.fuses:
         return Refusal(node.name, "no transposed convolution clamps: behind the slice it is less")
     whole, part = graph.value(cut.inputs[0]), graph.value(cut.outputs[0])
     if not is_private(graph, whole.name) or not is_private(graph, part.name):
@@ -46,6 +46,4 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(cut, node), add=(moved, behind), values=(replace(whole, name=name),))
 
 
-HOIST_OVER_SLICE = Rule(
-    "hoist_over_slice", (*WITH_CONSTANT, "batch_norm", *ACTIVATIONS), hoist_over_slice
-)
+HOIST_OVER_SLICE = Rule("hoist_over_slice", (*AFFINE, "batch_norm", *ACTIVATIONS), hoist_over_slice)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tinyrt.interpreter.model import Model, Progress
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import sqnr_db
-from tinyrt.ops import OPS, is_weighted
-from tinyrt.ops.shared.spec import Quant, limits_of
+from tinyrt.ops import is_weighted
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.explain.causes import Symptoms, diagnose
 from tinyrt.quantize.explain.matching import (
@@ -151,7 +151,7 @@ def _is_rounded(quantised: Graph, name: str) -> bool:
     node = quantised.producer(name)
     if quantised.value(name).q is not None:
         return True
-    if node is None or OPS[node.op].quant is not Quant.WEIGHTED:
+    if node is None or not is_weighted(node):
         return False
     return stored_constant(quantised, node.inputs[1]).q is not None
 

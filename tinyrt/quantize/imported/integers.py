@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, QParams, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.shared.spec import Quant, limits_of
 from tinyrt.quantize.ranges import Range, quantize_bias
 
@@ -46,7 +46,7 @@ def held_as(
     node: BoundNode, dtype: DType, params: Mapping[str, tuple[DType, QParams]]
 ) -> BoundNode:
     """The node as it will be in integers, to ask its op whether that can be."""
-    weighted = OPS[node.op].quant is Quant.WEIGHTED
+    weighted = is_weighted(node)
 
     def held(i: int, value: Value | None) -> Value | None:
         if value is None:

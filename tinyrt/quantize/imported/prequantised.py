@@ -16,7 +16,7 @@ import numpy as np
 from tinyrt.convert.pointwise import Region, gather
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import Quant
@@ -338,7 +338,7 @@ def _plan(layout: Layout, decisions: _Decisions) -> QuantPlan:
             activations[name] = decisions.params[origin][1]
     weights, rounded = {}, {}
     for node in layout.graph.bound():
-        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        weighted = is_weighted(node)
         if weighted and layout.schemes[node.output.name] is not Scheme.FLOAT:
             w = node.input(1)
             assert w.q is not None
@@ -352,7 +352,7 @@ def _stored_weights(graph: Graph) -> Graph:
     """The float graph with the weights that lie on grids stored in int8."""
     schemes = {
         node.output.name: Scheme.WEIGHTS_INT8
-        if OPS[node.op].quant is Quant.WEIGHTED and has_weights(node)
+        if is_weighted(node) and has_weights(node)
         else Scheme.FLOAT
         for node in graph.bound()
     }

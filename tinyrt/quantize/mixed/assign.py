@@ -8,8 +8,7 @@ from glob import escape
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.schemes import ACTIVATIONS, Layout, lay_out
 
@@ -81,7 +80,7 @@ def raised(
         The wider scheme, and the whole new assignment.
 
     """
-    alone = [(n.outputs[0],) for n in graph.nodes if OPS[n.op].quant is Quant.WEIGHTED]
+    alone = [(n.outputs[0],) for n in graph.nodes if is_weighted(n)]
     schemes = layout.op_schemes()
     for scheme in [s for s in WIDER[1:] if s in allowed]:
         around = [_around(graph, names) for names in groups] if scheme is not Scheme.INT8 else []

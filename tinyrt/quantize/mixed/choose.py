@@ -8,8 +8,7 @@ from tinyrt.errors import BudgetError, TinyrtError
 from tinyrt.interpreter.model import Progress
 from tinyrt.ir import Graph
 from tinyrt.metrics import Evaluation
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops import is_weighted
 from tinyrt.quantize.calibration.samples import Samples
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.mixed.assign import WIDER, configured, weight_bytes
@@ -192,7 +191,7 @@ def _layers(steps: Steps, state: State) -> tuple[LayerChoice, ...]:
     schemes, layers = state.layout.op_schemes(), []
     for node in steps.graph.bound():
         name = node.output.name
-        weighted = OPS[node.op].quant is Quant.WEIGHTED
+        weighted = is_weighted(node)
         if not weighted and name not in state.assignment:
             continue
         size = weight_bytes(node, schemes[name]) if weighted else 0

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from tinyrt.floatmath import elementary
 from tinyrt.interpreter.model import Progress
 from tinyrt.ir import DType, Graph
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops import is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan, make_plan, shared_parameters
 from tinyrt.quantize.ranges import Range
@@ -57,7 +56,7 @@ class NoiseModel:
         for node in layout.graph.bound():
             name = node.output.name
             table = self.weights.get(layout.origins.get(name, name), {})
-            if OPS[node.op].quant is Quant.WEIGHTED:
+            if is_weighted(node):
                 noise += table.get(WEIGHTS_OF.get(layout.schemes[name], Scheme.FLOAT), 0.0)
         return noise
 
