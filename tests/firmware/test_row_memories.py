@@ -15,7 +15,7 @@ from tinyrt.export.states import lay_out
 from tinyrt.export.target import find_core
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Value
-from tinyrt.memory import Region, plan_memory, plan_streamed
+from tinyrt.memory import Region, plan_by_rows, plan_memory
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -45,7 +45,7 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
 )
 def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
     graph = gated_net(seed)
-    plan = plan_streamed(graph, find_core(core).isa, costly=True)
+    plan = plan_by_rows(graph, find_core(core).isa, costly=True)
     assert len(plan.segments) > 2
     ways = {"by_rows": {"max_arena": plan.arena_bytes}, "input_rows": {"input_rows": True}}
     report = emulate(tmp_path, graph, core, **ways[how])

@@ -10,7 +10,7 @@ from tests.memory.nets import random_net, signal_net, u_net, wide_net
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export.target import find_core
-from tinyrt.memory import plan_pushed, plan_streamed
+from tinyrt.memory import plan_by_rows, plan_pushed
 from tinyrt.ops.shared.evaluate import evaluate
 
 MOST_GROWTH = 1.03
@@ -38,7 +38,7 @@ INPUT_ROWS = {
 @pytest.mark.parametrize(("core", "name"), BY_ROWS)
 def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, by_rows=True)
-    assert report.ram.arena == plan_streamed(graph, find_core(core).isa).arena_bytes
+    assert report.ram.arena == plan_by_rows(graph, find_core(core).isa).arena_bytes
     assert_at_little_cost(report, plain(core, name), BY_ROWS[core, name])
 
 
@@ -133,7 +133,7 @@ def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net,
     answers = [evaluate(graph, {"x": x}) for x in samples]
     path = tmp_path / "net.tflite"
     save_tflite(graph, path)
-    least = plan_streamed(graph, find_core(core).isa, costly=True)
+    least = plan_by_rows(graph, find_core(core).isa, costly=True)
     assert least.segments
     ways = {"by_rows": {"max_arena": least.arena_bytes}, "input_rows": {"input_rows": True}}
     report = run_emulated(

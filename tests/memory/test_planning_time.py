@@ -13,7 +13,7 @@ from tests.work import calls
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
-from tinyrt.memory import plan_memory, plan_streamed, schedule
+from tinyrt.memory import plan_by_rows, plan_memory, schedule
 from tinyrt.memory.rows.packing import Packing
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -104,14 +104,14 @@ def test_large_graphs_are_planned_with_little_work(make):
 
 def test_segments_of_a_large_graph_are_chosen_with_little_work(placed):
     """About 6 s."""
-    plan = plan_streamed(as_int8(mobilenet_v2()), InstructionSet.DSP)
+    plan = plan_by_rows(as_int8(mobilenet_v2()), InstructionSet.DSP)
     assert len(placed) < 350_000
     assert plan.segments
     assert plan.lower_bound <= plan.arena_bytes <= 226_688
 
 
 def test_a_large_graph_takes_several_segments():
-    plan = plan_streamed(as_int8(mobilenet_v2(96)), InstructionSet.DSP, costly=True)
+    plan = plan_by_rows(as_int8(mobilenet_v2(96)), InstructionSet.DSP, costly=True)
     assert len(plan.segments) == 3
     assert plan.lower_bound <= plan.arena_bytes <= 47_616
 
@@ -119,7 +119,7 @@ def test_a_large_graph_takes_several_segments():
 def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, placed):
     """About 1.6 s."""
     for path in sorted((zoo / "models").glob("*_int8.tflite")):
-        plan_streamed(read_tflite(path), InstructionSet.DSP)
+        plan_by_rows(read_tflite(path), InstructionSet.DSP)
     assert len(placed) < 140_000
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.memory.row_bound import Maker, RowSearch, makers_of
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.memory import plan_pushed, plan_streamed
+from tinyrt.memory import plan_by_rows, plan_pushed
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_no_order_of_rows_takes_less(zoo, name, pushed, wanted, bound):
     if pushed:
         plan = plan_pushed(graph, InstructionSet.DSP)
     else:
-        plan = plan_streamed(graph, InstructionSet.DSP, costly=True)
+        plan = plan_by_rows(graph, InstructionSet.DSP, costly=True)
     (segment,) = plan.segments
     search = RowSearch(makers_of(graph, segment.stop, pushed=pushed), held=not pushed)
     assert segment.first == 0

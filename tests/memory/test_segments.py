@@ -12,7 +12,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
-from tinyrt.memory import check_plan, plan_memory, plan_pushed, plan_segments, plan_streamed
+from tinyrt.memory import check_plan, plan_by_rows, plan_memory, plan_pushed, plan_segments
 from tinyrt.memory.plan import require_budget
 from tinyrt.memory.rows.build import build, row_ops
 from tinyrt.memory.rows.candidates import THOROUGH
@@ -86,8 +86,8 @@ def test_several_segments_take_less_than_one():
     alone = replace(THOROUGH, several=False)
     for seed in (7, 13, 35):
         graph = gated_net(seed)
-        one = plan_streamed(graph, InstructionSet.DSP, costly=True, effort=alone)
-        several = plan_streamed(graph, InstructionSet.DSP, costly=True)
+        one = plan_by_rows(graph, InstructionSet.DSP, costly=True, effort=alone)
+        several = plan_by_rows(graph, InstructionSet.DSP, costly=True)
         assert len(one.segments) <= 1 < len(several.segments)
         assert several.arena_bytes < one.arena_bytes
 
@@ -108,7 +108,7 @@ def test_pushed_rows_give_what_the_image_gives(seed):
 @pytest.mark.parametrize("seed", [3, 13, 44, 66, 99])
 def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
     """Vector kernels may ask for more where a batch has fewer rows: the replay finds too little."""
-    assert plan_streamed(random_net(seed), InstructionSet.MVE, costly=True).arena_bytes
+    assert plan_by_rows(random_net(seed), InstructionSet.MVE, costly=True).arena_bytes
 
 
 @settings(max_examples=40, deadline=None)
@@ -116,12 +116,12 @@ def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
 def test_streaming_never_takes_more(seed):
     graph = random_net(seed)
     whole = plan_memory(graph)
-    streamed = plan_streamed(graph, costly=True)
+    streamed = plan_by_rows(graph, costly=True)
     assert streamed.lower_bound <= streamed.arena_bytes <= whole.arena_bytes
 
 
 def test_most_random_nets_can_be_streamed():
-    streamed = [plan_streamed(random_net(seed), costly=True).segments for seed in range(40)]
+    streamed = [plan_by_rows(random_net(seed), costly=True).segments for seed in range(40)]
     assert sum(map(bool, streamed)) > 20
 
 
@@ -165,7 +165,7 @@ def test_the_replay_finds_rings_on_each_other():
 
 def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
     graph = read_tflite(zoo / "models" / "resnet8_int8.tflite")
-    plan = plan_streamed(graph, InstructionSet.DSP)
+    plan = plan_by_rows(graph, InstructionSet.DSP)
     moment = plan.fullest()
     (segment,) = plan.segments
     assert segment.first <= moment.node < segment.stop

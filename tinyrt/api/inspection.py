@@ -14,7 +14,7 @@ from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
 from tinyrt.ir import Graph, Shape
-from tinyrt.memory import ArenaPlan, plan_memory, plan_pushed, plan_streamed
+from tinyrt.memory import ArenaPlan, plan_by_rows, plan_memory, plan_pushed
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
 
@@ -114,7 +114,7 @@ def inspect_model(
     if input_rows:
         plan = plan_pushed(graph, isa)
     else:
-        plan = plan_streamed(graph, isa) if by_rows else plan_memory(graph, isa)
+        plan = plan_by_rows(graph, isa) if by_rows else plan_memory(graph, isa)
     alive = plan.alive_bytes(len(graph.nodes))
     ops = tuple(
         OpCost(

@@ -30,9 +30,9 @@ from tinyrt.memory import (
     ArenaPlan,
     MemoryOptions,
     Region,
+    plan_by_rows,
     plan_memory,
     plan_pushed,
-    plan_streamed,
     require_budget,
 )
 from tinyrt.memory.regions import ARENA
@@ -219,5 +219,5 @@ def _plan(
     if rows.pushed:
         return plan_pushed(graph, isa, options=options, enough=max_arena)
     if rows.allowed or max_arena:
-        return plan_streamed(graph, isa, options=options, enough=max_arena)
+        return plan_by_rows(graph, isa, options=options, enough=max_arena)
     return plan_memory(graph, isa, options=options)

@@ -32,11 +32,11 @@ from tinyrt.interpreter.backends import (
     READING_FIRST,
     candidates,
 )
+from tinyrt.interpreter.by_rows import RowsProgram
 from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.signature import SignatureRunner
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
-from tinyrt.interpreter.streamed import StreamedProgram
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -119,7 +119,7 @@ class Interpreter:
     ) -> Interpreter:
         """An interpreter of a graph in memory, e.g. one that is not quantised yet.
 
-        With ``plan``, backend reference works in just that plan, as a device does, be it streamed
+        With ``plan``, backend reference works in just that plan, as a device does, be it by rows
         or not; other backends order their reads and writes otherwise and refuse.
 
         Raises:
@@ -241,7 +241,7 @@ class Interpreter:
         prepare = EVERY_BACKEND[backend]
         threads = self._useful_threads()
         if placed.plan.segments:
-            self._program = StreamedProgram(self.graph, tensors, placed.plan, placed.arena)
+            self._program = RowsProgram(self.graph, tensors, placed.plan, placed.arena)
         elif threads > 1:
             batch = self.graph.input_values[0].shape[0]
             self._program = SplitProgram(

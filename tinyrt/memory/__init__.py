@@ -6,7 +6,7 @@ from tinyrt.memory.lifetimes import Buffer, buffers
 from tinyrt.memory.order import schedule
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions, require_budget
 from tinyrt.memory.regions import Region
-from tinyrt.memory.rows.plan import plan_pushed, plan_segments, plan_streamed
+from tinyrt.memory.rows.plan import plan_by_rows, plan_pushed, plan_segments
 
 __all__ = [
     "ArenaPlan",
@@ -15,10 +15,10 @@ __all__ = [
     "Region",
     "buffers",
     "check_plan",
+    "plan_by_rows",
     "plan_memory",
     "plan_pushed",
     "plan_segments",
-    "plan_streamed",
     "require_budget",
     "schedule",
 ]

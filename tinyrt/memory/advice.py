@@ -13,7 +13,7 @@ from tinyrt.memory.arena import plan_memory
 from tinyrt.memory.order import schedule
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.rows.candidates import QUICK
-from tinyrt.memory.rows.plan import plan_pushed, plan_streamed
+from tinyrt.memory.rows.plan import plan_by_rows, plan_pushed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
         return plan_memory(graph, isa, options=options, checked=False)
 
     ways: dict[str, Callable[[], ArenaPlan]] = {
-        "run ops row by row: --by-rows": lambda: plan_streamed(graph, isa, effort=QUICK),
+        "run ops row by row: --by-rows": lambda: plan_by_rows(graph, isa, effort=QUICK),
         "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa, effort=QUICK),
         "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
         "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),

@@ -169,9 +169,7 @@ def ops_where(holds: Callable[[OpSpec[Any]], bool]) -> frozenset[str]:
     return frozenset(name for name, spec in OPS.items() if holds(spec))
 
 
-TABLES = ops_where(
-    lambda spec: Form.INT8 in spec.forms and spec.forms[Form.INT8].ref is lut_s8
-)
+TABLES = ops_where(lambda spec: Form.INT8 in spec.forms and spec.forms[Form.INT8].ref is lut_s8)
 """Ops whose int8 form is a table of 256 entries."""
 
 

@@ -113,7 +113,7 @@ class _Flip:
                 node,
                 inputs=tuple(self._operand(n) for n in node.inputs),
                 outputs=tuple(self.inside[n] for n in node.outputs),
-                attrs=_turned_attrs(node, self.perm),
+                attrs=turned_attrs(node, self.perm),
             )
         if id(node) in self.exits:
             attrs = TransposeAttrs(tuple(range(len(self.perm))))
@@ -136,7 +136,7 @@ class _Flip:
         return self.inside[name]
 
 
-def _turned_attrs(node: Node, perm: Perm) -> Any:
+def turned_attrs(node: Node, perm: Perm) -> Any:
     """A node's attributes for operands permuted by ``perm``."""
     where, turned = inverse(perm), dict[str, Any]()
     for name, dims in (OPS[node.op].traits.dims or {}).items():

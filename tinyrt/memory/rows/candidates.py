@@ -73,7 +73,7 @@ QUICK = Effort(200, 2, 1, several=False, steps=20_000, checked=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class PlacedSegments:
     """A model with segments, placed.
 
     Attributes:
@@ -278,7 +278,7 @@ class Candidate:
         self._at = packing.pack(tries)
         self.size = packing.size(self._at)
 
-    def finished(self) -> Streamed:
+    def finished(self) -> PlacedSegments:
         """The placement, once it is the one to take.
 
         Raises:
@@ -293,7 +293,7 @@ class Candidate:
             placed.append(Buffer((name,), nbytes, segment.first, segment.stop - 1))
         division = self._divided(placed, packing)
         where = [(i, name) for i, b in enumerate(placed) for name in b.names]
-        return Streamed(
+        return PlacedSegments(
             self.segments,
             {name: division.offsets[i] for i, name in where},
             {name: division.region[i] for i, name in where if division.region[i]},

@@ -10,7 +10,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
-from tinyrt.memory.rows.candidates import THOROUGH, Candidate, Effort, Model, Streamed
+from tinyrt.memory.rows.candidates import THOROUGH, Candidate, Effort, Model, PlacedSegments
 from tinyrt.memory.rows.chains import Chain, Piece, chains
 from tinyrt.memory.rows.costs import Cost, whole_cost
 from tinyrt.memory.segments import Segment
@@ -42,7 +42,7 @@ def choose_segments(
     pushed: str | None = None,
     costly: bool = False,
     effort: Effort = THOROUGH,
-) -> Streamed | None:
+) -> PlacedSegments | None:
     """The segments that make the smallest arena at little cost, placed.
 
     None if there is no arena that is smaller than ``most``.
@@ -245,7 +245,7 @@ def _smallest(
 
 def place_segments(
     graph: Graph, isa: InstructionSet, options: MemoryOptions, segments: tuple[Segment, ...]
-) -> Streamed:
+) -> PlacedSegments:
     """A model with just these segments, placed."""
     return Candidate(Model(graph, isa, options), segments).finished()
 

@@ -13,7 +13,7 @@ from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT, Region
 from tinyrt.memory.rows.build import is_image, row_ops
-from tinyrt.memory.rows.candidates import THOROUGH, Effort, Streamed
+from tinyrt.memory.rows.candidates import THOROUGH, Effort, PlacedSegments
 from tinyrt.memory.rows.choose import choose_segments, place_segments
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import verify
@@ -22,7 +22,7 @@ WORTHWHILE = 95
 """Per cent of the arena without segments below which one with segments is worth its work."""
 
 
-def plan_streamed(
+def plan_by_rows(
     graph: Graph,
     isa: InstructionSet = InstructionSet.SCALAR,
     *,
@@ -65,15 +65,15 @@ def plan_streamed(
     divided = whole is None or len(options.regions) > 1
     for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
         try:
-            streamed = choose_segments(
+            placed = choose_segments(
                 *(graph, isa, options),
                 most=most,
                 enough=enough,
                 costly=at_any_cost,
                 effort=effort,
             )
-            if streamed is not None:
-                found.append(_as_plan(graph, isa, options, streamed, effort))
+            if placed is not None:
+                found.append(_as_plan(graph, isa, options, placed, effort))
         except BudgetError as error:
             too_small = error
         if found and (not enough or found[-1].arena_bytes <= enough):
@@ -95,7 +95,7 @@ def plan_pushed(
     """The plan of the smallest arena for a model whose input comes row by row and is never held.
 
     Args:
-        graph: as for ``plan_streamed``.
+        graph: as for ``plan_by_rows``.
         isa: likewise.
         options: likewise.
         enough: likewise.
@@ -180,7 +180,7 @@ def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
 
 
 def _as_plan(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, found: Streamed, effort: Effort
+    graph: Graph, isa: InstructionSet, options: MemoryOptions, found: PlacedSegments, effort: Effort
 ) -> ArenaPlan:
     roots = view_roots(graph)
     absent = options.outside | {s.pushed for s in found.segments if s.pushed is not None}

@@ -239,9 +239,9 @@ def stored_words(
         words = eight_at_a_time(words, block.taps, taps)
     if form is not Weights.BLOCKS:
         return words, taps
-    streams = without_zeros(words, runs_of(block, channels, taps), channels)
-    whole = streams[: block.layer.c_out // channels]
-    return joined(streams), sum(len(stream) for stream in whole)
+    runs_of_words = without_zeros(words, runs_of(block, channels, taps), channels)
+    whole = runs_of_words[: block.layer.c_out // channels]
+    return joined(runs_of_words), sum(map(len, whole))
 
 
 def block_fields(packed: Packed, taps: int, c_out: int, y_zp: int) -> Fields:

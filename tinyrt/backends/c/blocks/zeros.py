@@ -130,15 +130,15 @@ def without_zeros(
 
     """
     by_block = words.reshape(len(runs), -1, channels // QUAD)
-    return [_stream(one, own) for one, own in zip(by_block, runs, strict=True)]
+    return [_words_of(one, own) for one, own in zip(by_block, runs, strict=True)]
 
 
-def joined(streams: list[NDArray[np.int64]]) -> NDArray[np.int32]:
+def joined(runs_of_words: list[NDArray[np.int64]]) -> NDArray[np.int32]:
     """All blocks' words, one behind the other."""
-    return int32_words(np.concatenate(streams))
+    return int32_words(np.concatenate(runs_of_words))
 
 
-def _stream(words: NDArray[np.int32], runs: Runs) -> NDArray[np.int64]:
+def _words_of(words: NDArray[np.int32], runs: Runs) -> NDArray[np.int64]:
     parts: list[NDArray[np.int64]] = []
     for first, end in runs:
         head = first << 16 | (end - first) << 1 | (end == runs[-1][1])

@@ -19,7 +19,7 @@ from tinyrt.ops.shared.evaluate import reference_kernel
 Bytes = NDArray[np.uint8]
 
 
-class StreamedProgram:
+class RowsProgram:
     """Segments row by row, other ops one by one.
 
     Args:
@@ -58,7 +58,7 @@ class StreamedProgram:
         if index in self._inside:
             raise UnsupportedError(
                 f"op {index} runs row by row together with others",
-                hint="watch ops without streaming",
+                hint="watch ops of a plan without segments",
             )
         self._steps[index]()
 
