@@ -1,11 +1,11 @@
-# make setup | demo | test | fuzz | lint | lock | wheel | format | clean
+# make setup | demo | test | zoo | fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo test fuzz lint lock wheel format clean
+.PHONY: setup demo test zoo fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -21,6 +21,10 @@ demo: setup
 test: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The public models that many tests need, from where their authors publish them.
+zoo: setup
+	$(BIN)/python -m tools.zoo
 
 MINUTES ?= 5
 

@@ -109,7 +109,7 @@ def test_float_tflite_files_answer_what_their_onnx_twins_do(zoo, name):
 def test_every_file_converts_to_one_that_litert_runs_alike(zoo, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
     paths = sorted((zoo / "models").glob("*.onnx")) + sorted((zoo / "models").glob("*.tflite"))
-    assert len(paths) == 20
+    assert len(paths) in (8, 20)  # what is published, and all
     for path in paths:
         converted = tmp_path / f"{path.name}.tflite"
         graph = convert_model(path, converted)

@@ -84,7 +84,7 @@ def test_an_absent_bias_is_written_as_zeros():
 
 def test_zoo_models_come_back_as_they_were(zoo):
     paths = sorted((zoo / "models").glob("*.tflite"))
-    assert len(paths) == 10
+    assert len(paths) in (8, 10)  # what is published, and all
     for path in paths:
         graph = read_tflite(path)
         _same(graph, parse_tflite(write_tflite(graph), graph.name))
