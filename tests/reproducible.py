@@ -189,11 +189,11 @@ def work(out: Path, jobs: str) -> None:
     train(out)
     quantize_model(out / "lines.tflite", rng.uniform(0, 1, (32, 8, 8)), out / "lines_int8.tflite")
     export_c(out / "lines_int8.tflite", out / "lines_c")
-    zoo = os.environ.get("TINYRT_ZOO")
-    if jobs == "all" and zoo:
-        data = np.load(Path(zoo, "data", "kws01.npz"))
+    speech = Path(os.environ.get("TINYRT_ZOO", ""), "data", "kws01.npz")
+    if jobs == "all" and speech.is_file():
+        data = np.load(speech)
         x = ((data["x_int8"].astype("f4") - data["zero_point"]) * data["scale"]).astype("f4")
-        model = Path(zoo, "models", "dscnn_kws.onnx")
+        model = speech.parents[1] / "models" / "dscnn_kws.onnx"
         quantize_model(model, x[:100], out / "dscnn.tflite")
         quantize_model(model, x[:100], out / "dscnn_best.tflite", config=best)
 

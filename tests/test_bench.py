@@ -7,6 +7,8 @@ from tinyrt.bench import bench_model
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def path(tmp_path):

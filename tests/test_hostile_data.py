@@ -192,6 +192,7 @@ def test_a_small_bomb_is_refused_unless_it_is_allowed(tmp_path):
         assert next(read_batches(path))["x"].shape == (64, 8, 8, 1)
 
 
+@pytest.mark.slow
 def test_what_is_read_piece_by_piece_takes_no_more_memory_the_longer_it_is(tmp_path):
     path = tmp_path / "zeros.npz"
     path.write_bytes(bomb((1 << 18, 8, 8, 1)))
@@ -236,6 +237,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
         assert caught.value.file == str(path)
 
 
+@pytest.mark.slow
 def test_archives_of_too_many_members_are_refused(tmp_path):
     empty = npy(shape="(0,)", data=b"")
     members = [(f"{i}.npy", empty) for i in range(10_001)]
@@ -257,6 +259,7 @@ HEADERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(HEADERS, st.sampled_from([(1, 0), (2, 0)]))
 def test_a_header_is_read_as_numpy_does_or_refused(text, version):

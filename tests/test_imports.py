@@ -14,6 +14,7 @@ def _modules_after(statement: str) -> set[str]:
     return set(result.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [

@@ -14,6 +14,8 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 
+pytestmark = pytest.mark.slow
+
 CALIBRATION = 100
 LEAST_CORRECT = 818  # of 900; the float model has 819, the best other converter 818
 LEAST_SQNR_DB = 33.0
@@ -37,6 +39,7 @@ def _json(*arguments):
     return json.loads(result.stdout)
 
 
+@pytest.mark.device
 @pytest.mark.parametrize("name", ["dscnn_kws", "dscnn_kws_torch_bn", "dscnn_kws_torch_legacy_bn"])
 def test_from_onnx_to_device(zoo, speech, tmp_path, name):
     quantised = tmp_path / "kws.tflite"

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.reproducible import (
     OLD_LLVM,
     ROOT,
@@ -12,6 +14,8 @@ from tests.reproducible import (
     digests,
     other_settings,
 )
+
+pytestmark = pytest.mark.slow
 
 UNITS = """
 import hashlib

@@ -40,6 +40,7 @@ def test_all_that_is_asked_for_is_locked_and_has_a_licence():
         assert re.fullmatch("[0-9a-f]{64}", package["sha256"])
 
 
+@pytest.mark.slow
 def test_a_wheel_carries_its_bill_of_materials(tmp_path):
     if int(version("setuptools").split(".")[0]) < 77:
         pytest.skip("an environment from before setuptools was one of the packages of setup")

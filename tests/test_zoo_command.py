@@ -149,6 +149,7 @@ def run(folder, *options, **variables):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "workers"]
 )
@@ -160,6 +161,7 @@ def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
     assert "1 passed, 4 skipped" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["CI", "TINYRT_REQUIRE_ZOO"])
 def test_where_the_zoo_is_required_its_absence_fails_the_run(tmp_path, variable):
     result = run(tmp_path, **{variable: "1"})
@@ -174,6 +176,7 @@ def test_a_folder_that_is_no_zoo_ends_the_run(tmp_path):
     assert "of its files (models/" in result.stderr
 
 
+@pytest.mark.slow
 def test_files_that_nobody_publishes_are_counted_apart(tmp_path, zoo):
     """In a zoo of links to all that is published."""
     for file in [s.file for s in tool.published()]:

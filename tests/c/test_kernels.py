@@ -22,6 +22,8 @@ from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(25)
 
 

@@ -41,6 +41,7 @@ def graph_of(sums):
     return verify(Graph("sums", inputs, outputs, values, tuple(nodes))), feeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 @pytest.mark.parametrize(("sums", "kernel"), [(PLAIN, "linear_sum"), (UNEVEN, "sum")])
 def test_all_pairs_of_inputs(tmp_path, core, sums, kernel):

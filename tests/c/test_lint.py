@@ -12,6 +12,8 @@ from tests.firmware.device import require_core
 from tests.ops.cases import CASES
 from tinyrt.export import export_graph, find_core
 
+pytestmark = pytest.mark.slow
+
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wvla", "-Werror"]
 
 CLANG = {

@@ -17,6 +17,8 @@ from tinyrt.export import bundle, export_graph, find_core
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(10)
 
 NEVER_IN_REACH = {"fully_connected"}

@@ -23,6 +23,8 @@ from tests.ops.cases import CASES
 from tinyrt.export import export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(10)
 SAMPLES = 25
 LEAST_CASES = 10_000

@@ -11,6 +11,8 @@ from tinyrt.export import export_graph
 from tinyrt.export.target import find_core
 from tinyrt.ops.shared.evaluate import evaluate
 
+pytestmark = pytest.mark.slow
+
 OPS = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "sub")
 """Those that have kernels of their own."""
 

@@ -70,6 +70,7 @@ def test_convert(files):
     assert found["inputs"] == {"x": [1, 8, 8, 3]}
 
 
+@pytest.mark.slow
 def test_quantize_and_eval(quantised):
     found = call_json(
         *("eval", quantised / "q.tflite", "-d", quantised / "test.npz"),
@@ -83,6 +84,7 @@ def test_quantize_and_eval(quantised):
     assert found["backend"] == "numba"
 
 
+@pytest.mark.slow
 def test_quantize_takes_a_preset_and_single_choices(files):
     arguments = ("quantize", files / "net.tflite", "-c", files / "calib.npz")
     best = call_json(*arguments, "-o", files / "best.tflite", "--preset", "best")
@@ -94,6 +96,7 @@ def test_quantize_takes_a_preset_and_single_choices(files):
     call(*arguments, "-o", files / "c.tflite", "--preset", "worst", code=2)
 
 
+@pytest.mark.slow
 def test_debug_bisects_and_writes_a_page(quantised):
     arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
     options = ("-d", quantised / "test.npz", "--bisect", "--min-accuracy", "60dB")
@@ -133,6 +136,7 @@ def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
     assert np.load(quantised / "y.npz")[name].dtype == np.int8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["auto", "reference"])
 def test_run_and_eval_name_the_backend_that_ran(quantised, asked):
     arguments = (quantised / "q.tflite", "--backend", asked)
@@ -153,6 +157,7 @@ def test_models_that_ask_for_too_much_memory_are_refused(quantised, command):
     assert not (quantised / "y.npz").exists()
 
 
+@pytest.mark.slow
 def test_inspect(quantised):
     found = call_json("inspect", quantised / "q.tflite", "--html", quantised / "page.html")
     assert [op["op"] for op in found["ops"]][:3] == ["conv2d", "conv2d", "add"]
@@ -184,6 +189,7 @@ def test_export(quantised):
         assert re.search(rf"{row} +[\d.,]+", shown)
 
 
+@pytest.mark.slow
 def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):
     arguments = ("export", quantised / "q.tflite", "-o", quantised / "c", "--max-arena")
     call(*arguments, "2k")
@@ -195,6 +201,8 @@ def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):
     call(*arguments, "many", code=1)
 
 
+@pytest.mark.device
+@pytest.mark.slow
 def test_emulate(quantised):
     found = call_json("emulate", quantised / "q.tflite", "-i", quantised / "test.npz")
     assert found["bit_exact"] is True
@@ -363,6 +371,7 @@ def test_a_calibration_file_that_is_none_is_refused(files):
     assert "numpy.savez" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["convert", "quantize", "export", "run"])
 def test_folders_that_cannot_be_written_are_refused(quantised, command):
     (quantised / "file").write_text("in the way")

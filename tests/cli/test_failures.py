@@ -13,6 +13,7 @@ __all__ = ["files"]
 COMMANDS = ("convert", "inspect", "run", "eval", "quantize", "export", "emulate", "bench", "debug")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_reads_files_has_a_budget(command, tmp_path):
     arguments = {

@@ -44,6 +44,7 @@ def assert_harmless(text: str) -> None:
     assert not [name for name in ATTACKS if name in text and not HARMLESS.fullmatch(name)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, len(ENCODABLE), 8))
 def test_tables_show_nothing_of_a_name_but_harmless_characters(tmp_path, first):
     path = hostile(tmp_path, ENCODABLE[first:] + ENCODABLE[:first])
@@ -209,6 +210,7 @@ ASCII = (
 COMMAND = [sys.executable, "-m", "tinyrt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ASCII)
 def test_terminals_of_ascii_alone_get_ascii(tmp_path, environment):
     save_tflite(dense(), tmp_path / "net.tflite")
@@ -225,6 +227,7 @@ def test_terminals_of_ascii_alone_get_ascii(tmp_path, environment):
     assert done.stdout_bytes.isascii()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.03, 0.2, 1.2])
 def test_an_interrupt_at_any_time_ends_quietly(tmp_path, delay):
     save_tflite(small_cnn(), tmp_path / "net.tflite")
@@ -245,6 +248,7 @@ def test_an_interrupt_at_any_time_ends_quietly(tmp_path, delay):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["net.tflite", "x.npz"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error():
     process = subprocess.Popen(
         [*COMMAND, "ops", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

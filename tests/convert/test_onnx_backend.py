@@ -1,10 +1,13 @@
 """ONNX's own node tests: the share that passes, and the page that lists the others."""
 
+import pytest
+
 from tests.onnx_backend import DYNAMIC, PAGE, outcomes, page
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.static import STATIC
 
 
+@pytest.mark.slow
 def test_node_tests_pass_and_the_page_is_current():
     results, excluded = outcomes()
     passed = sum(not r.problem for r in results)

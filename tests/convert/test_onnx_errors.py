@@ -96,6 +96,7 @@ def test_random_bytes(tmp_path):
         refused(write(tmp_path / "m.onnx", rng.bytes(size)), ModelFormatError)
 
 
+@pytest.mark.slow
 def test_damaged_bytes_never_cause_another_error(tmp_path):
     whole = small_net().model("t3").SerializeToString()
     rng = np.random.default_rng(1)

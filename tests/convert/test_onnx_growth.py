@@ -81,6 +81,7 @@ def work(build: Build, n: int, tmp_path) -> int:
     return budget.done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [chain, products, fan, images, layer, turns])
 def test_work_grows_with_the_size(build, tmp_path):
     once, twice = (work(build, n, tmp_path) for n in (150, 300))

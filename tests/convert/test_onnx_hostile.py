@@ -187,6 +187,7 @@ def opened(path: Path) -> tuple[TinyrtError | None, int]:
     return refusal, peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_hostile_files_are_refused_by_name(name, tmp_path):
     path = FILES[name](tmp_path)

@@ -6,12 +6,14 @@ from benchmarks.convert import measure
 from tests import onnx_light
 
 
+@pytest.mark.slow
 def test_mobilenet_converts_in_little_memory(tmp_path):
     found = measure(tmp_path)
     assert found["bytes"] < 4 * found["model_bytes"]
     assert found["transposes"] == 0
 
 
+@pytest.mark.slow
 def test_a_shipped_architecture(tmp_path):
     outcome = onnx_light.run("squeezenet", tmp_path)
     assert outcome.error < 1e-5

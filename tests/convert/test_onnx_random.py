@@ -1,5 +1,7 @@
 """Random networks: the passes keep their results, and leave nothing of the other layout."""
 
+import pytest
+
 from tests.convert.onnx_build import assert_matches, count
 from tests.convert.random_cnn import RandomCnn
 from tinyrt.convert.passes import FLOAT_PIPELINE
@@ -50,6 +52,7 @@ NEVER = {
 """Rules that these networks give no occasion for."""
 
 
+@pytest.mark.slow
 def test_networks_end_without_transposes_and_batch_norms(tmp_path):
     applied = set()
     for rank, seed in NETWORKS:

@@ -43,6 +43,7 @@ def models(op):
                 yield every, m
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_rank_is_unforeseen(tmp_path):
     tried = refused = 0

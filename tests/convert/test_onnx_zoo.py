@@ -106,6 +106,7 @@ def test_float_tflite_files_answer_what_their_onnx_twins_do(zoo, name):
         assert_close(found, wanted, 1e-4 if name == "autoencoder_ad" else 1e-5)
 
 
+@pytest.mark.slow
 def test_every_file_converts_to_one_that_litert_runs_alike(zoo, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
     paths = sorted((zoo / "models").glob("*.onnx")) + sorted((zoo / "models").glob("*.tflite"))

@@ -161,6 +161,7 @@ def check(graph, hop, seed, same):
     return streamed.macs / streamed.full_macs
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_int8_answers_are_those_of_every_whole_window(seed):
@@ -179,6 +180,7 @@ def test_float_answers_are_those_of_every_whole_window(seed):
     check(as_float(graph), hop, seed, near)
 
 
+@pytest.mark.slow
 def test_much_of_the_work_is_saved():
     left = [check(*temporal_net(seed), seed, np.testing.assert_array_equal) for seed in range(20)]
     assert np.median(left) < 0.25

@@ -98,6 +98,7 @@ def test_by_default_it_is_unrolled(tmp_path):
     assert count(open_model(classifier(tmp_path)), OP) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8])
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_quantised_it_equals_tflite_micro(direction, scheme, tmp_path):

@@ -109,6 +109,7 @@ def test_a_hop_must_fit_every_stride():
         stream(graph, 1, 4)
 
 
+@pytest.mark.slow
 def test_strides_dilations_and_delays():
     b = residual()
     longer = Builder((1, 24, 1, 3))

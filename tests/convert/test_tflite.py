@@ -138,6 +138,7 @@ def test_what_is_no_model_is_refused(data, says):
         parse_tflite(data)
 
 
+@pytest.mark.slow
 def test_truncated_and_mutated_files_give_our_errors_only():
     data = write_tflite(small_cnn())
     rng = np.random.default_rng(7)

@@ -346,6 +346,7 @@ def chain(length):
     return build(Subgraph(tensors, ops, [0], [length]))
 
 
+@pytest.mark.slow
 def test_long_models_are_read_in_linear_time():
     short, long = chain(200), chain(800)
     assert calls(lambda: parse_tflite(long)) < 4.2 * calls(lambda: parse_tflite(short))

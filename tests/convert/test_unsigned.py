@@ -163,6 +163,8 @@ def test_floats_are_quantised_to_the_ports(tmp_path):
     np.testing.assert_allclose(y.sum(axis=1), 1, atol=0.02)
 
 
+@pytest.mark.device
+@pytest.mark.slow
 def test_the_device_answers_on_uint8(tmp_path):
     path = save_tflite(parse_tflite(network()), tmp_path / "net.tflite")
     model = Model(parse_tflite(write_tflite(parse_tflite(path.read_bytes()))))

@@ -36,6 +36,7 @@ def figures(zoo, tmp_path, *options):
     return json.loads(out.read_text())
 
 
+@pytest.mark.slow
 def test_on_a_gpu_figures_go_into_the_page(quick, monkeypatch, zoo, tmp_path, capsys):
     gpu = FakeDriver()
     gpu.name = "NVIDIA H200 stand-in"
@@ -84,6 +85,7 @@ def test_peers_are_measured_against(monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_without_a_gpu_the_rest_is_measured(quick, monkeypatch, zoo, tmp_path, capsys):
     def none():
         raise ToolError("there is no GPU number 0")

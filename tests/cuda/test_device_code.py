@@ -33,6 +33,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", BUILDS)
 def test_every_op_equals_its_reference(kind, device):
@@ -46,6 +47,7 @@ def test_every_op_equals_its_reference(kind, device):
         np.testing.assert_array_equal(raw, expected, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     ("name", "shape"),

@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_every_call_is_what_the_package_and_a_driver_take(tmp_path):
     """Arguments in their order and types, capture without forbidden calls, all given back."""
     library = tmp_path / "libcuda.so.1"

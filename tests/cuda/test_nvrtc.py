@@ -42,10 +42,14 @@ def most_registers(log):
     return max(map(int, re.findall(r"Used (\d+) registers", log)))
 
 
-pytestmark = pytest.mark.skipif(
-    not _installed() and not os.environ.get("CI"),
-    reason="NVIDIA's run-time compiler is not installed: pip install 'tinyrt[cuda]'",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not _installed() and not os.environ.get("CI"),
+        reason="NVIDIA's run-time compiler is not installed: pip install 'tinyrt[cuda]'",
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

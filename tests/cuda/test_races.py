@@ -23,7 +23,7 @@ from tinyrt.backends.cuda.program import (
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ops.shared.spec import Form
 
-pytestmark = needs_cxx
+pytestmark = [pytest.mark.slow, needs_cxx]
 BY_OPS = Shape(threads=64, fused=False)
 MODELS = {
     "resnet8": THROUGHPUT,

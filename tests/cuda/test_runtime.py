@@ -162,6 +162,7 @@ def test_the_command_says_which_ops_run_where(gpu, zoo, tmp_path):
     assert done.exit_code == 1
 
 
+@pytest.mark.slow
 def test_nothing_of_cuda_is_imported_unless_asked_for():
     code = "import sys, tinyrt.interpreter, tinyrt.cli.app; print([*sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

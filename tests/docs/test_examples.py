@@ -24,6 +24,8 @@ def demo_folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.device
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_examples_run(page, demo_folder, tmp_path):
     folder = tmp_path / "work"

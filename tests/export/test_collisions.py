@@ -56,6 +56,7 @@ def test_a_program_beside_the_model_finds_the_systems_headers(tmp_path):
     subprocess.run(command, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["batch", "machine"])
 def test_the_hosts_own_files_are_beside_the_models(tmp_path, monkeypatch, name):
     monkeypatch.setenv("TINYRT_CACHE", str(tmp_path / "cache"))
@@ -90,6 +91,7 @@ def test_models_whose_files_would_be_one_are_refused(tmp_path, names, folder, sh
     assert not (tmp_path / folder).exists()
 
 
+@pytest.mark.slow
 def test_models_in_a_folder_of_their_name_are_fine_without_a_shared_arena(tmp_path):
     project = export_several(saved(tmp_path, "a", "b"), tmp_path / "a")
     make = ["make", "-s", "-C", project.directory, f"CC={host_compiler()}"]

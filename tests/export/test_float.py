@@ -99,6 +99,7 @@ def mixed():
     return verify(Graph("mixed", ("x",), ("shares",), {v.name: v for v in values}, nodes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [small_cnn(), mixed()], ids=["float", "mixed"])
 @pytest.mark.parametrize("mode", ["beside", "arena"])
 def test_answers_as_the_reference(tmp_path, graph, mode):

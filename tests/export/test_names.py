@@ -199,6 +199,7 @@ def test_no_name_changes_anything_but_comments(names):
     assert_same_but_for_comments(found, benign("views"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(NAMES)
 @example(LONG[0])

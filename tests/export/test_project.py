@@ -90,6 +90,7 @@ def test_views_and_copies_answer_as_the_reference(tmp_path, mode):
         np.testing.assert_array_equal(found[name], expected)
 
 
+@pytest.mark.slow
 def test_nothing_in_the_library_can_be_written(zoo, tmp_path):
     """No .data and no .bss in any object: no state, no start-up work."""
     export_c(zoo / "models" / "resnet8_int8.tflite", tmp_path / "out")
@@ -112,6 +113,7 @@ def test_header_is_cpp_too(tmp_path):
     subprocess.run([compiler, *options, source], check=True)
 
 
+@pytest.mark.slow
 def test_builds_with_cmake(tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")

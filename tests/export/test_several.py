@@ -46,6 +46,7 @@ def models(tmp_path):
     return paths
 
 
+@pytest.mark.slow
 def test_models_take_turns_in_one_arena(tmp_path, models):
     found = call_json("export", *models, "-o", tmp_path / "both", "--shared-arena")
     sizes = [export_c(m, tmp_path / m.stem, core="cortex-m4").arena_bytes for m in models]
@@ -87,6 +88,7 @@ def test_regions_that_are_too_small_are_named(tmp_path, zoo):
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_the_command_takes_regions_and_sections(tmp_path, zoo):
     path = zoo / "models" / "dscnn_kws_int8.tflite"
     found = call_json(
@@ -106,6 +108,7 @@ def test_the_command_takes_regions_and_sections(tmp_path, zoo):
         assert "error" in call_json(*arguments, code=1)
 
 
+@pytest.mark.slow
 def test_models_by_rows_share_an_arena(tmp_path, zoo):
     names = ("resnet8_int8", "dscnn_kws_int8")
     paths = [zoo / "models" / f"{name}.tflite" for name in names]

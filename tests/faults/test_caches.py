@@ -154,6 +154,7 @@ def twice(values):
     return total
 
 
+@pytest.mark.slow
 def test_numba_compiles_again_what_is_damaged(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = np.arange(4.0)
@@ -233,6 +234,7 @@ def answers_natively():
     return all(map(np.array_equal, found, evaluate(case.graph, case.feeds).values()))
 
 
+@pytest.mark.slow
 def test_a_damaged_library_is_built_again(folder):
     assert answers_natively()
     (path,) = (folder / "native").iterdir()
@@ -243,6 +245,7 @@ def test_a_damaged_library_is_built_again(folder):
     assert cache.kept("native", path.name)
 
 
+@pytest.mark.slow
 def test_native_code_says_that_its_cache_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TINYRT_CACHE", str(tmp_path / "file"))

@@ -208,6 +208,7 @@ def test_a_cross_compiler_that_hangs(tmp_path, monkeypatch):
 # Signals in the middle of a command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )

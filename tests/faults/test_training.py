@@ -53,6 +53,7 @@ def test_killed_again_and_again(tmp_path, whole):
     assert outcome(*run(CONFIG, tmp_path / "state.npz")) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", Fault)
 def test_faults_while_the_state_is_written(tmp_path, whole, fault):
     path = tmp_path / "state.npz"

@@ -166,6 +166,7 @@ def test_a_folder_that_is_used_is_replaced_in_one_step(place):
     check_every_write(lambda: write_folder(place / "c", NEW), place, is_new, others=3)
 
 
+@pytest.mark.slow
 def test_where_folders_cannot_change_places_nothing_mixed_is_compiled(place, monkeypatch):
     """Old, new, or with headers that say that they are neither."""
     used(place)
@@ -204,6 +205,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_commands_write_all_or_nothing(place, models, command, monkeypatch):
     monkeypatch.chdir(models)
@@ -289,6 +291,7 @@ def test_permissions_are_the_umasks_or_those_that_were_there(tmp_path):
     assert (tmp_path / "c").stat().st_mode & 0o777 == 0o705
 
 
+@pytest.mark.slow
 def test_two_writers_do_not_disturb_each_other(place):
     """Files and folders are one writer's or the other's, and what a living one writes stays."""
 

@@ -1,6 +1,7 @@
 """What every firmware test needs: the cross-compiler and the emulator."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +19,10 @@ def _tools():
         if os.environ.get("CI"):
             pytest.fail(str(error))  # a green run must have run the firmware
         pytest.skip(str(error))
+
+
+def pytest_collection_modifyitems(items):
+    """All tests of this folder need the tools."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.device)

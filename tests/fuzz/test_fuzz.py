@@ -19,6 +19,7 @@ MOST_CORPUS = 300_000
 COUNTS = {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COUNTS)
 def test_mutants_do_no_harm(kind, tmp_path):
     campaign = Campaign(kind, seed=2026)
@@ -62,6 +63,7 @@ def fail(kind, data, folder, rng):
     raise BrokenPromiseError("answers differ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "what"),
     [(crash, "signal 11"), (crash_before, "signal 11"), (spin, "time"), (swell, "memory"),
@@ -83,6 +85,7 @@ def test_harm_is_seen_and_the_next_mutant_follows(harm, what, tmp_path, monkeypa
     assert kept.read_bytes() == b"bad"
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_where_it_stopped(tmp_path):
     originals, whole = seeds("npz", everything=False), Campaign("npz", 5)
     run(whole, tmp_path, count=40, originals=originals)

@@ -49,6 +49,7 @@ def test_random_cases(op, backend):
         check(built.graph, built.feeds, backend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", COMPILED_S16_OPS)
 def test_random_cases_on_int16(op):
     for seed in range(200 if op in CNN else 60):
@@ -102,6 +103,7 @@ def test_accumulators_and_multipliers_at_their_limits(exponent, backend):
         check(*weighted("fully_connected", attrs, shapes, rng, 1.3 * 2.0**exponent), backend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "fully_connected"])
 def test_kernels_for_cpus_without_vector_extensions(op):
     """The same cases, compiled for the plainest CPU of this architecture."""

@@ -8,6 +8,7 @@ from tinyrt.interpreter import Interpreter, load
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numba", "reference"])
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_and_intermediates(zoo, name, backend):

@@ -144,6 +144,7 @@ def _resident_bytes():
     return int(line.split()[1]) * 1024
 
 
+@pytest.mark.slow
 def test_opening_a_large_read_only_model_leaves_its_weights_on_disk(tmp_path):
     b = Builder((1, 4096))
     y, zeros = "x", np.zeros((2048, 4096), np.float32)
@@ -185,6 +186,7 @@ def _mapped(pid, path):
     return {n[:-1]: int(size) << 10 for n, size, *_ in islice(lines, 20) if n.endswith(":")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux's smaps")
 def test_processes_share_the_pages_of_a_model(tmp_path):
     b, rng = Builder((1, 1024)), np.random.default_rng(0)

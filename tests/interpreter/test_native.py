@@ -22,9 +22,12 @@ MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_
 PARTS = 8
 """Models that share the ops out: plans of very many tensors take long."""
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, native.COMPILERS)), reason="no C compiler on this machine"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not any(map(shutil.which, native.COMPILERS)), reason="no C compiler on this machine"
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_
 SAMPLES = 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_random_inputs_equal_the_device(zoo, name):
     """All threads, batches that are full and one that is not, and samples one by one."""
@@ -63,6 +64,7 @@ interpreter.invoke()
 """
 
 
+@pytest.mark.slow
 def test_a_warm_start_compiles_nothing_and_a_cold_one_says_that_it_does(zoo, tmp_path):
     command = [sys.executable, "-c", START, zoo / "models" / "autoencoder_ad_int8.tflite"]
     env = os.environ | {"TINYRT_CACHE": str(tmp_path)}

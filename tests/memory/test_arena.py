@@ -37,6 +37,7 @@ def buffer_lists(draw, most=24):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(buffer_lists(), st.data())
 def test_bytes_in_use_are_those_of_all_buffers_together(found, data):

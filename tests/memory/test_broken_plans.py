@@ -24,6 +24,7 @@ def _plans(rng, graph, isa):
         yield Plan.of(graph, isa, plan_segments(graph, isa, (rng.choice(found),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(2))
 def test_verdicts_on_broken_plans(batch):
     bad = good = 0

@@ -36,6 +36,7 @@ def _peak(work) -> int:
     return peak
 
 
+@pytest.mark.slow
 def test_large_activations_are_planned_in_little_memory():
     """A number for each byte, or a place for each element, would be 66 MB."""
     graph = unet(192)
@@ -44,6 +45,7 @@ def test_large_activations_are_planned_in_little_memory():
     assert _peak(lambda: plan_memory(graph)) < 20e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["yolo_320", "deeplab_513"])
 def test_kernels_are_prepared_without_tables_of_every_element(name):
     graph = NETS[name]()
@@ -66,6 +68,7 @@ def _chain(count):
     return b.graph(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "most"), [(_wide, 7_000_000), (_chain, 130_000)])
 def test_graphs_of_hundreds_of_ops_are_planned_with_little_work(make, most):
     graph = make(120)
@@ -73,6 +76,7 @@ def test_graphs_of_hundreds_of_ops_are_planned_with_little_work(make, most):
     assert _peak(lambda: schedule(make(100))) < 30e6
 
 
+@pytest.mark.slow
 def test_what_crowds_the_arena_is_placed_as_it_is_needed():
     graph = _wide(1000)
     plan = plan_memory(graph)
@@ -152,6 +156,7 @@ def test_what_is_left_out_is_followed_as_the_reference_moves_it(op):
         assert np.array_equal(found[::4], 4 * moved)
 
 
+@pytest.mark.slow
 def test_steps_of_kernels_cost_work(monkeypatch):
     """Images of many rows: each op's are written down, however few of them are of use."""
     b = Builder((1, 4000, 1, 1))

@@ -149,6 +149,7 @@ def test_the_replay_finds_a_plane_on_another_one():
 LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just("SAME"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LAYERS, min_size=1, max_size=6))
 def test_plans_pass_the_replay_and_are_never_worse(layers):

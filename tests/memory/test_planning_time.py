@@ -21,6 +21,8 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 
+pytestmark = pytest.mark.slow
+
 STAGES = (
     *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
     *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),

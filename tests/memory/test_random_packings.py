@@ -9,6 +9,8 @@ import pytest
 from tinyrt.memory.rows.extents import FREE, Extents
 from tinyrt.memory.rows.packing import Packing
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS = 2_000
 BATCHES = 2
 FEW = 3

@@ -6,6 +6,8 @@ from tests.memory.random_plans import fits, greedy, random_program, simulate
 from tinyrt.memory.placing.place import greedy_size, place
 from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = 10_000
 BATCHES = 4
 FEW = 4

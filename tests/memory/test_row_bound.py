@@ -9,6 +9,8 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.memory import plan_by_rows, plan_pushed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "pushed", "wanted", "bound"),

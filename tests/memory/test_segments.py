@@ -54,6 +54,7 @@ def ranges(graph, ways=((1, False),)):
                     yield segment
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_rows_give_what_whole_tensors_give(seed):
@@ -67,6 +68,7 @@ def test_rows_give_what_whole_tensors_give(seed):
         assert same(run_in(graph, plan, feeds), expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_several_segments_give_what_whole_tensors_give(seed):
@@ -82,6 +84,7 @@ def test_several_segments_give_what_whole_tensors_give(seed):
     assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
 
 
+@pytest.mark.slow
 def test_several_segments_take_less_than_one():
     alone = replace(THOROUGH, several=False)
     for seed in (7, 13, 35):
@@ -92,6 +95,7 @@ def test_several_segments_take_less_than_one():
         assert several.arena_bytes < one.arena_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_pushed_rows_give_what_the_image_gives(seed):
@@ -105,12 +109,14 @@ def test_pushed_rows_give_what_the_image_gives(seed):
     assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 13, 44, 66, 99])
 def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
     """Vector kernels may ask for more where a batch has fewer rows: the replay finds too little."""
     assert plan_by_rows(random_net(seed), InstructionSet.MVE, costly=True).arena_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_streaming_never_takes_more(seed):
@@ -120,6 +126,7 @@ def test_streaming_never_takes_more(seed):
     assert streamed.lower_bound <= streamed.arena_bytes <= whole.arena_bytes
 
 
+@pytest.mark.slow
 def test_most_random_nets_can_be_streamed():
     streamed = [plan_by_rows(random_net(seed), costly=True).segments for seed in range(40)]
     assert sum(map(bool, streamed)) > 20
@@ -163,6 +170,7 @@ def test_the_replay_finds_rings_on_each_other():
         check_plan(graph, offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=plan.segments)
 
 
+@pytest.mark.slow
 def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
     graph = read_tflite(zoo / "models" / "resnet8_int8.tflite")
     plan = plan_by_rows(graph, InstructionSet.DSP)

@@ -57,16 +57,19 @@ def equals_the_device(op, build):
     assert refused <= cases // 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", INT8_OPS)
 def test_int8_equals_the_device(op):
     equals_the_device(op, build_s8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", INT16_OPS)
 def test_int16x8_equals_the_device(op):
     equals_the_device(op, build_s16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", INT4_OPS)
 def test_int4_weights_equal_the_device(op):
     equals_the_device(op, partial(build_s8, weights=DType.INT4))

@@ -232,6 +232,7 @@ dtypes = st.sampled_from([DType.FLOAT32] * 6 + [DType.INT8, DType.INT32])
 operands = st.none() | st.builds(TensorType, dtypes, shapes.map(tuple))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(OPS))
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(data=st.data())

@@ -36,6 +36,7 @@ def tflm_answers(data, inputs):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", CASES_OF)
 @pytest.mark.parametrize(("op", "build"), FORMS)
 def test_runs_in_a_row_equal_the_device(op, build, backend):
@@ -56,6 +57,7 @@ def test_runs_in_a_row_equal_the_device(op, build, backend):
                 np.testing.assert_array_equal(y, expected, err_msg=f"seed {seed}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("op", "build"), [form for form in FORMS if form[1] is not build_s16])
 def test_litert_reads_the_files_and_agrees(op, build):
     """Its integer kernels round otherwise here and there: TFLM's are the rule."""

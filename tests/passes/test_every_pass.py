@@ -92,6 +92,7 @@ def test_it_refuses_with_its_reason(name):
     assert any(example.reason in reason for reason in reasons), reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_it_keeps_the_results_of_random_graphs(name):
     fired = []
@@ -106,6 +107,7 @@ def test_it_keeps_the_results_of_random_graphs(name):
     check()
 
 
+@pytest.mark.slow
 def test_all_together_keep_the_results_of_random_graphs():
     """Between them, the graphs give every pass an occasion."""
     fired: set[str] = set()

@@ -78,6 +78,7 @@ def least_db(graph: Graph, int8: Graph, data: list[dict[str, np.ndarray]]) -> fl
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_it_becomes_int8_by_default(name, tmp_path):

@@ -42,6 +42,7 @@ def _error(x, found):
     return np.mean((np.clip(np.rint(x / step) * step, found.low, found.high) - x) ** 2)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(arrays(np.float32, array_shapes(max_dims=2, max_side=30), elements=VALUES), st.data())
 def test_a_histogram_depends_on_the_values_alone(x, data):
@@ -101,6 +102,7 @@ def test_a_moving_average_follows_the_samples():
     assert found.high == pytest.approx(3, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("float_io", "loss_db"), [(False, 1), (True, 3)])
 def test_auto_is_as_good_as_each_on_the_data_it_saw(float_io, loss_db):
     rng = np.random.default_rng(3)
@@ -144,6 +146,7 @@ def test_data_may_come_as_files_folders_and_iterables(tmp_path):
         assert calibrate(graph, data) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrator", Calibrator)
 def test_memory_does_not_grow_with_the_samples(calibrator):
     graph = small_cnn()

@@ -39,6 +39,7 @@ def real_and_found(graph: Graph, data: dict[str, np.ndarray], scheme: Scheme):
     return [(stored[v.name].astype(float) - v.q.zero_point) * v.q.scale for v in values], found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8])
 @pytest.mark.parametrize("op", ACCEPTED)
 def test_a_number_divides_quantised_values_as_it_divides_reals(op, scheme):

@@ -109,6 +109,7 @@ def test_bisecting_says_what_it_cannot_reach():
     assert found.result.sqnr_db > found.start.sqnr_db
 
 
+@pytest.mark.slow
 def test_int4_layers_are_named_and_widened():
     graph, x = depthwise_net(), _samples()
     quantised = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT4))

@@ -159,6 +159,7 @@ def test_each_preset_gains_over_the_one_before():
     assert best > fast + 3
 
 
+@pytest.mark.slow
 def test_channels_a_thousand_times_apart_are_recovered():
     plain = depthwise_net()
     graph, x = spread_depthwise(plain), _samples()
@@ -176,6 +177,7 @@ def _encoder_sqnr(graph, config):
     return evaluate_graph(quantised, {"x": _sequences(64, 4)}, against=graph).sqnr_db
 
 
+@pytest.mark.slow
 def test_outliers_of_layer_norms_move_into_the_weights():
     graph = encoder(outlier=40)
     smooth = QuantConfig(smooth=True)

@@ -144,6 +144,7 @@ def test_sources_of_noise_add_up():
     assert noise.total(wide) < 0.8 * noise.total(lay_out(graph, QuantConfig()))
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_reports(tmp_path):
     graph, x = fair_net(), samples()
     save_tflite(graph, tmp_path / "net.tflite")

@@ -252,6 +252,7 @@ def deep_net(rng, depth):
     return Sequential(*layers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [lambda net, x: checkpoint_sequential(net, x, 10), checkpoint_cheap_layers],

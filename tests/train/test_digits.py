@@ -14,6 +14,8 @@ from tinyrt.train.recipes.digits import SMALL_DIGITS, load_digits
 from tinyrt.train.recipes.recipe import held_out
 from tinyrt.train.recipes.stages import train_float
 
+pytestmark = pytest.mark.slow
+
 MACS = 100_000
 PARAMETERS = 8_000
 

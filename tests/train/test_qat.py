@@ -90,6 +90,7 @@ def qat_model(net, x, config=None, *, softmax=False):
     return QatModel(optimise(source), x, source=source, config=config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_the_deployed_model_answers_what_the_trained_one_did(problem, config, tmp_path):
     net, x, y = problem
@@ -206,6 +207,7 @@ def test_ranges_follow_what_is_seen_after_the_step():
     assert (quantizer.low.item(), quantizer.high.item()) == (-1.0, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_digits_as_int8(digits, config):
     model = train_int8(digits, config=config)
@@ -217,6 +219,7 @@ def test_digits_as_int8(digits, config):
     assert abs(deployed - trained) <= 0.002
 
 
+@pytest.mark.slow
 def test_logits_of_the_digits_are_deployed_to_the_step(digits):
     model = train_int8(digits, training=Training(1, 1e-4))
     graph = model.deployed()

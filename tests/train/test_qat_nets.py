@@ -117,6 +117,7 @@ def problem(make, shape, seed=0):
     return net, x, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize(("make", "shape"), NETS.values(), ids=NETS)
 def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
@@ -137,6 +138,7 @@ def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
         assert {w.dtype for w in dense} == {DType.INT4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [NETS["LSTM"][0], NETS["GRU"][0]], ids=["LSTM", "GRU"])
 def test_weights_of_all_time_steps_stay_one(make):
     net, x, y = problem(make, SERIES)
@@ -193,6 +195,8 @@ def test_an_interrupted_training_for_int8_ends_with_the_same_bits(tmp_path):
         np.testing.assert_array_equal(resumed[name], array)
 
 
+@pytest.mark.device
+@pytest.mark.slow
 def test_an_lstm_answers_in_firmware_as_on_the_host(tmp_path):
     net, x, y = problem(NETS["LSTM"][0], SERIES)
     model = QatModel(optimise(trace(net, SERIES)), x)

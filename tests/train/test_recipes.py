@@ -18,6 +18,8 @@ from tinyrt.train.recipes.series import aeon_file, load_series, padded, read_ts,
 from tinyrt.train.recipes.stages import train_float
 
 
+@pytest.mark.device
+@pytest.mark.slow
 def test_motion_goes_all_the_way(tmp_path):
     done = CliRunner().invoke(app, ["train", "motion", "-o", str(tmp_path), "--json"])
     assert done.exit_code == 0, done.output
@@ -35,6 +37,8 @@ def test_motion_goes_all_the_way(tmp_path):
     assert {"motion_qat.tflite", "motion_qat_firmware", "history.csv", "history.svg"} <= written
 
 
+@pytest.mark.device
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gesture", "vowels", "anomaly"])
 def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
     """At a glance, in one epoch a stage."""
@@ -50,6 +54,7 @@ def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
     assert [v["bit_exact"] for v in found] == [None, True, True, True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["motion", "vowels"])
 def test_what_a_recipe_promises_holds(recipe):
     """Every figure that ``benchmarks.recipes`` shows, against its limit."""
@@ -58,6 +63,7 @@ def test_what_a_recipe_promises_holds(recipe):
     assert all(promise.holds for promise in found), found
 
 
+@pytest.mark.slow
 def test_what_the_digits_promise_holds():
     """All but int4, which ``test_qat`` holds on the small network."""
     found = list(digits(int4=False))
@@ -65,6 +71,7 @@ def test_what_the_digits_promise_holds():
     assert all(promise.holds for promise in found), found
 
 
+@pytest.mark.slow
 def test_a_teacher_is_worth_half_a_point_where_labels_are_few():
     """One seed of the benchmark's five."""
     size, gain = distillation(seeds=1)
@@ -77,6 +84,7 @@ def test_weights_have_four_or_eight_bits():
         QatConfig(weight_bits=3)
 
 
+@pytest.mark.slow
 def test_the_anomaly_stands_out():
     trained = train_float(replace(ANOMALY, training=Training(20, 1e-2)))
     assert trained.score()["auc"] >= 0.9

@@ -52,6 +52,7 @@ def unpack(words, c_out, taps, isa):
     return w.reshape(-1, columns)
 
 
+@pytest.mark.slow
 @given(
     c_out=st.integers(1, 9),
     taps=st.integers(1, 40),
