@@ -1,11 +1,13 @@
-# make setup | demo | test | zoo | fuzz | lint | lock | wheel | format | clean
+# make setup | demo | check | test | zoo | fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The many processes that tests start share what one of them compiled.
+unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo test zoo fuzz lint lock wheel format clean
+.PHONY: setup demo check test zoo fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -18,6 +20,11 @@ $(READY): pyproject.toml constraints.txt tools/setup_python.sh
 demo: setup
 	@$(BIN)/tinyrt demo
 
+# Before each commit: a minute.
+check: lint
+	$(BIN)/pytest -n auto --dist worksteal -m "not device and not slow"
+
+# All that must hold.
 test: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/pytest -n auto --dist worksteal

@@ -45,8 +45,9 @@ def test_examples_run(page, demo_folder, tmp_path):
 
 def _run(command, folder):
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    env = {"PATH": path, "PYTHONPATH": str(ROOT)}  # the code beside the page
     result = subprocess.run(
-        command, cwd=folder, env={"PATH": path}, capture_output=True, text=True, check=False
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
 
