@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
-from tinyrt.export import ExportedProject
+from tinyrt.export import ExportedProject, Memories
 from tinyrt.export.rendering import render
 
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 CFLAGS = f"-O0 {SANITIZE} -DTINYRT_ASSERT=assert -include assert.h"
 """Without optimisation, which would take several times as long as running all cases."""
+
+BESIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
+"""Inputs and outputs that have no places in the arena, for tests that run "beside" alone: planning
+hundreds of them, all in use at once, takes several times as long as all else."""
 
 
 def host_compiler() -> str:
@@ -52,6 +56,7 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         "MODEL": project.name.upper(),
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
+        "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }
     driver = build_dir / "driver.c"
     driver.write_text(render(Path(__file__).parent, "driver.c.j2", context))

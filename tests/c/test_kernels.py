@@ -14,7 +14,7 @@ from tests.c.conformance import (
     all_ops,
 )
 from tests.c.floats import assert_close
-from tests.c.host import build_program, run_program
+from tests.c.host import BESIDE, build_program, run_program
 from tinyrt import kernels_c
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.export import export_graph
@@ -24,7 +24,7 @@ from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(25)
+SEEDS = range(16)
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def test_kernel_equals_reference(answers, op):
 @pytest.mark.parametrize("cases", [all_int16_ops, all_int4_ops])
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
-    graph, feeds = cases(range(12))
-    project = export_graph(graph, tmp_path / "project", core=core)
-    found = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    graph, feeds = cases(range(8))
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
 
@@ -62,9 +62,9 @@ def float_answers(tmp_path_factory):
     """Expected float outputs, and those of the C program."""
     folder = tmp_path_factory.mktemp("floats")
     graph, feeds = all_float_ops(SEEDS)
-    project = export_graph(graph, folder / "project")
+    project = export_graph(graph, folder / "project", memories=BESIDE)
     program = build_program(project, folder)
-    return evaluate(graph, feeds), run_program(program, project, feeds, "arena")
+    return evaluate(graph, feeds), run_program(program, project, feeds, "beside")
 
 
 @pytest.mark.parametrize("op", F32_OPS)

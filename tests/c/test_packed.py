@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import C_OPS, graph_of, other_data
-from tests.c.host import build_program, run_program, run_samples
+from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -25,8 +25,8 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(10)
-SAMPLES = 25
+SEEDS = range(5)
+SAMPLES = 50
 LEAST_CASES = 10_000
 PACKED = {
     "tinyrt_dense_s8",
@@ -77,9 +77,9 @@ def cases():
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_ten_thousand_random_cases(cases, tmp_path, core):
     graph, samples, expected = cases
-    project = export_graph(graph, tmp_path / "project", core=core)
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
     assert set(project.kernels) >= PACKED
-    found = run_samples(build_program(project, tmp_path), project, samples, "arena")
+    found = run_samples(build_program(project, tmp_path), project, samples, "beside")
     for answers, outputs in zip(expected, found, strict=True):
         for name, answer in answers.items():
             np.testing.assert_array_equal(outputs[name], answer, err_msg=name, strict=True)
@@ -88,9 +88,9 @@ def test_ten_thousand_random_cases(cases, tmp_path, core):
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_packed_int4_weights_equal_the_references(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
-    project = export_graph(graph, tmp_path / "project", core=core)
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
     assert set(project.kernels) >= PACKED_INT4
-    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
@@ -99,9 +99,11 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
 @pytest.mark.parametrize(("optimize", "kernels"), SPARSE.items())
 def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
     graph, feeds = graph_of(SPARSE_CASES, range(30), sparse_weights)
-    project = export_graph(graph, tmp_path / "project", core=core, optimize=optimize)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, optimize=optimize, memories=BESIDE
+    )
     assert set(project.kernels) >= kernels
-    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
@@ -117,9 +119,9 @@ def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
 )
 def test_rows_equal_the_references(tmp_path, core, kernel, case, build):
     graph, feeds = graph_of({"rows": case}, range(60), build)
-    project = export_graph(graph, tmp_path / "project", core=core)
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
     assert kernel in project.kernels
-    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 

@@ -11,7 +11,7 @@ from tests.firmware.device import check_on_device
     "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m23", "cortex-m33", "rv32imc"]
 )
 def test_packed_kernels_on_the_device(tmp_path, core):
-    graph, feeds = graph_of(PACKED_CASES, range(12))
+    graph, feeds = graph_of(PACKED_CASES, range(6))
     check_on_device(graph, feeds, tmp_path, core)
 
 
@@ -26,5 +26,5 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m55", "rv32imc"]
 )
 def test_packed_int4_weights_on_the_device(tmp_path, core):
-    graph, feeds = graph_of(INT4_CASES, range(12), int4_weights)
+    graph, feeds = graph_of(INT4_CASES, range(6), int4_weights)
     check_on_device(graph, feeds, tmp_path, core)

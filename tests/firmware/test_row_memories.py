@@ -1,6 +1,7 @@
 """Ops that run row by row beside memory regions, tensors outside, states and other models."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -44,14 +45,21 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
     ("core", "seed"), [("cortex-m0", 13), ("cortex-m4", 13), ("cortex-m4", 50), ("cortex-m55", 13)]
 )
 def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
-    graph = gated_net(seed)
-    plan = plan_by_rows(graph, find_core(core).isa, costly=True)
-    assert len(plan.segments) > 2
+    graph, plan = several_segments(core, seed)
     ways = {"by_rows": {"max_arena": plan.arena_bytes}, "input_rows": {"input_rows": True}}
     report = emulate(tmp_path, graph, core, **ways[how])
     assert report.bit_exact
     if how == "by_rows":
         assert report.ram.arena == plan.arena_bytes
+
+
+@cache
+def several_segments(core, seed):
+    """A network and its smallest plan: the same both ways."""
+    graph = gated_net(seed)
+    plan = plan_by_rows(graph, find_core(core).isa, costly=True)
+    assert len(plan.segments) > 2
+    return graph, plan
 
 
 MEMORIES = {

@@ -125,16 +125,9 @@ def test_vector_kernels_take_pushed_rows_in_the_arena_of_a_few(zoo, tmp_path):
     ],
 )
 def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net, seed, how):
-    graph = net(seed)
-    rng = np.random.default_rng(seed)
-    x = graph.value("x")
-    kind = np.iinfo(x.dtype.numpy)
-    samples = [rng.integers(kind.min, kind.max + 1, x.shape).astype(kind.dtype) for _ in range(3)]
-    answers = [evaluate(graph, {"x": x}) for x in samples]
+    graph, samples, answers, least = case_of(core, net, seed)
     path = tmp_path / "net.tflite"
     save_tflite(graph, path)
-    least = plan_by_rows(graph, find_core(core).isa, costly=True)
-    assert least.segments
     ways = {"by_rows": {"max_arena": least.arena_bytes}, "input_rows": {"input_rows": True}}
     report = run_emulated(
         path,
@@ -145,3 +138,16 @@ def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net,
         **ways[how],
     )
     assert report.bit_exact
+
+
+@cache
+def case_of(core, net, seed):
+    """A network, three samples, their answers, and its smallest plan: the same both ways."""
+    graph = net(seed)
+    rng = np.random.default_rng(seed)
+    x = graph.value("x")
+    kind = np.iinfo(x.dtype.numpy)
+    samples = [rng.integers(kind.min, kind.max + 1, x.shape).astype(kind.dtype) for _ in range(3)]
+    least = plan_by_rows(graph, find_core(core).isa, costly=True)
+    assert least.segments
+    return graph, samples, [evaluate(graph, {"x": x}) for x in samples], least

@@ -19,7 +19,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
-PARTS = 8
+PARTS = 4
 """Models that share the ops out: plans of very many tensors take long."""
 
 pytestmark = [
@@ -59,27 +59,27 @@ def check_all(ops, seeds, build=build_s8):
 
 @pytest.mark.parametrize("op", sorted(CNN))
 def test_the_ops_of_convolutional_networks(op):
-    check_all([op], range(200))
+    check_all([op], range(100))
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_op_that_has_c(part):
-    check_all(sorted(set(C_OPS) - CNN)[part::PARTS], range(40))
+    check_all(sorted(set(C_OPS) - CNN)[part::PARTS], range(20))
 
 
 @pytest.mark.parametrize("op", INT4_OPS)
 def test_int4_weights(op):
-    check_all([op], range(200), partial(build_s8, weights=DType.INT4))
+    check_all([op], range(100), partial(build_s8, weights=DType.INT4))
 
 
 @pytest.mark.parametrize("op", sorted(CNN & set(INT16_OPS)))
 def test_int16_activations(op):
-    check_all([op], range(200), build_s16)
+    check_all([op], range(100), build_s16)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_op_on_int16(part):
-    check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], range(40), build_s16)
+    check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], range(20), build_s16)
 
 
 @pytest.mark.parametrize("core", sorted(native.CORES))

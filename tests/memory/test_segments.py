@@ -117,19 +117,15 @@ def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_streaming_never_takes_more(seed):
-    graph = random_net(seed)
-    whole = plan_memory(graph)
-    streamed = plan_by_rows(graph, costly=True)
-    assert streamed.lower_bound <= streamed.arena_bytes <= whole.arena_bytes
-
-
-@pytest.mark.slow
-def test_most_random_nets_can_be_streamed():
-    streamed = [plan_by_rows(random_net(seed), costly=True).segments for seed in range(40)]
-    assert sum(map(bool, streamed)) > 20
+def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
+    nets = 50
+    streamed = 0
+    for seed in range(nets):
+        graph = random_net(seed)
+        plan = plan_by_rows(graph, costly=True)
+        assert plan.lower_bound <= plan.arena_bytes <= plan_memory(graph).arena_bytes
+        streamed += bool(plan.segments)
+    assert streamed > nets // 2
 
 
 def _residual_plan():
