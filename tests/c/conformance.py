@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -21,30 +21,30 @@ INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 F32_OPS = sorted(op for op, choosers in KERNELS.items() if Form.FLOAT in choosers)
 
 
-def all_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases; see ``graph_of``."""
     return graph_of({op: CASES[op] for op in C_OPS}, seeds)
 
 
-def all_int16_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_int16_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases, on int16 activations; see ``graph_of``."""
     return graph_of({op: CASES[op] for op in INT16_OPS}, seeds, build_s16)
 
 
-def all_int4_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_int4_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
     """The cases of every op that takes int4 weights, with these; see ``graph_of``."""
     build = partial(build_s8, weights=DType.INT4)
     return graph_of({op: CASES[op] for op in INT4_OPS}, seeds, build)
 
 
-def all_float_ops(seeds: range) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_float_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases, in float; see ``graph_of``."""
     return graph_of({op: CASES[op] for op in F32_OPS}, seeds, build_f32)
 
 
 def graph_of(
     cases: Mapping[str, Callable[[Rng], Case]],
-    seeds: range,
+    seeds: Iterable[int],
     build: Callable[[Case, Rng], Built] = build_s8,
 ) -> tuple[Graph, dict[str, np.ndarray]]:
     """A graph whose outputs are ``<case>/<seed>/out``, and data for its inputs."""

@@ -19,7 +19,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(6)
+SEEDS = range(10)
 
 NEVER_IN_REACH = {"fully_connected"}
 """Ops that compute so few outputs from so many inputs, or read them so often, that cases in which

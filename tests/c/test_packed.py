@@ -25,7 +25,8 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(5)
+SEEDS = (0, 1, 3, 7, 8)
+"""Between them they reach every kernel that ten in a row do."""
 SAMPLES = 50
 LEAST_CASES = 10_000
 PACKED = {
@@ -87,7 +88,7 @@ def test_ten_thousand_random_cases(cases, tmp_path, core):
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_packed_int4_weights_equal_the_references(tmp_path, core):
-    graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
+    graph, feeds = graph_of(INT4_CASES, range(10), int4_weights)
     project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
     assert set(project.kernels) >= PACKED_INT4
     outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
