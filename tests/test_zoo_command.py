@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
-from tinyrt.convert.tflite_writer import save_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import load
 from tinyrt.quantize import quantize_graph
 from tools import zoo as tool
