@@ -12,10 +12,19 @@ from tests.docs.pages import CONTRIBUTING, ROOT, carry_out, changed, commands, c
 
 MAKE = re.compile(r"make (\w+)")
 TARGETS = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+ON_BOARDS = {"add_a_core", "add_a_board", "add_a_kernel_variant"}
 EXAMPLES = [page for page in CONTRIBUTING if page.stem.startswith("add_")]
 
 
-@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.device if page.stem in ON_BOARDS else ())
+        for page in EXAMPLES
+    ],
+    ids=lambda page: page.stem,
+)
 def test_page_suffices(page, tmp_path):
     tree = copy_of_tree(tmp_path / "tree")
     carry_out(page, tree)
