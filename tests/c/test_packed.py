@@ -6,6 +6,7 @@ DSP instructions have twins in C, so that the bodies of these cores' kernels run
 import numpy as np
 import pytest
 
+from benchmarks.nets import Net
 from tests.c.conformance import C_OPS, graph_of, other_data
 from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.packed_cases import (
@@ -15,7 +16,6 @@ from tests.c.packed_cases import (
     int4_weights,
     sparse_weights,
     sparse_window_rows,
-    window,
     window_rows,
 )
 from tests.ops.build import build_s8
@@ -127,8 +127,17 @@ def test_rows_equal_the_references(tmp_path, core, kernel, case, build):
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
 
-def test_one_kernel_serves_rows_and_images(tmp_path):
-    graph, _ = graph_of({"rows": window_rows, "images": window}, range(5))
-    project = export_graph(graph, tmp_path / "project")
-    assert "tinyrt_window_block_s8" in project.kernels
-    assert "tinyrt_window_rows_s8" not in project.kernels
+@pytest.mark.parametrize("images", [False, True])
+def test_one_kernel_serves_rows_and_images(tmp_path, images):
+    """The one for rows is smaller: it is there only where no convolution is on a whole image."""
+    net = Net(1, 32, 32, 4)
+    x = net.conv(net.conv("x", 16, size=3), 8, size=3, stride=2)
+    graph = net.graph("net", net.conv(net.turned(x, 0, 2, 1, 3), 8, size=3) if images else x)
+    project = export_graph(graph, tmp_path / "project", by_rows=True, max_arena=16_000)
+    assert "tinyrt_rows" in project.kernels
+    assert ("tinyrt_window_block_s8" in project.kernels) == images
+    assert ("tinyrt_window_rows_s8" in project.kernels) != images
+    feeds = {"x": np.random.default_rng(0).integers(-128, 128, (1, 32, 32, 4), np.int8)}
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
