@@ -39,7 +39,7 @@ class Scheme(StrEnum):
 
 
 class BiasCorrection(StrEnum):
-    """How biases make up for the mean error of their layer; see ``tinyrt.quantize.bias``."""
+    """How biases make up for the mean error of their layer; see ``methods.layerwise``."""
 
     NONE = "none"
     ANALYTIC = "analytic"

@@ -6,8 +6,8 @@ back if the gradient insists, and a resumed training prunes as an uninterrupted 
 zeros in int8, so the same pruner serves training for int8.
 
 Zeros alone make a model smaller only where what stores or computes it knows of them: the exported C
-code does where they lie in blocks or are N of four, see ``tinyrt.ops.sparse``. ``channels`` removes
-whole channels instead.
+code does where they lie in blocks or are N of four, see ``tinyrt.backends.c.blocks.zeros``.
+``channels`` removes whole channels instead.
 """
 
 from __future__ import annotations
