@@ -7,13 +7,11 @@ An element-wise op of one input, with an int8 form that is a table of 256 answer
 2. ``tinyrt/ops/__init__.py``: its line in ``OPS``;
 3. ``tinyrt/convert/onnx/pointwise.py``: ONNX's name for it, if it has one;
 4. ``tinyrt/convert/tflite/ops.py``: its codec, unless its traits say that the format lacks it;
-5. ``tinyrt/backends/c/tables.py``: the table's kernel, and the C function that computes floats;
-6. ``tinyrt/backends/numba/choice.py``: the table's kernel;
-7. ``tinyrt/backends/cuda/choice.py``: likewise.
+5. ``tinyrt/backends/c/tables.py``: the C function that computes floats.
 
-All else follows from the record: passes, steps of ``pointwise``, pruning, rows, models over time,
-cases of tests, the tables of docs. ``new_op`` writes such an op into the files as they are
-imported, all but one place at a time.
+All else follows from the record: the table's kernels on every backend, passes, steps of
+``pointwise``, pruning, rows, models over time, cases of tests, the tables of docs. ``new_op``
+writes such an op into the files as they are imported, all but one place at a time.
 """
 
 import json
@@ -26,7 +24,7 @@ from tests.ops.new_op.missing import missing
 from tests.ops.new_op.places import PLACES, WITHOUT_TRAITS
 from tinyrt.ops import OPS
 
-MAX_PLACES = 7
+MAX_PLACES = 5
 
 
 @pytest.fixture(scope="module")

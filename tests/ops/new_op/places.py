@@ -28,20 +28,8 @@ PLACES: dict[str, Edits] = {
     ),
     "tinyrt.backends.c.tables": (
         (
-            "KERNELS: Choosers = {",
-            '    "atan": {Form.INT8: BY_TABLE, Form.FLOAT: _map("atanf")},',
-        ),
-    ),
-    "tinyrt.backends.numba.choice": (
-        (
-            "_INTEGER: dict[str, dict[Form, Packer | None]] = {",
-            '    "atan": {INT8: lut.pack},',
-        ),
-    ),
-    "tinyrt.backends.cuda.choice": (
-        (
-            "KERNELS: Mapping[str, Mapping[Form, Emitter]] = {",
-            '    "atan": {INT8: elementwise.emit_table},',
+            "_OTHERS: dict[str, dict[Form, Chooser]] = {",
+            '    "atan": {Form.FLOAT: _map("atanf")},',
         ),
     ),
 }

@@ -11,7 +11,6 @@ from tinyrt.backends.c.floats import clamp_f32, zip_f32, zip_params
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Function, Params, Target, call
 from tinyrt.backends.c.rescale import rescale_calls
 from tinyrt.backends.c.sweep import elementwise
-from tinyrt.backends.c.tables import BY_TABLE
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
@@ -55,7 +54,6 @@ def prelu_calls(node: BoundNode, target: Target) -> Calls:
 
 KERNELS: Choosers = {
     "leaky_relu": {
-        Form.INT8: BY_TABLE,
         Form.INT16X8: always(leaky_relu_s16_calls, elementwise),
         Form.FLOAT: always(leaky_relu_f32_calls, elementwise),
     },
@@ -64,21 +62,17 @@ KERNELS: Choosers = {
         Form.FLOAT: always(zip_f32("tinyrt_preluf"), elementwise),
     },
     "relu": {
-        Form.INT8: BY_TABLE,
         Form.INT16X8: always(relu_s16_calls, elementwise),
         Form.FLOAT: always(clamp_f32("RELU"), elementwise),
     },
     "relu6": {
-        Form.INT8: BY_TABLE,
         Form.INT16X8: always(relu_s16_calls, elementwise),
         Form.FLOAT: always(clamp_f32("RELU6"), elementwise),
     },
     "relu_0_to_1": {
-        Form.INT8: BY_TABLE,
         Form.FLOAT: always(clamp_f32("RELU_0_TO_1"), elementwise),
     },
     "relu_n1_to_1": {
-        Form.INT8: BY_TABLE,
         Form.FLOAT: always(clamp_f32("RELU_N1_TO_1"), elementwise),
     },
 }

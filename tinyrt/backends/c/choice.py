@@ -21,7 +21,7 @@ from tinyrt.backends.c import (
     sums,
     tables,
 )
-from tinyrt.backends.c.chooser import Choosers
+from tinyrt.backends.c.chooser import Chooser, Choosers
 from tinyrt.backends.c.kernel import Kernel, Target
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode
@@ -47,7 +47,10 @@ _FAMILIES: tuple[Choosers, ...] = (
     tables.KERNELS,
 )
 
-KERNELS: Choosers = {op: choosers for family in _FAMILIES for op, choosers in family.items()}
+KERNELS: dict[str, dict[Form, Chooser]] = {
+    op: {form: chooser for family in _FAMILIES for form, chooser in family.get(op, {}).items()}
+    for op in sorted({op for family in _FAMILIES for op in family})
+}
 """Op -> form -> who chooses its C kernel."""
 
 

@@ -7,7 +7,7 @@ from tinyrt.backends.c.floats import map_f32
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
 from tinyrt.backends.c.sweep import elementwise
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, TABLES
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
@@ -49,8 +49,7 @@ def gelu_calls(node: BoundNode, target: Target) -> Calls:
     return map_f32(function)(node, target)
 
 
-BY_TABLE: Chooser = always(table_calls, elementwise)
-"""Chooses ``tinyrt_lut_s8``."""
+_TABLE: dict[Form, Chooser] = {Form.INT8: always(table_calls, elementwise)}
 
 BY_SIGMOID: Chooser = always(sigmoid_calls, elementwise)
 
@@ -59,29 +58,33 @@ def _map(c_function: str) -> Chooser:
     return always(map_f32(c_function), elementwise)
 
 
-KERNELS: Choosers = {
-    "abs": {Form.INT8: BY_TABLE, Form.FLOAT: _map("fabsf")},
+_OTHERS: dict[str, dict[Form, Chooser]] = {
+    "abs": {Form.FLOAT: _map("fabsf")},
     "ceil": {Form.FLOAT: _map("ceilf")},
     "cos": {Form.FLOAT: _map("cosf")},
-    "elu": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_eluf")},
+    "elu": {Form.FLOAT: _map("tinyrt_eluf")},
     "erf": {Form.FLOAT: always(map_f32("erff"))},
-    "exp": {Form.INT8: BY_TABLE, Form.FLOAT: _map("expf")},
+    "exp": {Form.FLOAT: _map("expf")},
     "floor": {Form.FLOAT: _map("floorf")},
-    "gelu": {Form.INT8: BY_TABLE, Form.FLOAT: always(gelu_calls, elementwise)},
-    "hard_swish": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_hard_swishf")},
-    "log": {Form.INT8: BY_TABLE, Form.FLOAT: _map("logf")},
+    "gelu": {Form.FLOAT: always(gelu_calls, elementwise)},
+    "hard_swish": {Form.FLOAT: _map("tinyrt_hard_swishf")},
+    "log": {Form.FLOAT: _map("logf")},
     "logistic": {
-        Form.INT8: BY_TABLE,
         Form.INT16X8: BY_SIGMOID,
         Form.FLOAT: _map("tinyrt_logisticf"),
     },
     "neg": {Form.FLOAT: _map("tinyrt_negf")},
-    "pointwise": {Form.INT8: BY_TABLE},
     "round": {Form.FLOAT: _map("rintf")},
-    "rsqrt": {Form.INT8: BY_TABLE, Form.FLOAT: _map("tinyrt_rsqrtf")},
+    "rsqrt": {Form.FLOAT: _map("tinyrt_rsqrtf")},
     "sign": {Form.FLOAT: _map("tinyrt_signf")},
     "sin": {Form.FLOAT: _map("sinf")},
-    "sqrt": {Form.INT8: BY_TABLE, Form.FLOAT: _map("sqrtf")},
+    "sqrt": {Form.FLOAT: _map("sqrtf")},
     "square": {Form.FLOAT: _map("tinyrt_squaref")},
-    "tanh": {Form.INT8: BY_TABLE, Form.INT16X8: BY_SIGMOID, Form.FLOAT: _map("tanhf")},
+    "tanh": {Form.INT16X8: BY_SIGMOID, Form.FLOAT: _map("tanhf")},
 }
+
+KERNELS: Choosers = {
+    op: (_TABLE if op in TABLES else {}) | _OTHERS.get(op, {})
+    for op in sorted({*TABLES} | _OTHERS.keys())
+}
+"""Op -> form -> chooser."""

@@ -8,7 +8,7 @@ from typing import Any
 from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, TABLES
 from tinyrt.ops.shared.spec import Form, Quant, form_of, is_integer
 from tinyrt.ops.svdf import STATE
 from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
@@ -23,8 +23,10 @@ def _both(emitter: Emitter) -> dict[Form, Emitter]:
     return {INT8: emitter, INT16X8: emitter}
 
 
-KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
-    "abs": {INT8: elementwise.emit_table},
+_TABLE: dict[Form, Emitter] = {INT8: elementwise.emit_table}
+_WIDE_TABLE: dict[Form, Emitter] = {INT16X8: elementwise.emit_table_wide}
+
+_OTHERS: dict[str, dict[Form, Emitter]] = {
     "add": _both(elementwise.emit_add),
     "arg_max": _both(reduce.emit_arg_max),
     "arg_min": _both(reduce.emit_arg_min),
@@ -38,23 +40,18 @@ KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
     "depthwise_conv2d": _both(weighted.emit_depthwise_conv2d),
     "dequantize": _both(elementwise.emit_dequantize),
     "div": {INT8: elementwise.emit_pair_table},
-    "elu": {INT8: elementwise.emit_table},
     "embedding": _both(moves.emit_embedding),
     "equal": _both(elementwise.emit_comparison),
-    "exp": {INT8: elementwise.emit_table},
     "fully_connected": _both(weighted.emit_fully_connected),
     "gather": _both(moves.emit_move),
-    "gelu": {INT8: elementwise.emit_table},
     "greater": _both(elementwise.emit_comparison),
     "greater_equal": _both(elementwise.emit_comparison),
-    "hard_swish": {INT8: elementwise.emit_table},
     "l2_normalization": {INT8: reduce.emit_l2_normalization},
-    "leaky_relu": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "leaky_relu": _WIDE_TABLE,
     "less": _both(elementwise.emit_comparison),
     "less_equal": _both(elementwise.emit_comparison),
-    "log": {INT8: elementwise.emit_table},
     "log_softmax": {INT8: reduce.emit_log_softmax},
-    "logistic": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "logistic": _WIDE_TABLE,
     "max_pool2d": _both(reduce.emit_max_pool2d),
     "maximum": _both(elementwise.emit_maximum),
     "mean": _both(reduce.emit_sum),
@@ -63,34 +60,34 @@ KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
     "mul": _both(elementwise.emit_mul),
     "not_equal": _both(elementwise.emit_comparison),
     "pad": _both(moves.emit_pad),
-    "pointwise": {INT8: elementwise.emit_table},
     "prelu": {INT8: elementwise.emit_prelu},
     "quantize": _both(elementwise.emit_quantize),
     "reduce_max": _both(reduce.emit_reduce_max),
     "reduce_min": _both(reduce.emit_reduce_min),
     "reduce_prod": _both(reduce.emit_product),
-    "relu": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
-    "relu6": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
-    "relu_0_to_1": {INT8: elementwise.emit_table},
-    "relu_n1_to_1": {INT8: elementwise.emit_table},
+    "relu": _WIDE_TABLE,
+    "relu6": _WIDE_TABLE,
     "reshape": _both(moves.emit_reshape),
     "resize_bilinear": {INT8: reduce.emit_resize_bilinear},
     "resize_nearest_neighbor": _both(moves.emit_move),
-    "rsqrt": {INT8: elementwise.emit_table},
     "select_v2": _both(elementwise.emit_select),
     "slice": _both(moves.emit_move),
     "softmax": {INT8: reduce.emit_softmax, INT16X8: reduce.emit_softmax_wide},
     "space_to_depth": {INT8: moves.emit_move},
-    "sqrt": {INT8: elementwise.emit_table},
     "squared_difference": {INT8: elementwise.emit_squared_difference},
     "sub": _both(elementwise.emit_sub),
     "sum": _both(reduce.emit_sum),
     "svdf": {INT8: recurrent.emit_svdf},
-    "tanh": {INT8: elementwise.emit_table, INT16X8: elementwise.emit_table_wide},
+    "tanh": _WIDE_TABLE,
     "tile": _both(moves.emit_move),
     "transpose": _both(moves.emit_transpose),
     "transpose_conv": _both(weighted.emit_transpose_conv),
     "unidirectional_sequence_lstm": _both(recurrent.emit_lstm),
+}
+
+KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
+    op: (_TABLE if op in TABLES else {}) | _OTHERS.get(op, {})
+    for op in sorted({*TABLES} | _OTHERS.keys())
 }
 """Op -> form -> what writes its call."""
 

@@ -32,7 +32,7 @@ from tinyrt.backends.numba.abi import Call
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, TABLES
 from tinyrt.ops.shared.spec import Form, form_of, is_integer
 
 Packer = Callable[[BoundNode, Any, Workspace], Call]
@@ -41,7 +41,6 @@ Packer = Callable[[BoundNode, Any, Workspace], Call]
 INT8, INT16X8 = Form.INT8, Form.INT16X8
 
 _INTEGER: dict[str, dict[Form, Packer | None]] = {
-    "abs": {INT8: lut.pack},
     "add": {INT8: elementwise.pack_add, INT16X8: wide_pairs.pack_add},
     "arg_max": {INT8: None, INT16X8: None},
     "arg_min": {INT8: None, INT16X8: None},
@@ -55,23 +54,18 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "depthwise_conv2d": {INT8: depthwise_conv2d.pack, INT16X8: wide.pack_depthwise},
     "dequantize": {INT8: quantize.pack_dequantize, INT16X8: None},
     "div": {INT8: None},
-    "elu": {INT8: lut.pack},
     "embedding": {INT8: None, INT16X8: None},
     "equal": {INT8: None, INT16X8: None},
-    "exp": {INT8: lut.pack},
     "fully_connected": {INT8: fully_connected.pack, INT16X8: wide.pack_dense},
     "gather": {INT8: movement.pack_move, INT16X8: None},
-    "gelu": {INT8: lut.pack},
     "greater": {INT8: None, INT16X8: None},
     "greater_equal": {INT8: None, INT16X8: None},
-    "hard_swish": {INT8: lut.pack},
     "l2_normalization": {INT8: None},
-    "leaky_relu": {INT8: lut.pack, INT16X8: None},
+    "leaky_relu": {INT16X8: None},
     "less": {INT8: None, INT16X8: None},
     "less_equal": {INT8: None, INT16X8: None},
-    "log": {INT8: lut.pack},
     "log_softmax": {INT8: None},
-    "logistic": {INT8: lut.pack, INT16X8: wide_tables.pack_logistic},
+    "logistic": {INT16X8: wide_tables.pack_logistic},
     "max_pool2d": {INT8: pool.pack_max, INT16X8: wide_pool.pack_max},
     "maximum": {INT8: elementwise.pack_maximum, INT16X8: None},
     "mean": {INT8: mean.pack, INT16X8: wide_pool.pack_mean},
@@ -80,30 +74,25 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "mul": {INT8: elementwise.pack_mul, INT16X8: wide_pairs.pack_mul},
     "not_equal": {INT8: None, INT16X8: None},
     "pad": {INT8: movement.pack_pad, INT16X8: None},
-    "pointwise": {INT8: lut.pack},
     "prelu": {INT8: None},
     "quantize": {INT8: quantize.pack_quantize, INT16X8: None},
     "reduce_max": {INT8: None, INT16X8: None},
     "reduce_min": {INT8: None, INT16X8: None},
     "reduce_prod": {INT8: None, INT16X8: None},
-    "relu": {INT8: lut.pack, INT16X8: None},
-    "relu6": {INT8: lut.pack, INT16X8: None},
-    "relu_0_to_1": {INT8: lut.pack},
-    "relu_n1_to_1": {INT8: lut.pack},
+    "relu": {INT16X8: None},
+    "relu6": {INT16X8: None},
     "reshape": {INT8: movement.pack_reshape, INT16X8: movement.pack_reshape},
     "resize_bilinear": {INT8: resize.pack},
     "resize_nearest_neighbor": {INT8: movement.pack_move, INT16X8: None},
-    "rsqrt": {INT8: lut.pack},
     "select_v2": {INT8: None, INT16X8: None},
     "slice": {INT8: movement.pack_move, INT16X8: None},
     "softmax": {INT8: softmax.pack, INT16X8: wide_tables.pack_softmax},
     "space_to_depth": {INT8: movement.pack_move},
-    "sqrt": {INT8: lut.pack},
     "squared_difference": {INT8: None},
     "sub": {INT8: elementwise.pack_sub, INT16X8: wide_pairs.pack_sub},
     "sum": {INT8: mean.pack, INT16X8: None},
     "svdf": {INT8: svdf.pack},
-    "tanh": {INT8: lut.pack, INT16X8: wide_tables.pack_tanh},
+    "tanh": {INT16X8: wide_tables.pack_tanh},
     "tile": {INT8: movement.pack_move, INT16X8: None},
     "transpose": {INT8: movement.pack_transpose, INT16X8: None},
     "transpose_conv": {INT8: transpose_conv.pack, INT16X8: None},
@@ -111,9 +100,11 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
 }
 
 _FLOAT: dict[Form, Packer | None] = {Form.FLOAT: None}
+_TABLE: dict[Form, Packer | None] = {INT8: lut.pack}
 
 KERNELS: Mapping[str, Mapping[Form, Packer | None]] = {
-    op: (_FLOAT if spec.ref_f32 else {}) | _INTEGER.get(op, {}) for op, spec in OPS.items()
+    op: (_FLOAT if spec.ref_f32 else {}) | (_TABLE if op in TABLES else {}) | _INTEGER.get(op, {})
+    for op, spec in OPS.items()
 }
 """Op -> form -> what packs it for its kernel; None where the NumPy reference computes it, which
 spends its time in BLAS on floats, or where a kernel has not been worth it."""
