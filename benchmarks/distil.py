@@ -42,7 +42,7 @@ from tinyrt.train.recipes.recipe import Dataset, Training, held_out, one_thread,
 from tinyrt.train.recipes.stages import answers_of, train_float
 
 EPOCHS, PEAK_LR, WARMUP = 20, 1e-2, 2
-TEACHER_EPOCHS, MOST_TEACHER_EPOCHS = 30, 200
+TEACHER_EPOCHS, MAX_TEACHER_EPOCHS = 30, 200
 HELD_OUT = 0.25
 
 
@@ -78,7 +78,7 @@ def some_labels(data: Dataset, per_class: int, seed: int) -> Dataset:
 
 def trained_teacher(data: Dataset, epochs: int, seed: int) -> Sequential:
     """The small digits' network, trained on labels."""
-    training = Training(min(epochs, MOST_TEACHER_EPOCHS), PEAK_LR, WARMUP)
+    training = Training(min(epochs, MAX_TEACHER_EPOCHS), PEAK_LR, WARMUP)
     recipe = replace(SMALL_DIGITS, loss=cross_entropy, training=training)
     return train_float(recipe, seed=seed, data=data).module
 

@@ -111,8 +111,8 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
         fixed = OPS[layer.op].forms[Form.INT8].fixed_output
         scale, zero_point = fixed or (layer.scale, ZERO_POINT)
-        quantised = OPS[layer.op].quant is not Quant.INPUTS_ONLY
-        q = QParams((scale,), zero_point) if quantised else None
+        quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
+        q = QParams((scale,), zero_point) if quantized else None
         y = Value(name, kind.dtype, kind.shape, q)
         values |= {v.name: v for v in (*operands, y)}
         nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))

@@ -107,8 +107,8 @@ def tinyrt(config):
 
     def measure(name, calibration, test):
         graph = open_model(ZOO / "models" / f"{name}_float.tflite")
-        quantised = quantize_graph(graph, calibration, config)
-        return evaluate_graph(quantised, {"x": test}, against=graph).sqnr_db
+        quantized = quantize_graph(graph, calibration, config)
+        return evaluate_graph(quantized, {"x": test}, against=graph).sqnr_db
 
     return measure
 
@@ -173,8 +173,8 @@ def peer(tool):
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=BARE)
             if done.returncode:
                 raise RuntimeError(done.stderr.strip().rsplit("\n", 1)[-1])
-            quantised = read_tflite(folder / "int8.tflite")
-        return evaluate_graph(quantised, {"x": test}, against=graph).sqnr_db
+            quantized = read_tflite(folder / "int8.tflite")
+        return evaluate_graph(quantized, {"x": test}, against=graph).sqnr_db
 
     return measure
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from benchmarks import distil
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
@@ -36,7 +36,7 @@ from tinyrt.train.recipes.stages import (
 
 LABELS = 10
 """Of each class, in distillation: with all of them there is no room for a teacher."""
-LEAST_INT8 = 0.95
+MIN_INT8 = 0.95
 """Top-1 of the series' recipes as int8."""
 
 
@@ -98,7 +98,7 @@ def digits(*, int4: bool = True) -> Iterator[Promise]:
     """Float, int8, pruned, int4; the last takes longest."""
     trained = train_float(RECIPES["digits"])
     score = trained.score()["top1"]
-    whole = optimise(trained.graph())
+    whole = optimize(trained.graph())
     yield at_least("digits: float top-1", score, 0.985)
     model = train_int8(trained)
     yield at_least("digits: int8, trained", top1(trained, model), score - 0.003)
@@ -106,7 +106,7 @@ def digits(*, int4: bool = True) -> Iterator[Promise]:
     pruned = prune(trained)
     share = macs_of(pruned) / macs_of(whole)
     yield at_most("digits: MACs left by pruning channels", share, 0.5)
-    answers = Model(optimise(pruned))
+    answers = Model(optimize(pruned))
     yield at_least(
         "digits: pruned, float", trained.recipe.score(answers, trained.data)["top1"], score - 0.01
     )
@@ -123,7 +123,7 @@ def series(name: str) -> Iterator[Promise]:
     """A recipe on aeon's series, as int8."""
     trained = train_float(RECIPES[name])
     model = train_int8(trained)
-    yield at_least(f"{name}: int8, trained", top1(trained, model), LEAST_INT8)
+    yield at_least(f"{name}: int8, trained", top1(trained, model), MIN_INT8)
     yield from as_deployed(name, trained, model)
 
 

@@ -22,7 +22,7 @@ from onnx import numpy_helper
 
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
-from tinyrt.convert.onnx.quantised import EXPANSIONS, QUANTISED
+from tinyrt.convert.onnx.quantized import EXPANSIONS, QUANTIZED
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
 from tinyrt.errors import TinyrtError
@@ -30,7 +30,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 RTOL, ATOL = 1e-3, 1e-5
 
-INTEGER = {op for domain, op in EXPANSIONS if not domain} | {*QUANTISED, "DynamicQuantizeLinear"}
+INTEGER = {op for domain, op in EXPANSIONS if not domain} | {*QUANTIZED, "DynamicQuantizeLinear"}
 """Ops from, to or on integers that stand for numbers."""
 
 DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | INTEGER

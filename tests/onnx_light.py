@@ -21,7 +21,7 @@ from tests.convert.onnx_build import channels_last, expected, feeds_for
 from tests.ops.peers import answers_of_litert
 from tinyrt.budget import limited
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.ops.shared.evaluate import evaluate
 
 FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -79,7 +79,7 @@ def run(name: str, folder: Path) -> Outcome:
     started = time.process_time()
     with limited(file_bytes=path.stat().st_size):
         raw = read_onnx(path)
-        graph = optimise(raw)
+        graph = optimize(raw)
     seconds = time.process_time() - started
     feeds = feeds_for(raw)
     turned = {

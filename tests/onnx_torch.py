@@ -67,7 +67,7 @@ def turned(graph: Graph, x: np.ndarray) -> np.ndarray:
     return x if graph.input_values[0].shape[1:] == x.shape[1:] else channels_last(x)
 
 
-def run(name: str, dynamo: bool, folder: Path, *, quantise: bool = True) -> Outcome:
+def run(name: str, dynamo: bool, folder: Path, *, quantize: bool = True) -> Outcome:
     """Export, convert, compare and quantise one model."""
     path = folder / f"{name}.onnx"
     x = export(name, path, dynamo)
@@ -81,7 +81,7 @@ def run(name: str, dynamo: bool, folder: Path, *, quantise: bool = True) -> Outc
     scale = max(1.0, float(np.abs(want).max()))
     error, litert = (float(np.abs(y - want).max()) / scale for y in (found, theirs))
     transposes = Counter(node.op for node in graph.nodes)["transpose"]
-    sqnr = quantised_sqnr(graph, x.shape) if quantise else float("nan")
+    sqnr = quantized_sqnr(graph, x.shape) if quantize else float("nan")
     exporter = "dynamo" if dynamo else "script"
     return Outcome(name, exporter, len(graph.nodes), transposes, error, litert, sqnr)
 
@@ -92,7 +92,7 @@ def _input_names(path: Path) -> list[str]:
     return [value.name for value in onnx.load(str(path)).graph.input]
 
 
-def quantised_sqnr(graph: Graph, shape: tuple[int, ...]) -> float:
+def quantized_sqnr(graph: Graph, shape: tuple[int, ...]) -> float:
     """Signal to quantisation noise of the int8 model's output, in dB."""
     rng = np.random.default_rng(1)
     samples = rng.standard_normal((2 * SAMPLES, *shape[1:])).astype(np.float32)

@@ -133,7 +133,7 @@ def train(out: Path) -> None:
     """A convolutional and a recurrent network, the first also for int8."""
     import numpy as np
 
-    from tinyrt.convert.passes import optimise
+    from tinyrt.convert.passes import optimize
     from tinyrt.convert.tflite.writer import save_tflite
     from tinyrt.train import Adam, trace
     from tinyrt.train.fit import FitConfig, fit
@@ -156,9 +156,9 @@ def train(out: Path) -> None:
     net = digits_cnn(rng)
     run(net, x, 3)
     graph = trace(net, (8, 8, 1), name="digits")
-    save_tflite(optimise(graph), out / "digits.tflite")
+    save_tflite(optimize(graph), out / "digits.tflite")
     learner = QatModel(
-        optimise(graph), x, source=graph, config=QatConfig(activation_scales=Scales.LSQ)
+        optimize(graph), x, source=graph, config=QatConfig(activation_scales=Scales.LSQ)
     )
     run(learner, x, 1)
     save_tflite(learner.deployed(), out / "digits_trained_int8.tflite")
@@ -166,7 +166,7 @@ def train(out: Path) -> None:
     layers = [GRU(8, 16, rng=rng), attention, LayerNorm(16), Tanh(), Flatten()]
     recurrent = Sequential(*layers, Linear(8 * 16, 10, rng=rng))
     run(recurrent, x.reshape(-1, 8, 8), 2)
-    save_tflite(optimise(trace(recurrent, (8, 8), name="lines")), out / "lines.tflite")
+    save_tflite(optimize(trace(recurrent, (8, 8), name="lines")), out / "lines.tflite")
 
 
 def work(out: Path, jobs: str) -> None:

@@ -17,8 +17,8 @@ from tinyrt.interpreter import Model
 pytestmark = pytest.mark.slow
 
 CALIBRATION = 100
-LEAST_CORRECT = 818  # of 900; the float model has 819, the best other converter 818
-LEAST_SQNR_DB = 33.0
+MIN_CORRECT = 818  # of 900; the float model has 819, the best other converter 818
+MIN_SQNR_DB = 33.0
 BEST_SQNR_DB = 34.0
 
 
@@ -42,28 +42,28 @@ def _json(*arguments):
 @pytest.mark.device
 @pytest.mark.parametrize("name", ["dscnn_kws", "dscnn_kws_torch_bn", "dscnn_kws_torch_legacy_bn"])
 def test_from_onnx_to_device(zoo, speech, tmp_path, name):
-    quantised = tmp_path / "kws.tflite"
+    quantized = tmp_path / "kws.tflite"
     models = zoo / "models"
-    _json("quantize", models / f"{name}.onnx", "-c", speech / "calib.npz", "-o", quantised)
+    _json("quantize", models / f"{name}.onnx", "-c", speech / "calib.npz", "-o", quantized)
 
     reference = models / "dscnn_kws_float.tflite"
-    found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
+    found = _json("eval", quantized, "-d", speech / "test.npz", "--against", reference)
     assert found["samples"] == 900
-    assert found["correct"] >= LEAST_CORRECT
-    assert found["sqnr_db"] >= LEAST_SQNR_DB
+    assert found["correct"] >= MIN_CORRECT
+    assert found["sqnr_db"] >= MIN_SQNR_DB
 
-    assert _json("emulate", quantised)["bit_exact"] is True
+    assert _json("emulate", quantized)["bit_exact"] is True
 
 
 @pytest.mark.parametrize("form", ["qdq", "qoperator"])
 def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
     onnx = pytest.importorskip("onnx")
     onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
-    from tests.convert.quantised_onnx import quantised
+    from tests.convert.quantized_onnx import quantized
 
     model = onnx.load(zoo / "models" / "dscnn_kws.onnx")
     samples = np.load(speech / "calib.npz")["x"]
-    path = quantised(model, tmp_path / "kws.onnx", samples, form=form, activations="int8")
+    path = quantized(model, tmp_path / "kws.onnx", samples, form=form, activations="int8")
     data = np.load(speech / "test.npz")
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     (name,) = (i.name for i in session.get_inputs())
@@ -81,25 +81,25 @@ def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
 
 
 def test_the_best_preset(zoo, speech, tmp_path):
-    quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
+    quantized, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
     onnx = zoo / "models" / "dscnn_kws.onnx"
-    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantised, "--preset", "best")
-    found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
-    assert found["correct"] >= LEAST_CORRECT
+    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantized, "--preset", "best")
+    found = _json("eval", quantized, "-d", speech / "test.npz", "--against", reference)
+    assert found["correct"] >= MIN_CORRECT
     assert found["sqnr_db"] >= BEST_SQNR_DB
 
 
 def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
     graph = spread_depthwise(open_model(zoo / "models" / "dscnn_kws_float.tflite"))
-    hard, quantised = tmp_path / "hard.tflite", tmp_path / "kws.tflite"
+    hard, quantized = tmp_path / "hard.tflite", tmp_path / "kws.tflite"
     save_tflite(graph, hard)
-    arguments = ("quantize", hard, "-c", speech / "calib.npz", "-o", quantised)
+    arguments = ("quantize", hard, "-c", speech / "calib.npz", "-o", quantized)
     test = ("-d", speech / "test.npz")
     right = _json("eval", hard, *test)["correct"]
 
     _json(*arguments, "--preset", "fast")
-    assert _json("eval", quantised, *test)["correct"] < right / 2
-    layers = _json("debug", hard, quantised, "-d", speech / "calib.npz")["layers"]
+    assert _json("eval", quantized, *test)["correct"] < right / 2
+    layers = _json("debug", hard, quantized, "-d", speech / "calib.npz")["layers"]
     depthwise = [node for node in graph.nodes if node.op == "depthwise_conv2d"]
     guilty = {node.outputs[0] for node in depthwise}
     guilty |= {graph.consumers(node.outputs[0])[0].outputs[0] for node in depthwise}
@@ -108,22 +108,22 @@ def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
 
     for preset in ("balanced", "best"):
         _json(*arguments, "--preset", preset)
-        assert _json("eval", quantised, *test)["correct"] >= 0.99 * right
+        assert _json("eval", quantized, *test)["correct"] >= 0.99 * right
 
 
 def test_other_runtimes_take_the_file(zoo, speech, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
-    quantised = tmp_path / "kws.tflite"
+    quantized = tmp_path / "kws.tflite"
     onnx = zoo / "models" / "dscnn_kws_torch_bn.onnx"
-    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantised)
-    graph = read_tflite(quantised)
+    _json("quantize", onnx, "-c", speech / "calib.npz", "-o", quantized)
+    graph = read_tflite(quantized)
     raw = Model(graph).stored_inputs(np.load(speech / "test.npz")["x"][:20])
     (ours,) = Model(graph).run_raw(raw).values()
     (samples,) = raw.values()
     theirs = [run_tflm(graph, [sample[None]])[0] for sample in samples]
     np.testing.assert_array_equal(ours, theirs)
 
-    interpreter = litert.Interpreter(str(quantised))
+    interpreter = litert.Interpreter(str(quantized))
     interpreter.allocate_tensors()
     (detail,) = interpreter.get_input_details()
     interpreter.set_tensor(detail["index"], samples[:1])
@@ -138,9 +138,9 @@ def test_other_runtimes_take_the_file(zoo, speech, tmp_path):
     ("scheme", "correct", "sqnr"), [("int16x8", 818, 45.0), ("int4", 810, 22.0)]
 )
 def test_other_schemes(zoo, speech, tmp_path, scheme, correct, sqnr):
-    quantised, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
+    quantized, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
     onnx, data = zoo / "models" / "dscnn_kws.onnx", speech / "calib.npz"
-    _json("quantize", onnx, "-c", data, "-o", quantised, "--scheme", scheme)
-    found = _json("eval", quantised, "-d", speech / "test.npz", "--against", reference)
+    _json("quantize", onnx, "-c", data, "-o", quantized, "--scheme", scheme)
+    found = _json("eval", quantized, "-d", speech / "test.npz", "--against", reference)
     assert found["correct"] >= correct
     assert found["sqnr_db"] >= sqnr

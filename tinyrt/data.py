@@ -234,7 +234,7 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> Path:
     return write_atomic(path, write)
 
 
-MOST_MEMBER = 1_000
+MAX_MEMBER = 1_000
 """Characters of a member's name."""
 
 
@@ -244,8 +244,8 @@ def _members(names: Iterable[str]) -> Iterator[str]:
     known = set(given)
     for name in given:
         member = name
-        if len(name) > MOST_MEMBER or not name.isprintable() or ".." in re.split(r"[/\\]", name):
-            short = clean(name, MOST_MEMBER).replace("..", "__")
+        if len(name) > MAX_MEMBER or not name.isprintable() or ".." in re.split(r"[/\\]", name):
+            short = clean(name, MAX_MEMBER).replace("..", "__")
             numbered = (f"{short}_{i}" for i in itertools.count(1))
             member = next(m for m in itertools.chain((short,), numbered) if m not in known)
             known.add(member)

@@ -8,10 +8,10 @@ from types import TracebackType
 
 from tinyrt.text import message, shortened
 
-MOST_LINES, MOST_PROBLEM = 12, 800
+MAX_LINES, MAX_PROBLEM = 12, 800
 """Lines of a message, and characters of what it says first."""
 
-MOST_JSON = 4_000
+MAX_JSON = 4_000
 """Characters of each field of an error as JSON."""
 
 
@@ -58,13 +58,13 @@ class TinyrtError(Exception):
         ):
             if text:
                 facts.append(f"  {label + ':':<10}{message(text, most)}")
-        problem = message(self.problem, MOST_PROBLEM, lines=MOST_LINES - len(facts))
+        problem = message(self.problem, MAX_PROBLEM, lines=MAX_LINES - len(facts))
         return "\n".join([problem, *facts])
 
     def as_dict(self) -> dict[str, str]:
         """The same content by name, for ``--json``; only what is very long is cut."""
         fields = ("problem", "file", "op", "tensor", "expected", "hint")
-        return {k: shortened(v, MOST_JSON) for k in fields if (v := getattr(self, k))}
+        return {k: shortened(v, MAX_JSON) for k in fields if (v := getattr(self, k))}
 
 
 class ModelFormatError(TinyrtError):

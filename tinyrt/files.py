@@ -26,7 +26,7 @@ from tinyrt.errors import OutputError
 UNFINISHED = re.compile(r"\.tinyrt-[0-9a-f]{16}")
 """Names of what is being written."""
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 """Symbolic links that lead from one to the next; as many as Linux follows."""
 
 _OPEN_FILES = re.compile(r"/proc/(\d+)(?:/task/\d+)?/fd")
@@ -180,7 +180,7 @@ def writing(path: Path | None, *, what: str = "cannot write", hint: str = "") ->
 
 def _followed(path: Path) -> Path:
     """The path that a symbolic link leads to, which need not exist."""
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if _number_of_open(path) is not None or not path.is_symlink():
             return path
         path = path.parent / path.readlink()

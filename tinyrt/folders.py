@@ -32,14 +32,14 @@ MANIFEST = "tinyrt-files.json"
 INTERRUPTED = b"#error this export was interrupted: run tinyrt export again\n"
 """What headers hold while files are moved into a folder."""
 
-MOST_OTHERS = 2000
+MAX_OTHERS = 2000
 """Files that are not tinyrt's, as many as are linked."""
 
 PATIENCE_S = 20.0
 """How long to wait for another export into the same folder."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
-_MOST_MANIFEST = 4 << 20
+_MAX_MANIFEST = 4 << 20
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 Files = Mapping[str, bytes]
@@ -147,7 +147,7 @@ def _read_manifest(folder: Path) -> dict[str, str]:
     """Name -> digests, with spaces, of the files that tinyrt wrote there."""
     path = folder / MANIFEST
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_MANIFEST:
+        if not path.is_file() or path.stat().st_size > _MAX_MANIFEST:
             return {}
         data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -221,7 +221,7 @@ def _link_others(source: Path, target: Path, own: set[str], within: str = "") ->
             else:
                 os.link(entry.path, target / entry.name, follow_symlinks=False)
             count += 1
-            if count > MOST_OTHERS:
+            if count > MAX_OTHERS:
                 raise _CannotSwapError(errno.EMLINK, "too many files of others")
     except OSError as error:
         raise _CannotSwapError(error.errno, error.strerror) from error

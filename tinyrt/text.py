@@ -13,7 +13,7 @@ SAFE = r"A-Za-z0-9 _\-./:;,+=()\[\]"
 """Characters of names that generated text may hold, for a regular expression: none that ends or
 continues a comment, quotes, escapes or expands, in any language that tinyrt writes."""
 
-MOST_NAME = 512
+MAX_NAME = 512
 """Characters of a name that generated text shows."""
 
 FEW = 3
@@ -36,7 +36,7 @@ def shown_name(name: str) -> str:
     return name.removeprefix(OWN)
 
 
-def clean(text: str, limit: int = MOST_NAME) -> str:
+def clean(text: str, limit: int = MAX_NAME) -> str:
     """``text`` as generated files and tables show it: one line, and ``_`` for all but ``SAFE``.
 
     What is longer than the limit is cut in its middle. Different texts may become equal: this is

@@ -21,10 +21,10 @@ LIMIT_S = 600.0
 PROBE_S = 6.0
 """Seconds that it may take to say what it is."""
 
-MOST_OUTPUT = 64 << 20
+MAX_OUTPUT = 64 << 20
 """Bytes that it may print."""
 
-MOST_LINES, MOST_COLUMNS = 8, 200
+MAX_LINES, MAX_COLUMNS = 8, 200
 """Of a program's last words, what an error shows."""
 
 _POLL_S = 0.2
@@ -111,9 +111,9 @@ def limit() -> float:
 
 def last_lines(text: str) -> str:
     """The end of a program's output, short enough for an error and safe for a terminal."""
-    lines = text.strip().splitlines()[-MOST_LINES:]
+    lines = text.strip().splitlines()[-MAX_LINES:]
     return "\n".join(
-        "".join(c if c.isprintable() else "?" for c in line[:MOST_COLUMNS].expandtabs(4))
+        "".join(c if c.isprintable() else "?" for c in line[:MAX_COLUMNS].expandtabs(4))
         for line in lines
     )
 
@@ -161,7 +161,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             if watch is not None:
                 watch()
-        if any(os.fstat(file.fileno()).st_size > MOST_OUTPUT for file in (out, err)):
+        if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT for file in (out, err)):
             raise ToolError(
                 f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}"
             )
@@ -176,5 +176,5 @@ def _wait(
 def _text(file: IO[bytes]) -> str:
     """What the file holds, if need be its end."""
     size = os.fstat(file.fileno()).st_size
-    start = max(0, size - MOST_OUTPUT)
+    start = max(0, size - MAX_OUTPUT)
     return os.pread(file.fileno(), size - start, start).decode(errors="replace")

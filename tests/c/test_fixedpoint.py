@@ -52,8 +52,8 @@ def test_c_equals_python(program):
     done = subprocess.run([program], input=operands.tobytes(), capture_output=True, check=True)
     found = np.frombuffer(done.stdout, np.int32).reshape(COUNT, 4).T
 
-    requantised = fixedpoint.multiply_by_quantized_multiplier(x, mult, shift)
-    np.testing.assert_array_equal(found[0], requantised)
+    requantized = fixedpoint.multiply_by_quantized_multiplier(x, mult, shift)
+    np.testing.assert_array_equal(found[0], requantized)
     np.testing.assert_array_equal(found[1], fixedpoint.rounding_divide_by_pot(x, np.abs(shift)))
     shifted = np.clip(x << (1 + (shift & 15)), -(2**31), 2**31 - 1)
     np.testing.assert_array_equal(found[2], shifted)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 SEEDS = (0, 1, 3, 7, 8)
 """Between them they reach every kernel that ten in a row do."""
 SAMPLES = 50
-LEAST_CASES = 10_000
+MIN_CASES = 10_000
 PACKED = {
     "tinyrt_dense_s8",
     "tinyrt_dense_row_s8",
@@ -71,7 +71,7 @@ def cases():
     packed = {f"packed {name}": case for name, case in PACKED_CASES.items()}
     graph, feeds = graph_of({op: CASES[op] for op in C_OPS} | packed, SEEDS)
     samples = [feeds, *(other_data(feeds, rng) for _ in range(SAMPLES - 1))]
-    assert len(graph.nodes) * SAMPLES >= LEAST_CASES
+    assert len(graph.nodes) * SAMPLES >= MIN_CASES
     return graph, samples, [evaluate(graph, data) for data in samples]
 
 

@@ -40,7 +40,7 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def quantised(files):
+def quantized(files):
     call("quantize", files / "net.tflite", "-c", files / "calib.npz", "-o", files / "q.tflite")
     return files
 
@@ -71,10 +71,10 @@ def test_convert(files):
 
 
 @pytest.mark.slow
-def test_quantize_and_eval(quantised):
+def test_quantize_and_eval(quantized):
     found = call_json(
-        *("eval", quantised / "q.tflite", "-d", quantised / "test.npz"),
-        *("--against", quantised / "net.tflite"),
+        *("eval", quantized / "q.tflite", "-d", quantized / "test.npz"),
+        *("--against", quantized / "net.tflite"),
     )
     assert found["samples"] == 24
     assert found["top1"] == found["correct"] / 24
@@ -97,51 +97,51 @@ def test_quantize_takes_a_preset_and_single_choices(files):
 
 
 @pytest.mark.slow
-def test_debug_bisects_and_writes_a_page(quantised):
-    arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
-    options = ("-d", quantised / "test.npz", "--bisect", "--min-accuracy", "60dB")
-    found = call_json(*arguments, *options, "--html", quantised / "page.html")
+def test_debug_bisects_and_writes_a_page(quantized):
+    arguments = ("debug", quantized / "net.tflite", quantized / "q.tflite")
+    options = ("-d", quantized / "test.npz", "--bisect", "--min-accuracy", "60dB")
+    found = call_json(*arguments, *options, "--html", quantized / "page.html")
     bisected = found["bisect"]
     assert set(bisected) >= {"start", "reached", "steps", "kept", "result", "options"}
     assert bisected["steps"]
     assert bisected["result"]["sqnr_db"] > bisected["start"]["sqnr_db"]
-    assert "<svg" in (quantised / "page.html").read_text()
+    assert "<svg" in (quantized / "page.html").read_text()
     shown = call(*arguments, *options).stdout
     assert "Quantise again with" in shown
     assert "--keep-float" in shown or "--scheme-for" in shown
 
 
-def test_debug(quantised):
-    arguments = ("debug", quantised / "net.tflite", quantised / "q.tflite")
-    found = call_json(*arguments, "-d", quantised / "calib.npz")
+def test_debug(quantized):
+    arguments = ("debug", quantized / "net.tflite", quantized / "q.tflite")
+    found = call_json(*arguments, "-d", quantized / "calib.npz")
     assert {"samples", "sqnr_db", "equalized", "layers"} == set(found)
     layer = found["layers"][0]
     assert {"name", "op", "own_db", "accumulated_db", "cosine", "cause", "cure"} <= set(layer)
-    assert "worst layer first" in call(*arguments, "-d", quantised / "calib.npz").stdout
-    call("debug", quantised / "q.tflite", quantised / "q.tflite", "-d", "none.npz", code=1)
+    assert "worst layer first" in call(*arguments, "-d", quantized / "calib.npz").stdout
+    call("debug", quantized / "q.tflite", quantized / "q.tflite", "-d", "none.npz", code=1)
 
 
-def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantised):
+def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantized):
     real = call_json(
-        *("run", quantised / "q.tflite", "-i", quantised / "test.npz"),
-        *("-o", quantised / "real.npz"),
+        *("run", quantized / "q.tflite", "-i", quantized / "test.npz"),
+        *("-o", quantized / "real.npz"),
     )
     (name,) = real["outputs"]
-    outputs = np.load(quantised / "real.npz")[name]
+    outputs = np.load(quantized / "real.npz")[name]
     assert outputs.dtype == np.float32
     np.testing.assert_allclose(outputs.sum(axis=1), 1, atol=0.05)
     raw = RNG.integers(-128, 128, (3, 8, 8, 3)).astype(np.int8)
-    np.savez(quantised / "raw.npz", x=raw)
-    call("run", quantised / "q.tflite", "-i", quantised / "raw.npz", "-o", quantised / "y.npz")
-    assert np.load(quantised / "y.npz")[name].dtype == np.int8
+    np.savez(quantized / "raw.npz", x=raw)
+    call("run", quantized / "q.tflite", "-i", quantized / "raw.npz", "-o", quantized / "y.npz")
+    assert np.load(quantized / "y.npz")[name].dtype == np.int8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["auto", "reference"])
-def test_run_and_eval_name_the_backend_that_ran(quantised, asked):
-    arguments = (quantised / "q.tflite", "--backend", asked)
-    test = quantised / "test.npz"
-    ran = call_json("run", *arguments, "-i", test, "-o", quantised / "y.npz")
+def test_run_and_eval_name_the_backend_that_ran(quantized, asked):
+    arguments = (quantized / "q.tflite", "--backend", asked)
+    test = quantized / "test.npz"
+    ran = call_json("run", *arguments, "-i", test, "-o", quantized / "y.npz")
     found = call_json("eval", *arguments, "-d", test)
     assert ran["backend"] == found["backend"]
     assert ran["backend"] in ({"native", "numba"} if asked == "auto" else {asked})
@@ -150,48 +150,48 @@ def test_run_and_eval_name_the_backend_that_ran(quantised, asked):
 @pytest.mark.parametrize(
     "command", [("run", "-o", "y.npz", "-i"), ("eval", "-d")], ids=lambda c: c[0]
 )
-def test_models_that_ask_for_too_much_memory_are_refused(quantised, command):
-    arguments = (*command, quantised / "test.npz", "--max-memory", "100")
-    result = call(arguments[0], quantised / "q.tflite", *arguments[1:], code=1)
+def test_models_that_ask_for_too_much_memory_are_refused(quantized, command):
+    arguments = (*command, quantized / "test.npz", "--max-memory", "100")
+    result = call(arguments[0], quantized / "q.tflite", *arguments[1:], code=1)
     assert "--max-memory" in result.stderr
-    assert not (quantised / "y.npz").exists()
+    assert not (quantized / "y.npz").exists()
 
 
 @pytest.mark.slow
-def test_inspect(quantised):
-    found = call_json("inspect", quantised / "q.tflite", "--html", quantised / "page.html")
+def test_inspect(quantized):
+    found = call_json("inspect", quantized / "q.tflite", "--html", quantized / "page.html")
     assert [op["op"] for op in found["ops"]][:3] == ["conv2d", "conv2d", "add"]
     assert {"name", "op", "macs", "output_shape", "arena_bytes"} <= set(found["ops"][0])
     assert found["ops"][0]["macs"] == 8 * 8 * 8 * 27
     assert found["macs"] == sum(op["macs"] for op in found["ops"])
     assert found["arena_bytes"] >= max(op["arena_bytes"] for op in found["ops"])
-    page = (quantised / "page.html").read_text()
-    assert page.count("<rect") == len(api.inspect_model(quantised / "q.tflite").plan.buffers)
+    page = (quantized / "page.html").read_text()
+    assert page.count("<rect") == len(api.inspect_model(quantized / "q.tflite").plan.buffers)
     assert "http" not in page
-    shown = call("inspect", quantised / "q.tflite").stdout
+    shown = call("inspect", quantized / "q.tflite").stdout
     assert "conv2d" in shown
     assert "The arena is fullest at op #" in shown
     assert shown.count("█") > 32
     assert found["arena_optimal"]
     assert found["arena_lower_bound"] == found["arena_bytes"]
     assert all(a["arena_bytes"] < found["arena_bytes"] for a in found["advice"])
-    call("inspect", quantised / "q.tflite", "--max-arena", "64", code=1)
+    call("inspect", quantized / "q.tflite", "--max-arena", "64", code=1)
 
 
-def test_export(quantised):
-    found = call_json("export", quantised / "q.tflite", "-o", quantised / "c")
+def test_export(quantized):
+    found = call_json("export", quantized / "q.tflite", "-o", quantized / "c")
     assert found["name"] == "q"
-    assert (quantised / "c" / "q.h").is_file()
-    plan = call_json("inspect", quantised / "q.tflite", "--core", "cortex-m4")
+    assert (quantized / "c" / "q.h").is_file()
+    plan = call_json("inspect", quantized / "q.tflite", "--core", "cortex-m4")
     assert found["arena_bytes"] >= found["arena_lower_bound"] == plan["arena_lower_bound"] > 0
-    shown = call("export", quantised / "q.tflite", "-o", quantised / "c").stdout
+    shown = call("export", quantized / "q.tflite", "-o", quantized / "c").stdout
     for row in ("of these, no plan can do without", "gap to that bound"):
         assert re.search(rf"{row} +[\d.,]+", shown)
 
 
 @pytest.mark.slow
-def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):
-    arguments = ("export", quantised / "q.tflite", "-o", quantised / "c", "--max-arena")
+def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantized):
+    arguments = ("export", quantized / "q.tflite", "-o", quantized / "c", "--max-arena")
     call(*arguments, "2k")
     call(*arguments, "900")  # with ops that run row by row
     result = call(*arguments, "500", code=1)
@@ -203,8 +203,8 @@ def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantised):
 
 @pytest.mark.device
 @pytest.mark.slow
-def test_emulate(quantised):
-    found = call_json("emulate", quantised / "q.tflite", "-i", quantised / "test.npz")
+def test_emulate(quantized):
+    found = call_json("emulate", quantized / "q.tflite", "-i", quantized / "test.npz")
     assert found["bit_exact"] is True
     assert (found["core"], found["board"]) == ("cortex-m4", "mps2-an386")
     assert found["samples"] == 24
@@ -373,20 +373,20 @@ def test_a_calibration_file_that_is_none_is_refused(files):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["convert", "quantize", "export", "run"])
-def test_folders_that_cannot_be_written_are_refused(quantised, command):
-    (quantised / "file").write_text("in the way")
-    blocked = quantised / "file" / "out"
-    before = set(quantised.iterdir())
+def test_folders_that_cannot_be_written_are_refused(quantized, command):
+    (quantized / "file").write_text("in the way")
+    blocked = quantized / "file" / "out"
+    before = set(quantized.iterdir())
     arguments = {
         "convert": ("net.tflite",),
-        "quantize": ("net.tflite", "-c", quantised / "calib.npz"),
+        "quantize": ("net.tflite", "-c", quantized / "calib.npz"),
         "export": ("q.tflite",),
-        "run": ("q.tflite", "-i", quantised / "test.npz"),
+        "run": ("q.tflite", "-i", quantized / "test.npz"),
     }[command]
-    result = call(command, quantised / arguments[0], *arguments[1:], "-o", blocked, code=1)
+    result = call(command, quantized / arguments[0], *arguments[1:], "-o", blocked, code=1)
     assert str(blocked) in result.stderr
     assert "try:" in result.stderr
-    assert set(quantised.iterdir()) == before
+    assert set(quantized.iterdir()) == before
 
 
 def test_errors_are_one_json_object_too(files):
@@ -395,10 +395,10 @@ def test_errors_are_one_json_object_too(files):
     assert "problem" in found["error"]
 
 
-def test_a_quantised_model_is_not_quantised_again(quantised):
+def test_a_quantised_model_is_not_quantised_again(quantized):
     result = call(
-        *("quantize", quantised / "q.tflite", "-c", quantised / "calib.npz"),
-        *("-o", quantised / "qq.tflite"),
+        *("quantize", quantized / "q.tflite", "-c", quantized / "calib.npz"),
+        *("-o", quantized / "qq.tflite"),
         code=1,
     )
     assert "quantised already" in result.stderr

@@ -19,7 +19,7 @@ from tests.export.test_names import ATTACKS, HARMLESS, LONG, renamed
 from tests.graphs import Builder, small_cnn
 from tinyrt.api import inspect_model
 from tinyrt.cli.app import app
-from tinyrt.cli.console import MOST_NOTES, noting
+from tinyrt.cli.console import MAX_NOTES, noting
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.errors import UnsupportedError
@@ -198,8 +198,8 @@ def test_a_few_of_many_warnings_are_printed(capsys):
             warnings.warn(f"{i} \x1b[2J" + "n" * 10_000, stacklevel=1)
     printed = capsys.readouterr().err
     assert len(notes) == 50
-    assert printed.count("warning: ") == MOST_NOTES
-    assert f"and {50 - MOST_NOTES} more" in printed
+    assert printed.count("warning: ") == MAX_NOTES
+    assert f"and {50 - MAX_NOTES} more" in printed
     assert "\x1b" not in printed
 
 

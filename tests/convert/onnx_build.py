@@ -10,7 +10,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.ir import Graph, RewriteLog
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -98,11 +98,11 @@ def assert_matches(path: Path, tolerance: float = 1e-5) -> tuple[Graph, RewriteL
     raw = read_onnx(path)
     feeds = feeds_for(raw)
     wanted = expected(path, feeds)
-    for graph in (raw, optimise(raw, keep_layout=True)):
+    for graph in (raw, optimize(raw, keep_layout=True)):
         for found, want in zip(evaluate(graph, feeds).values(), wanted, strict=True):
             assert_close(found, want, tolerance)
     log = RewriteLog()
-    graph = optimise(raw, log=log)
+    graph = optimize(raw, log=log)
     turned = {
         v.name: x if v.shape == x.shape else channels_last(x)
         for v, x in zip(graph.input_values, feeds.values(), strict=True)

@@ -31,7 +31,7 @@ def test_exports_of_torch(name, dynamo, tmp_path):
     from tests import onnx_torch
     from tests.convert.torch_models import CONVOLUTIONAL
 
-    outcome = onnx_torch.run(name, dynamo, tmp_path, quantise=False)
+    outcome = onnx_torch.run(name, dynamo, tmp_path, quantize=False)
     assert outcome.error < 1e-4
     assert outcome.litert < 1e-4
     assert name not in CONVOLUTIONAL or outcome.transposes == 0

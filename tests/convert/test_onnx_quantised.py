@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from tests.convert.onnx_build import OnnxModel, expected
-from tests.convert.quantised_onnx import both, file_grids, quantised, residual_net, worst_steps
+from tests.convert.quantized_onnx import both, file_grids, quantized, residual_net, worst_steps
 from tinyrt.api import open_model
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter.model import Model
@@ -30,7 +30,7 @@ def integer_ops(graph):
 @pytest.mark.parametrize("activations", ["uint8", "int8"])
 @pytest.mark.parametrize("per_channel", [True, False])
 def test_parameters_stay_and_every_op_is_within_a_step(tmp_path, form, activations, per_channel):
-    path = quantised(
+    path = quantized(
         residual_net(),
         tmp_path / "q.onnx",
         SAMPLES,
@@ -75,7 +75,7 @@ def _fingerprint(integers, scales):
 
 
 def test_int16_activations_stay(tmp_path):
-    path = quantised(residual_net(), tmp_path / "q.onnx", SAMPLES, activations="int16")
+    path = quantized(residual_net(), tmp_path / "q.onnx", SAMPLES, activations="int16")
     rounding, integers = both(path)
     assert all(n.output.dtype is DType.INT16 for n in integers.bound())
     feeds = {rounding.inputs[0]: SAMPLES[:1].transpose(0, 2, 3, 1)}
@@ -315,7 +315,7 @@ def test_places_are_chosen_among_the_integers(tmp_path, activations):
     y = m.op("Conv", m.input(1, 3, 13, 11), m.weights(6, 3, 3, 3), m.weights(6), pads=[1] * 4)
     model = m.model(m.op("ArgMax", y, axis=1, keepdims=0))
     model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
-    path = quantised(model, tmp_path / "q.onnx", SAMPLES, activations=activations)
+    path = quantized(model, tmp_path / "q.onnx", SAMPLES, activations=activations)
     _, integers = both(path)
     assert [n.op for n in integers.nodes] == ["conv2d", "arg_max"]
     session = onnxruntime.InferenceSession(path)

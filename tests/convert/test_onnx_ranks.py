@@ -17,7 +17,7 @@ SCHEMAS = {
     if schema.domain == "" and schema.since_version <= OPSET and not schema.deprecated
 }
 RANKS = (0, 1, 3)
-MOST_VARIED = 2
+MAX_VARIED = 2
 """Operands whose ranks vary; the ones behind are vectors."""
 NEEDED = {"Cast": {"to": 1}, "Concat": {"axis": 0}, "Einsum": {"equation": "ij->i"}}
 
@@ -34,7 +34,7 @@ def models(op):
     attributes = dict(NEEDED.get(op, {}))
     attributes |= {"kernel_shape": [2, 2]} if "kernel_shape" in schema.attributes else {}
     for count in range(max(schema.min_input, 1), min(schema.max_input, 4) + 1):
-        for ranks in product(RANKS, repeat=min(count, MOST_VARIED)):
+        for ranks in product(RANKS, repeat=min(count, MAX_VARIED)):
             for is_constant in (False, True):
                 m = OnnxModel(OPSET)
                 every = (*ranks, *(1,) * (count - len(ranks)))

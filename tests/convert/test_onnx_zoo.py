@@ -10,7 +10,7 @@ import pytest
 from tests.convert.onnx_build import assert_close, channels_last, expected, feeds_for
 from tinyrt.api import convert_model
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -44,7 +44,7 @@ INPUT = {
 def test_results_equal_onnxruntimes(zoo, name):
     path = zoo / "models" / f"{name}.onnx"
     raw = read_onnx(path)
-    graph = optimise(raw)
+    graph = optimize(raw)
     assert Counter(node.op for node in graph.nodes) == OPS[name]
     (shape,) = (v.shape for v in graph.input_values)
     assert shape == INPUT[name.split("_torch")[0]]
@@ -61,7 +61,7 @@ def test_results_equal_onnxruntimes(zoo, name):
 def test_tensors_that_keep_their_names_keep_their_elements(zoo, name, tmp_path):
     path = zoo / "models" / f"{name}.onnx"
     raw = read_onnx(path)
-    graph = optimise(raw)
+    graph = optimize(raw)
     results = [node.outputs[0] for node in graph.nodes]
     model = onnx.load(path)
     known = {o for node in model.graph.node for o in node.output}
@@ -82,7 +82,7 @@ def test_tensors_that_keep_their_names_keep_their_elements(zoo, name, tmp_path):
 @pytest.mark.parametrize("name", ["resnet8_torch_bn", "dscnn_kws_torch_bn"])
 def test_the_layout_is_kept_on_request(zoo, name):
     raw = read_onnx(zoo / "models" / f"{name}.onnx")
-    graph = optimise(raw, keep_layout=True)
+    graph = optimize(raw, keep_layout=True)
     feeds = feeds_for(raw)
     assert graph.input_values == raw.input_values
     assert [n.op for n in graph.nodes[:2]] in (["transpose", "conv2d"], ["reshape", "conv2d"])
@@ -94,7 +94,7 @@ def test_the_layout_is_kept_on_request(zoo, name):
 
 @pytest.mark.parametrize("name", INPUT)
 def test_float_tflite_files_answer_what_their_onnx_twins_do(zoo, name):
-    graph = optimise(read_tflite(zoo / "models" / f"{name}_float.tflite"))
+    graph = optimize(read_tflite(zoo / "models" / f"{name}_float.tflite"))
     session = onnxruntime.InferenceSession(
         str(zoo / "models" / f"{name}.onnx"), providers=["CPUExecutionProvider"]
     )

@@ -25,13 +25,13 @@ def conv(weights=None, **fields):
     return file(w, x, y, op=op)
 
 
-def quantised(name, *shape, **parameters):
+def quantized(name, *shape, **parameters):
     return Tensor(name, shape, "INT8", **{"scale": 0.1, **parameters})
 
 
 def dense(**parameters):
-    w = quantised("w", 2, 3, data=np.zeros((2, 3), np.int8), **parameters)
-    x, y = quantised("x", 1, 3), quantised("y", 1, 2)
+    w = quantized("w", 2, 3, data=np.zeros((2, 3), np.int8), **parameters)
+    x, y = quantized("x", 1, 3), quantized("y", 1, 2)
     return file(w, x, y, op=Op("FULLY_CONNECTED", ["x", "w", ""], ["y"], "FullyConnectedOptions"))
 
 
@@ -43,10 +43,10 @@ BROKEN = {
     "output index": (file(op=Op("ADD", ["x", "x"], [-5], "AddOptions")), "tensor -5 of 2", None),
     "shape": (file(shape=(-1, 3)), "dimension", "at least 1"),
     "empty": (file(shape=(0, 3)), "dimension", "at least 1"),
-    "scale of 0": (file(quantised("x", 1, 3, scale=0.0)), "scales must be", None),
-    "scale of NaN": (file(quantised("x", 1, 3, scale=np.nan)), "scales must be", None),
-    "scale without end": (file(quantised("x", 1, 3, scale=np.inf)), "scales must be", None),
-    "zero point": (file(quantised("x", 1, 3, zero_point=300)), "zero_point 300", "-128 to 127"),
+    "scale of 0": (file(quantized("x", 1, 3, scale=0.0)), "scales must be", None),
+    "scale of NaN": (file(quantized("x", 1, 3, scale=np.nan)), "scales must be", None),
+    "scale without end": (file(quantized("x", 1, 3, scale=np.inf)), "scales must be", None),
+    "zero point": (file(quantized("x", 1, 3, zero_point=300)), "zero_point 300", "-128 to 127"),
     "scales": (dense(scale=(0.1, 0.1, 0.1)), "3 scales along dimension 0", "quantized_dimension"),
     "dimension": (dense(scale=(0.1, 0.1), axis=2), "dimension 2", "quantized_dimension"),
     "weights": (dense(zero_point=3), "zero point 3", "0"),

@@ -21,14 +21,14 @@ from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
 from tinyrt.export.bundle import Rows, render_project
 from tinyrt.export.memories import Memories
-from tinyrt.export.names import MOST_IDENTIFIER, identifier
+from tinyrt.export.names import MAX_IDENTIFIER, identifier
 from tinyrt.export.rendering import render
 from tinyrt.export.target import find_core, find_optimize
 from tinyrt.ir import Graph
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops import verify
-from tinyrt.text import MOST_NAME, clean, printable
+from tinyrt.text import MAX_NAME, clean, printable
 
 HARMLESS = re.compile(r"[A-Za-z0-9 _\-./:;,+=()\[\]]*")
 
@@ -136,7 +136,7 @@ def assert_same_but_for_comments(found: dict[str, str], wanted: dict[str, str]) 
         assert len(comments) == len(plain)
         for comment in (re.sub(r"\n *\*| \* |'| ->", " ", c).strip("* \n") for c in comments):
             assert HARMLESS.fullmatch(comment) or comment in text_of(plain), comment
-            assert len(comment) < 2 * MOST_NAME + 200
+            assert len(comment) < 2 * MAX_NAME + 200
 
 
 def text_of(comments: list[str]) -> str:
@@ -207,7 +207,7 @@ def test_a_models_name_becomes_an_identifier(name):
     """The same text as of the model that is called as the identifier, but for the title."""
     own = identifier(name)
     assert re.fullmatch(r"[a-z][a-z0-9_]*", own)
-    assert len(own) <= MOST_IDENTIFIER + len("model_")
+    assert len(own) <= MAX_IDENTIFIER + len("model_")
     found = written(replace(dense(), name=name))
     assert_same_but_for_comments(found, written(replace(dense(), name=own)))
 
@@ -224,7 +224,7 @@ def test_device_code_holds_no_names():
 @example(LONG[1])
 def test_clean_text_is_one_short_line_of_harmless_characters(name):
     assert HARMLESS.fullmatch(clean(name))
-    assert len(clean(name)) <= MOST_NAME
+    assert len(clean(name)) <= MAX_NAME
     assert printable(name).replace("\n", " ").isprintable()
 
 

@@ -57,7 +57,7 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
 
 
 def test_a_program_that_prints_without_end_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(tools, "MOST_OUTPUT", 100_000)
+    monkeypatch.setattr(tools, "MAX_OUTPUT", 100_000)
     program = script(tmp_path, "tool", "while :; do echo no end; done")
     with pytest.raises(ToolError, match="prints without end") as caught:
         run_tool([program], limit_s=20)
@@ -69,7 +69,7 @@ def test_words_of_a_program_are_few_and_harmless(tmp_path):
     done = run_tool([script(tmp_path, "tool", f"{noise}; exit 3")])
     assert done.status == 3
     assert done.last_words.splitlines()[-1] == "?[2Jline 12�"
-    assert len(done.last_words.splitlines()) == tools.MOST_LINES
+    assert len(done.last_words.splitlines()) == tools.MAX_LINES
 
 
 @pytest.mark.parametrize("body", ["", "not a program"])

@@ -17,7 +17,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 HEAP = {"malloc", "malloc_r", "calloc", "calloc_r", "realloc", "realloc_r", "free", "sbrk"}
 """What an image has if anything in it allocates, but for leading underscores."""
 
-MOST_STACK = 1024
+MAX_STACK = 1024
 """Bytes of stack that an inference may use, whatever the ops."""
 
 BYTES_PER_PORT = 8
@@ -59,7 +59,7 @@ def check_on_device(
     check_image(image, find_core(core))
     if image.stack_bound is not None:
         ports = len(graph.inputs) + len(graph.outputs)
-        most = MOST_STACK + BYTES_PER_PORT * ports
+        most = MAX_STACK + BYTES_PER_PORT * ports
         assert found.stack_bytes <= image.stack_bound <= most
     for name, expected in evaluate(graph, feeds).items():
         answer = outputs[name].reshape(expected.shape)

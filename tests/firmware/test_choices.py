@@ -46,9 +46,9 @@ def test_the_device_answers_as_litert_does(tmp_path, scheme):
     data = {"x": rng.normal(size=(48, 3, 4, 6)).astype(np.float32), "mask": there}
     data["x"] = np.moveaxis(data["x"], 1, -1)
     np.savez(tmp_path / "data.npz", **data)
-    quantised = tmp_path / "quantised.tflite"
-    command("quantize", model, "-c", tmp_path / "data.npz", "-o", quantised, "--scheme", scheme)
-    graph = read_tflite(quantised)
+    quantized = tmp_path / "quantised.tflite"
+    command("quantize", model, "-c", tmp_path / "data.npz", "-o", quantized, "--scheme", scheme)
+    graph = read_tflite(quantized)
     ops = {node.op for node in graph.nodes}
     assert ops >= {"less", "logical_and", "logical_or", "not_equal", "select_v2"}
     assert not ops & {"cast", "dequantize"}
@@ -58,6 +58,6 @@ def test_the_device_answers_as_litert_does(tmp_path, scheme):
     (expected,) = host.run_raw(stored).values()
     np.testing.assert_array_equal(run_litert(graph, [stored[n] for n in graph.inputs]), expected)
     np.savez(tmp_path / "sample.npz", **sample)
-    arguments = ("emulate", quantised, "-i", tmp_path / "sample.npz", "--json")
+    arguments = ("emulate", quantized, "-i", tmp_path / "sample.npz", "--json")
     for core in ("cortex-m0", "cortex-m4", "cortex-m55"):
         assert json.loads(command(*arguments, "--core", core))["bit_exact"]

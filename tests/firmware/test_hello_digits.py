@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tinyrt import api
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import export_c
 from tinyrt.interpreter import load
@@ -26,7 +26,7 @@ def model(tmp_path_factory):
     """The demo's model after a glance at the data: enough for answers that differ."""
     folder = tmp_path_factory.mktemp("digits")
     digits = train_float(replace(SMALL_DIGITS, training=Training(1, 1e-2)))
-    save_tflite(optimise(digits.graph()), folder / "float.tflite")
+    save_tflite(optimize(digits.graph()), folder / "float.tflite")
     api.quantize_model(folder / "float.tflite", digits.data.x_train[:50], folder / "digits.tflite")
     return folder / "digits.tflite"
 

@@ -13,7 +13,7 @@ from tinyrt.export import export_graph
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
 
-MOST_INSTRUCTIONS = {
+MAX_INSTRUCTIONS = {
     "resnet8": 1.17,
     "dscnn_kws": 1.16,
     "mobilenet_vww": 1.17,
@@ -22,7 +22,7 @@ MOST_INSTRUCTIONS = {
 }
 """model -> most instructions on a Cortex-M4, to those of the int8 twin with all its zeros."""
 
-MOST_FILTER_BYTES = 0.515
+MAX_FILTER_BYTES = 0.515
 """Bytes of filters to their weights: half, and what blocks of channels are padded with. Layers of
 mostly zeros, which int8 models store without these, do so here where that takes less still."""
 
@@ -40,7 +40,7 @@ def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
         path, inputs=inputs, expected=evaluate(twin, inputs), build_dir=tmp_path / "narrow"
     )
     assert narrow.bit_exact
-    assert narrow.instructions <= MOST_INSTRUCTIONS[name] * wide.instructions
+    assert narrow.instructions <= MAX_INSTRUCTIONS[name] * wide.instructions
     assert narrow.filter_bytes < wide.filter_bytes
 
 
@@ -50,4 +50,4 @@ def test_narrow_filters_take_half_the_bytes(zoo, tmp_path, core):
         twin = narrow_twin(zoo / "models" / f"{name}_int8.tflite")
         project = export_graph(twin, tmp_path / name, core=core)
         weights = sum(n.input(1).size for n in twin.bound() if OPS[n.op].int4_weights)
-        assert project.filter_bytes <= MOST_FILTER_BYTES * weights
+        assert project.filter_bytes <= MAX_FILTER_BYTES * weights

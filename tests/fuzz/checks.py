@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from tests.fuzz.guard import guarded, with_guarded_constants
-from tests.fuzz.quantising import quantised
+from tests.fuzz.quantizing import quantized
 from tests.fuzz.values import Rng
 from tinyrt.api.inputs import layout_as
 from tinyrt.api.inspection import inspect_model
@@ -44,11 +44,11 @@ SHARE_RUN = 0.4
 SHARE_NATIVE = 0.02
 """Of those that are run, how many the host's compiler builds, too: most of a second each."""
 
-SHARE_QUANTISED = 0.1
+SHARE_QUANTIZED = 0.1
 """Of the float ones that are run, how many are quantised, which takes some tens of milliseconds."""
 
-MOST_LINES, MOST_TEXT = 12, 4000
-MOST_BYTES, MOST_WORK = 1 << 22, 3_000_000
+MAX_LINES, MAX_TEXT = 12, 4000
+MAX_BYTES, MAX_WORK = 1 << 22, 3_000_000
 """Activations and multiplications of models that are run: others take longer than they teach."""
 
 
@@ -101,7 +101,7 @@ def require_readable(error: TinyrtError) -> None:
     if isinstance(error.__cause__, MemoryError):
         raise BrokenPromiseError("memory ran out before the budget did") from error
     text = str(error)
-    if text.count("\n") >= MOST_LINES or len(text) > MOST_TEXT:
+    if text.count("\n") >= MAX_LINES or len(text) > MAX_TEXT:
         raise BrokenPromiseError(
             f"a message of {text.count(chr(10)) + 1} lines, {len(text)} characters: {text[:300]}"
         )
@@ -128,8 +128,8 @@ def _check_model(path: Path, rng: Rng, share: float) -> str:
         elif often and path.suffix == ".tflite":
             plain = answers(parse_tflite(path.read_bytes()), feeds, "reference")
             _require_equal(plain, wanted, "as read", exact=False)
-        elif rng.random() < SHARE_QUANTISED:
-            _check_quantised(graph, rng)
+        elif rng.random() < SHARE_QUANTIZED:
+            _check_quantized(graph, rng)
         if rng.random() < SHARE_NATIVE:
             found = _built(graph, feeds, path.parent, behind)
             _require_equal(found, wanted, "native", exact=False)
@@ -154,7 +154,7 @@ def _check_data(path: Path, rng: Rng, share: float) -> str:
         if not np.array_equal(joined, whole, equal_nan=whole.dtype.kind in "fc"):
             raise BrokenPromiseError(f"'{name}' read in pieces differs from '{name}' read whole")
     assert set(inputs) <= set(arrays)
-    if sum(a.nbytes for a in inputs.values()) > MOST_BYTES:
+    if sum(a.nbytes for a in inputs.values()) > MAX_BYTES:
         return OPENED
     try:
         Model(_DENSE, backend="reference").run(layout_as(_DENSE, inputs))
@@ -214,9 +214,9 @@ def _written(graph: Graph) -> Graph | None:
     return parse_tflite(bytes(data))
 
 
-def _check_quantised(graph: Graph, rng: Rng) -> None:
+def _check_quantized(graph: Graph, rng: Rng) -> None:
     """It is quantised, or refused, and answers the same on two backends."""
-    small = quantised(graph, rng)
+    small = quantized(graph, rng)
     feeds = inputs_of(small, rng)
     wanted = answers(small, feeds, "reference")
     _require_equal(answers(small, feeds, "numba"), wanted, "quantised, numba")
@@ -236,7 +236,7 @@ def _built(
 def is_small(graph: Graph) -> bool:
     """Whether running the graph takes milliseconds."""
     held = sum(v.nbytes for v in graph.values.values())
-    return held <= MOST_BYTES and sum(OPS[n.op].macs(n) for n in graph.bound()) <= MOST_WORK
+    return held <= MAX_BYTES and sum(OPS[n.op].macs(n) for n in graph.bound()) <= MAX_WORK
 
 
 def inputs_of(graph: Graph, rng: Rng, runs: int = 2) -> list[dict[str, np.ndarray]]:

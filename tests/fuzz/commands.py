@@ -18,7 +18,7 @@ import numpy as np
 import typer
 from typer.testing import CliRunner
 
-from tests.fuzz.checks import MOST_LINES, RAN, REFUSED, BrokenPromiseError
+from tests.fuzz.checks import MAX_LINES, RAN, REFUSED, BrokenPromiseError
 from tests.fuzz.seeds import networks
 from tests.fuzz.values import NAMES, Rng, number, pick, real
 from tinyrt.cli.app import app
@@ -124,8 +124,8 @@ def seeds() -> list[bytes]:
 
 @cache
 def _files() -> dict[str, bytes]:
-    plain, quantised = networks()[:2]
-    return {"net.tflite": bytes(write_tflite(plain)), "int8.tflite": bytes(write_tflite(quantised))}
+    plain, quantized = networks()[:2]
+    return {"net.tflite": bytes(write_tflite(plain)), "int8.tflite": bytes(write_tflite(quantized))}
 
 
 def check(path: Path, rng: Rng) -> str:
@@ -152,7 +152,7 @@ def check(path: Path, rng: Rng) -> str:
     if REPORT in said or "Traceback" in said:
         raise BrokenPromiseError(f"a defect: {said[-600:]}")
     lines = result.stderr.strip().count("\n") + 1
-    if result.exit_code == 1 and lines > MOST_LINES:
+    if result.exit_code == 1 and lines > MAX_LINES:
         raise BrokenPromiseError(f"{lines} lines on standard error")
     return RAN if result.exit_code == 0 else REFUSED
 

@@ -34,8 +34,8 @@ with atheris.instrument_imports(include=["tinyrt"], exclude=COMPILED):
     from tests.fuzz.runner import MUTATORS
     from tests.fuzz.seeds import seeds
 
-MOST_MEMORY_MB = 2048
-MOST_BYTES = 65536
+MAX_MEMORY_MB = 2048
+MAX_BYTES = 65536
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
             return atheris.Mutate(data, most)
         return changed if len(changed) <= most else atheris.Mutate(data, most)
 
-    options = [f"-rss_limit_mb={MOST_MEMORY_MB}", "-timeout=20", f"-max_len={MOST_BYTES}"]
+    options = [f"-rss_limit_mb={MAX_MEMORY_MB}", "-timeout=20", f"-max_len={MAX_BYTES}"]
     arguments = [sys.argv[0], *options, *sys.argv[3:], str(corpus)]
     atheris.Setup(arguments, one, custom_mutator=mutate)
     atheris.Fuzz()

@@ -12,7 +12,7 @@ import numpy as np
 from tests.fuzz.checks import OPENED, RAN, REFUSED
 from tests.fuzz.values import Rng
 
-MOST_ELEMENTS = 1 << 20
+MAX_ELEMENTS = 1 << 20
 """Of an input: models with larger ones are loaded, and not run."""
 
 
@@ -23,7 +23,7 @@ def data_for(shape: Any, dtype: Any, rng: Rng) -> np.ndarray | None:
         for n in (int(s) if str(s).lstrip("-").isdigit() else 1 for s in shape)
     ]
     kind = np.dtype(dtype)
-    if np.prod(sizes, dtype=np.float64) > MOST_ELEMENTS or kind.kind not in "fiub":
+    if np.prod(sizes, dtype=np.float64) > MAX_ELEMENTS or kind.kind not in "fiub":
         return None
     if kind.kind == "f":
         return rng.standard_normal(sizes).astype(kind)
@@ -58,7 +58,7 @@ def litert(resolver: str) -> Callable[[str, bytes, Path, Rng], str]:
     return check
 
 
-MOST_INPUTS = 16
+MAX_INPUTS = 16
 """Inputs that are fed: tflite-micro tells their number only by refusing the next one."""
 
 
@@ -68,7 +68,7 @@ def micro(kind: str, data: bytes, folder: Path, rng: Rng) -> str:
 
     try:
         interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 20)
-        for i in range(MOST_INPUTS):
+        for i in range(MAX_INPUTS):
             try:
                 detail = interpreter.get_input_details(i)
             except (IndexError, ValueError):

@@ -18,7 +18,7 @@ RUNS = 3
 METHODS = ("per_channel_dense", "equalize", "smooth", "optimize_rounding", "tune_ranges")
 
 
-def quantised(graph: Graph, rng: Rng) -> Graph:
+def quantized(graph: Graph, rng: Rng) -> Graph:
     """The float graph, quantised with random options on random data.
 
     Raises:

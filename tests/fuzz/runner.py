@@ -40,9 +40,9 @@ MUTATORS = {
     "npz": npz_mutator.mutate,
     "cli": commands.mutate,
 }
-MOST_SECONDS, MOST_WALL = 10.0, 120.0
+MAX_SECONDS, MAX_WALL = 10.0, 120.0
 """Processor time that a mutant may take, and time in all, on a machine that does other things."""
-MOST_RESIDENT, KILL_RESIDENT = 1 << 30, 3 << 29
+MAX_RESIDENT, KILL_RESIDENT = 1 << 30, 3 << 29
 """Bytes that a process may hold at its peak, and at which it is ended at once."""
 CHUNK = 1000
 """Mutants of one process: what it keeps is then forgotten."""
@@ -142,12 +142,12 @@ class Board:
 def warm_up(kind: str, originals: list[bytes]) -> None:
     """Check the seeds themselves: kernels are compiled and imports done before children fork."""
     with tempfile.TemporaryDirectory(dir=_fast_folder()) as folder:
-        for data in originals[:MOST_WARM]:
+        for data in originals[:MAX_WARM]:
             with contextlib.suppress(Exception):  # campaigns see it, too, and say which mutant
                 check(kind, data, Path(folder), np.random.default_rng(0))
 
 
-MOST_WARM = 250
+MAX_WARM = 250
 
 
 def _processor_seconds() -> float:
@@ -293,7 +293,7 @@ def _work(campaign: Campaign, stop: int, board: Board, scratch: Path, job: Job) 
                 problem = {"what": type(error).__name__, "place": place_of(cause or error)}
                 problem["detail"] = _traceback(error)
             peak = _peak()
-            if problem is None and peak > MOST_RESIDENT:
+            if problem is None and peak > MAX_RESIDENT:
                 counts[STATES.index(state)] -= 1
                 problem = {"what": "memory", "place": f"{state}", "detail": f"{peak:,} bytes"}
             if problem is not None:
@@ -354,7 +354,7 @@ def _watch(child: int, board: Board) -> tuple[str, int]:
         if _resident(child) > KILL_RESIDENT:
             return _end(child, "memory"), index
         took = _processor_time(child) - cpu
-        if (cpu and took > MOST_SECONDS) or time.monotonic() - since > MOST_WALL:
+        if (cpu and took > MAX_SECONDS) or time.monotonic() - since > MAX_WALL:
             return _end(child, "time"), index
         time.sleep(0.02)
     index, _, _ = board.read()
@@ -387,7 +387,7 @@ def _processor_time(child: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-MOST_KEPT = 3
+MAX_KEPT = 3
 """Files that are kept of each finding."""
 
 
@@ -396,7 +396,7 @@ def keep_file(campaign: Campaign, index: int, data: bytes, folder: Path) -> None
     number, finding = next(
         (i, f) for i, f in enumerate(campaign.findings.values()) if index in f.indices
     )
-    if len(finding.indices) > MOST_KEPT:
+    if len(finding.indices) > MAX_KEPT:
         return
     name = f"{campaign.kind}-{campaign.seed}-{number:03}-{index}"
     (folder / f"{name}.{campaign.kind}").write_bytes(data)

@@ -26,7 +26,7 @@ from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form
 from tinyrt.quantize import quantize_graph
 
-MOST_BYTES = 80_000
+MAX_BYTES = 80_000
 """Larger files of the zoo are left out: each change of one takes longer than reading it."""
 
 BUILDERS: dict[str, Callable] = {
@@ -122,7 +122,7 @@ def _onnx() -> Iterator[bytes]:
     for make, opset in cases:
         model = OnnxModel(opset)
         yield model.model(make(model)).SerializeToString()
-    yield _quantised_onnx()
+    yield _quantized_onnx()
 
 
 def _node_tests() -> Iterator[bytes]:
@@ -132,14 +132,14 @@ def _node_tests() -> Iterator[bytes]:
     for case in node_cases():
         known = not out_of_scope(case)
         data = (bound(case, 1)[0] if known else case.model).SerializeToString()
-        if len(data) < MOST_NODE_BYTES:
+        if len(data) < MAX_NODE_BYTES:
             yield data
 
 
-MOST_NODE_BYTES = 4000
+MAX_NODE_BYTES = 4000
 
 
-def _quantised_onnx() -> bytes:
+def _quantized_onnx() -> bytes:
     """A convolution and a product between roundings, their weights in integers."""
     from tests.convert.onnx_build import OnnxModel
 
@@ -180,4 +180,4 @@ def _zoo(suffix: str) -> Iterator[bytes]:
     folder = os.environ.get("TINYRT_ZOO")
     if folder:
         paths = sorted(Path(folder, "models").rglob(f"*{suffix}"))
-        yield from (p.read_bytes() for p in paths if p.stat().st_size <= MOST_BYTES)
+        yield from (p.read_bytes() for p in paths if p.stat().st_size <= MAX_BYTES)

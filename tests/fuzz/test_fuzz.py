@@ -15,7 +15,7 @@ from tests.fuzz.runner import Campaign, run
 from tests.fuzz.seeds import seeds
 
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix != ".md")
-MOST_CORPUS = 300_000
+MAX_CORPUS = 300_000
 COUNTS = {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8}
 
 
@@ -36,7 +36,7 @@ def test_what_was_found_before_is_mended(tmp_path):
 
 
 def test_the_corpus_is_small():
-    assert sum(path.stat().st_size for path in CORPUS) <= MOST_CORPUS
+    assert sum(path.stat().st_size for path in CORPUS) <= MAX_CORPUS
 
 
 def crash(kind, data, folder, rng):
@@ -71,7 +71,7 @@ def fail(kind, data, folder, rng):
 )  # fmt: skip
 def test_harm_is_seen_and_the_next_mutant_follows(harm, what, tmp_path, monkeypatch):
     if harm is spin:
-        monkeypatch.setattr("tests.fuzz.runner.MOST_SECONDS", 0.2)
+        monkeypatch.setattr("tests.fuzz.runner.MAX_SECONDS", 0.2)
 
     def sometimes(kind, data, folder, rng):
         return harm(kind, data, folder, rng) if data == b"bad" else REFUSED

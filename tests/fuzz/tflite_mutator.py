@@ -191,7 +191,7 @@ def tensor_type(model: Model, rng: Rng) -> None:
                 other.type = after if other.type == before else other.type
 
 
-def quantisation(model: Model, rng: Rng) -> None:
+def quantization(model: Model, rng: Rng) -> None:
     """Scales, zero points, their counts and axis; another tensor's; none."""
     tensor = _some_tensor(model, rng)
     if tensor is None:
@@ -446,7 +446,7 @@ def _int32(values: Any) -> np.ndarray:
 
 
 RULES: tuple[Callable[[Model, Rng], None], ...] = (
-    *(tensor_shape, tensor_shape, every_batch, tensor_type, quantisation, quantisation, wiring),
+    *(tensor_shape, tensor_shape, every_batch, tensor_type, quantization, quantization, wiring),
     *(wiring, ports, op_order, op_code, op_code, options, options, options, contents, contents),
     *(buffers, sparsity, recursion, entries, names),
 )

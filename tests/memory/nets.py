@@ -20,7 +20,7 @@ from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
-MOST_PIXELS = 5_000
+MAX_PIXELS = 5_000
 
 
 @dataclass
@@ -54,7 +54,7 @@ class RandomNet:
             (type_,) = spec.infer(attrs, [self.values[n].type for n in inputs])
         except ShapeError:
             return None
-        if np.prod(type_.shape) > MOST_PIXELS:
+        if np.prod(type_.shape) > MAX_PIXELS:
             return None
         q = self.values[inputs[-1]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
         fixed = spec.forms[Form.INT8].fixed_output

@@ -167,6 +167,6 @@ def test_steps_of_kernels_cost_work(monkeypatch):
     work = PLAN * 20 + 60_000 * STEP
     with limited(work=work):
         plan_memory(graph, checked=False)
-    monkeypatch.setattr("tinyrt.backends.c.sweep.MOST_STEPS", 3999)
+    monkeypatch.setattr("tinyrt.backends.c.sweep.MAX_STEPS", 3999)
     with limited(work=work // 4), pytest.raises(BudgetError, match="kernels read and write"):
         plan_memory(b.graph(x), checked=False)

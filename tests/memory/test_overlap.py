@@ -66,10 +66,10 @@ def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     x, y, z = _bytes(_pools((3, 1, "SAME"), (3, 1, "SAME")))
     assert planned() < x + y
     with monkeypatch.context() as patched:
-        patched.setattr("tinyrt.backends.c.sweep.MOST_STEPS", 11)
+        patched.setattr("tinyrt.backends.c.sweep.MAX_STEPS", 11)
         assert planned() == x + y
     # The first one's are counted.
-    monkeypatch.setattr("tinyrt.memory.placing.overlap.MOST_SWEPT", 11)
+    monkeypatch.setattr("tinyrt.memory.placing.overlap.MAX_SWEPT", 11)
     assert planned() == max(x, y + z)
 
 

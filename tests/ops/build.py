@@ -233,7 +233,7 @@ def _output_q(
         return next(v.q for v in values if v.q is not None)
     if values[0].q is not None and values[0].dtype is dtype and rng.random() < 0.15:
         return values[0].q
-    real = in_domain(case.op, [_dequantised(v, a) for v, a in zip(values, arrays, strict=True)])
+    real = in_domain(case.op, [_dequantized(v, a) for v, a in zip(values, arrays, strict=True)])
     y = real[0] if spec.ref_f32 is None else spec.ref_f32(case.attrs, *real)
     span = max(float(np.abs(y).max()), 1e-2)
     # Now and then far too fine a scale: the multiplier exceeds 1 and most outputs saturate.
@@ -247,7 +247,7 @@ def _output_q(
     return QParams((scale,), _zero_point(rng, dtype))
 
 
-def _dequantised(value: Value, data: NDArray[Any]) -> NDArray[np.float32]:
+def _dequantized(value: Value, data: NDArray[Any]) -> NDArray[np.float32]:
     if value.q is None:
         return data.astype(np.float32)
     scales = np.asarray(value.q.scales, np.float32)

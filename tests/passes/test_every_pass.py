@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.passes.examples import EXAMPLES_OF, Made
 from tests.passes.random_graphs import graphs, seeded
 from tests.passes.random_net import RandomNet as Net
-from tinyrt.convert.passes import FLOAT_PIPELINE, optimise
+from tinyrt.convert.passes import FLOAT_PIPELINE, optimize
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
@@ -115,6 +115,6 @@ def test_all_together_keep_the_results_of_random_graphs():
         graph = seeded(seed)
         for keep_layout in (True, False):
             log = RewriteLog()
-            assert_same(graph, optimise(graph, keep_layout=keep_layout, log=log))
+            assert_same(graph, optimize(graph, keep_layout=keep_layout, log=log))
             fired.update(rule for rule, _ in log.applied)
     assert fired == RULES.keys()

@@ -5,7 +5,7 @@ import pytest
 
 from tests.passes.nets import Net
 from tests.passes.run import apply, ops, refusal
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.passes.fuse_activation import FUSE_ACTIVATION
 from tinyrt.convert.passes.fuse_pad import FUSE_PAD
 from tinyrt.ops.add import AddAttrs
@@ -126,5 +126,5 @@ def test_a_convolution_that_a_reshape_follows_is_a_dense_layer():
     net = Net((1, 6, 5, 3))
     y = net.op("mean", ("x",), MeanAttrs((1, 2), keep_dims=True))
     y = net.op("hard_swish", (net.conv(y, 8, 1),))
-    graph = optimise(net.graph(net.softmax(net.reshape(net.conv(y, 4, 1), 1, 4))))
+    graph = optimize(net.graph(net.softmax(net.reshape(net.conv(y, 4, 1), 1, 4))))
     assert ops(graph) == ["mean", "conv2d", "hard_swish", "fully_connected", "softmax"]

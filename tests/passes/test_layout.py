@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.passes.nets import TO_NCHW, TO_NHWC, Net
 from tests.passes.run import ops, results
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.ir import DType, RewriteLog
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
@@ -26,14 +26,14 @@ class Nchw(Net):
 def settled(net: Net, *outputs: str):
     """The graph optimised with its layout kept, checked, and optimised for NHWC, checked."""
     graph = net.graph(*outputs)
-    kept = optimise(graph, keep_layout=True)
+    kept = optimize(graph, keep_layout=True)
     assert [v.type for v in (*kept.input_values, *kept.output_values)] == [
         v.type for v in (*graph.input_values, *graph.output_values)
     ]
     wanted = results(graph)
     for found, want in zip(results(kept), wanted, strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
-    turned = optimise(graph)
+    turned = optimize(graph)
     rng = np.random.default_rng(0)
     feeds = {}
     for old, new in zip(graph.input_values, turned.input_values, strict=True):
@@ -97,7 +97,7 @@ def test_an_input_that_others_read_keeps_its_layout():
     net = Nchw((1, 3, 6, 5))
     flat = net.reshape("x", 3, 30)
     log = RewriteLog()
-    graph = optimise(net.graph(net.conv("x"), net.softmax(flat)), log=log)
+    graph = optimize(net.graph(net.conv("x"), net.softmax(flat)), log=log)
     assert graph.value("x").shape == (1, 3, 6, 5)
     assert "the input 'x' has other readers" in log.refused.values()
 
@@ -106,7 +106,7 @@ def test_an_output_that_others_read_keeps_its_layout():
     net = Nchw((1, 3, 6, 5))
     y = net.conv("x")
     log = RewriteLog()
-    graph = optimise(net.graph(y, net.softmax(y)), log=log)
+    graph = optimize(net.graph(y, net.softmax(y)), log=log)
     assert graph.value(y).shape == (1, 4, 6, 5)
     assert f"the output '{y}' has other readers" in log.refused.values()
 
@@ -116,7 +116,7 @@ def test_a_transpose_stays_where_moving_it_would_need_more():
     y = net.softmax("x")
     turned = net.op("relu", (net.transpose(y, TO_NCHW),))
     log = RewriteLog()
-    graph = optimise(net.graph(net.softmax(turned)), log=log)
+    graph = optimize(net.graph(net.softmax(turned)), log=log)
     assert ops(graph) == ["softmax", "relu", "transpose", "softmax"]
     assert "moving it would leave more transposes" in log.refused.values()
 
@@ -148,5 +148,5 @@ def test_names_survive():
     second = net.op("relu", (net.conv(first),))
     flat = net.reshape(second, 1, 120)
     y = net.dense(flat)
-    graph = optimise(net.graph(y))
+    graph = optimize(net.graph(y))
     assert [n.outputs[0] for n in graph.nodes] == [first, second, flat, y]

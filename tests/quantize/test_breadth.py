@@ -8,7 +8,7 @@ import pytest
 from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_ops
 from tests.convert.onnx_build import OnnxModel
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import TinyrtError
@@ -84,7 +84,7 @@ def least_db(graph: Graph, int8: Graph, data: list[dict[str, np.ndarray]]) -> fl
 def test_it_becomes_int8_by_default(name, tmp_path):
     build, opset = CASES[name]
     model = OnnxModel(opset)
-    graph = optimise(read_onnx(model.save(tmp_path, build(model))))
+    graph = optimize(read_onnx(model.save(tmp_path, build(model))))
     data = samples_of(graph)
     if name in REFUSED:
         with pytest.raises(TinyrtError, match=REFUSED[name]):

@@ -110,8 +110,8 @@ def test_auto_is_as_good_as_each_on_the_data_it_saw(float_io, loss_db):
     graph = small_cnn()
 
     def ratio(calibrator):
-        quantised = quantize_graph(graph, data, QuantConfig(calibrator, float_io=float_io))
-        return evaluate_graph(quantised, {"x": data}, against=graph).sqnr_db
+        quantized = quantize_graph(graph, data, QuantConfig(calibrator, float_io=float_io))
+        return evaluate_graph(quantized, {"x": data}, against=graph).sqnr_db
 
     auto = ratio(Calibrator.AUTO)
     assert all(auto > ratio(c) - loss_db for c in SINGLE)
@@ -123,10 +123,10 @@ def test_a_scalar_on_the_way_has_a_range(calibrator):
     total = b.op("sum", (b.op("tanh", ("x",)),), ReduceAttrs((0, 1), keep_dims=False))
     y = b.op("add", (b.op("reshape", (total,), ReshapeAttrs((1, 1))), "x"), AddAttrs())
     data = np.random.default_rng(5).normal(size=(48, 4)).astype(np.float32)
-    quantised = quantize_graph(b.graph(y), data, QuantConfig(calibrator))
+    quantized = quantize_graph(b.graph(y), data, QuantConfig(calibrator))
     # A moving average cuts off what is rare.
     least = 3 if calibrator is Calibrator.MOVING_AVERAGE else 20
-    assert evaluate_graph(quantised, {"x": data}, against=b.graph(y)).sqnr_db > least
+    assert evaluate_graph(quantized, {"x": data}, against=b.graph(y)).sqnr_db > least
 
 
 def _samples(count=24):

@@ -28,14 +28,14 @@ SPANS = (1e-3, 0.1, 1.0, 7.0, 255.0, 1e6)
 
 def real_and_found(graph: Graph, data: dict[str, np.ndarray], scheme: Scheme):
     """What the quantised inputs stand for, and the answer; the peer's is the same."""
-    quantised = quantize_graph(graph, data, QuantConfig(scheme=scheme))
-    model = Model(parse_tflite(write_tflite(quantised)))
+    quantized = quantize_graph(graph, data, QuantConfig(scheme=scheme))
+    model = Model(parse_tflite(write_tflite(quantized)))
     stored = model.stored_inputs({name: x[:1] for name, x in data.items()})
-    found = model.run_raw(stored)[quantised.outputs[0]]
+    found = model.run_raw(stored)[quantized.outputs[0]]
     peer = run_tflm if scheme is Scheme.INT8 else run_litert
-    expected = peer(quantised, [stored[name] for name in quantised.inputs])
+    expected = peer(quantized, [stored[name] for name in quantized.inputs])
     np.testing.assert_array_equal(found, expected, strict=True)
-    values = [quantised.value(name) for name in quantised.inputs]
+    values = [quantized.value(name) for name in quantized.inputs]
     return [(stored[v.name].astype(float) - v.q.zero_point) * v.q.scale for v in values], found
 
 
@@ -78,10 +78,10 @@ def test_inputs_of_usual_ranges_need_nothing_in_front():
     above = b.op("greater", ("x", b.constant(np.zeros(1, np.float32))), NoAttrs())
     graph = b.graph(b.op("select_v2", (above, "x", b.constant(np.ones(1, np.float32))), NoAttrs()))
     x = np.random.default_rng(2).normal(size=(16, 8, 8, 3)).astype(np.float32)
-    quantised = quantize_graph(graph, x, QuantConfig(tables=False))
-    assert [n.op for n in quantised.nodes] == ["greater", "select_v2"]
-    assert quantised.value(quantised.outputs[0]).q == quantised.value("x").q
-    assert quantised.value(quantised.nodes[0].outputs[0]).dtype is DType.BOOL
+    quantized = quantize_graph(graph, x, QuantConfig(tables=False))
+    assert [n.op for n in quantized.nodes] == ["greater", "select_v2"]
+    assert quantized.value(quantized.outputs[0]).q == quantized.value("x").q
+    assert quantized.value(quantized.nodes[0].outputs[0]).dtype is DType.BOOL
 
 
 def attention(kind: str, hidden: float) -> Graph:
@@ -116,9 +116,9 @@ def test_hidden_steps_get_no_share_and_leave_the_scale_to_the_others(kind, hidde
     there[:, :, 0] = 1
     data = {"x": rng.normal(size=(64, 8, 16)).astype(np.float32), "x1": there}
     graph = attention(kind, hidden)
-    quantised = quantize_graph(graph, {n: x[:32] for n, x in data.items()})
+    quantized = quantize_graph(graph, {n: x[:32] for n, x in data.items()})
     rest = {n: x[32:] for n, x in data.items()}
-    expected, found = Model(graph)(rest), Model(quantised)(rest)
+    expected, found = Model(graph)(rest), Model(quantized)(rest)
     y, shares = graph.outputs
     error = found[y] - expected[y]
     assert 10 * np.log10(np.sum(expected[y] ** 2) / np.sum(error**2)) > 25
@@ -131,9 +131,9 @@ def test_rows_that_are_hidden_as_a_whole_do_not_widen_the_scale():
     there = np.ones((32, 1, 8), np.float32)
     there[3] = 0
     data = {"x": rng.normal(size=(32, 8, 16)).astype(np.float32), "x1": there}
-    quantised = quantize_graph(attention("chosen", -1e9), data)
-    (choice,) = (n for n in quantised.nodes if n.op == "select_v2")
-    assert quantised.value(choice.outputs[0]).q.scale < 1
+    quantized = quantize_graph(attention("chosen", -1e9), data)
+    (choice,) = (n for n in quantized.nodes if n.op == "select_v2")
+    assert quantized.value(choice.outputs[0]).q.scale < 1
 
 
 def test_what_the_greatest_hides_is_no_part_of_the_range():
@@ -146,8 +146,8 @@ def test_what_the_greatest_hides_is_no_part_of_the_range():
     mask = (rng.random((32, 6, 1)) < 0.6).astype(np.float32)
     mask[:, 0] = 1
     data = {"x": rng.normal(size=(32, 6, 4)).astype(np.float32), "x1": mask}
-    quantised = quantize_graph(graph, data)
-    error = Model(quantised)(data) - Model(graph)(data)
+    quantized = quantize_graph(graph, data)
+    error = Model(quantized)(data) - Model(graph)(data)
     assert np.abs(error).max() < 0.05
 
 
@@ -159,8 +159,8 @@ def test_integers_need_no_guard_against_what_is_no_number():
     kept = b.op("select_v2", (guard, zero, shares), NoAttrs())
     graph = b.graph(b.op("batch_matmul", (kept, "x"), BatchMatmulAttrs()))
     x = np.random.default_rng(7).normal(size=(16, 6, 6)).astype(np.float32)
-    quantised = quantize_graph(graph, {"x": x, "x1": x[::-1]})
-    assert [n.op for n in quantised.nodes] == ["add", "softmax", "batch_matmul"]
+    quantized = quantize_graph(graph, {"x": x, "x1": x[::-1]})
+    assert [n.op for n in quantized.nodes] == ["add", "softmax", "batch_matmul"]
 
 
 def test_a_number_that_two_choices_share_does_not_tie_them():
@@ -170,6 +170,6 @@ def test_a_number_that_two_choices_share_does_not_tie_them():
     near, far = (b.op("select_v2", (truth, zero, y), NoAttrs()) for y in ("x", "x1"))
     graph = b.graph(b.op("mul", (near, one), MulAttrs()), far)
     x = np.random.default_rng(8).normal(size=(16, 40)).astype(np.float32)
-    quantised = quantize_graph(graph, {"x": x, "x1": 1000 * x[::-1]})
-    scales = [quantised.value(name).q.scale for name in quantised.outputs]
+    quantized = quantize_graph(graph, {"x": x, "x1": 1000 * x[::-1]})
+    scales = [quantized.value(name).q.scale for name in quantized.outputs]
     assert scales[1] > 300 * scales[0]

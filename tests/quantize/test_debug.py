@@ -75,8 +75,8 @@ def _guilty(graph):
 
 def test_bisecting_finds_the_guilty_layers(tmp_path):
     graph, x, counts = spread_depthwise(depthwise_net()), _samples(), []
-    quantised = quantize_graph(graph, x, QuantConfig())
-    found = bisect(graph, quantised, {"x": x}, progress=lambda done, total: counts.append(done))
+    quantized = quantize_graph(graph, x, QuantConfig())
+    found = bisect(graph, quantized, {"x": x}, progress=lambda done, total: counts.append(done))
     assert found.start.sqnr_db < 10
     assert found.reached
     assert found.result.sqnr_db >= 40
@@ -91,9 +91,9 @@ def test_bisecting_finds_the_guilty_layers(tmp_path):
 
 def test_bisecting_a_good_model_changes_nothing():
     graph, x = small_cnn(), _samples()
-    quantised = quantize_graph(graph, x, QuantConfig())
+    quantized = quantize_graph(graph, x, QuantConfig())
     labels = Model(graph)(x).argmax(axis=1)
-    found = bisect(graph, quantised, {"x": x}, labels)
+    found = bisect(graph, quantized, {"x": x}, labels)
     assert found.reached
     assert found.float_top1 == 1
     assert (found.steps, found.kept, found.options) == ((), {}, ())
@@ -112,12 +112,12 @@ def test_bisecting_says_what_it_cannot_reach():
 @pytest.mark.slow
 def test_int4_layers_are_named_and_widened():
     graph, x = depthwise_net(), _samples()
-    quantised = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT4))
-    report = debug_graphs(graph, quantised, {"x": x})
+    quantized = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT4))
+    report = debug_graphs(graph, quantized, {"x": x})
     assert any("15 steps" in layer.cause for layer in report.layers)
     plain = evaluate_graph(quantize_graph(graph, x, QuantConfig()), {"x": x}, against=graph).sqnr_db
     target = Budget(min_sqnr_db=plain - 5, allowed=(Scheme.INT8,))
-    found = bisect(graph, quantised, {"x": x}, target=target)
+    found = bisect(graph, quantized, {"x": x}, target=target)
     assert found.reached
     assert set(found.kept.values()) == {Scheme.INT8}
 
@@ -170,9 +170,9 @@ def _relu_behind_norms(graph):
 
 def test_the_page_draws_every_layer(tmp_path):
     graph, x = spread_depthwise(depthwise_net()), _samples()
-    quantised = quantize_graph(graph, x, QuantConfig())
-    report = debug_graphs(graph, quantised, {"x": x})
-    write_debug_page("net", report, tmp_path / "page.html", bisect(graph, quantised, {"x": x}))
+    quantized = quantize_graph(graph, x, QuantConfig())
+    report = debug_graphs(graph, quantized, {"x": x})
+    write_debug_page("net", report, tmp_path / "page.html", bisect(graph, quantized, {"x": x}))
     page = (tmp_path / "page.html").read_text()
     assert page.count("<circle") == 3 * len(report.layers)
     assert page.count("<polyline") == 3
@@ -230,10 +230,10 @@ def test_symptoms_lead_to_a_cause_and_a_cure(symptoms, cause, cure):
 
 def test_models_that_do_not_belong_together_are_refused():
     graph, x = small_cnn(), _samples(16)
-    quantised = quantize_graph(graph, x, QuantConfig())
+    quantized = quantize_graph(graph, x, QuantConfig())
     with pytest.raises(UnsupportedError, match="first model is quantised"):
-        debug_graphs(quantised, quantised, {"x": x})
+        debug_graphs(quantized, quantized, {"x": x})
     with pytest.raises(UnsupportedError, match="second model is not quantised"):
         debug_graphs(graph, graph, {"x": x})
     with pytest.raises(DataError, match=r"another shape|same name"):
-        debug_graphs(depthwise_net(), quantised, {"x": x})
+        debug_graphs(depthwise_net(), quantized, {"x": x})

@@ -39,8 +39,8 @@ def _simulator(graph, x):
 
 
 def _gain(graph, x, config):
-    quantised = quantize_graph(graph, x, config)
-    return evaluate_graph(quantised, {"x": _samples(64, seed=8)}, against=graph).sqnr_db
+    quantized = quantize_graph(graph, x, config)
+    return evaluate_graph(quantized, {"x": _samples(64, seed=8)}, against=graph).sqnr_db
 
 
 @pytest.mark.parametrize("build", [small_cnn, depthwise_net])
@@ -173,8 +173,8 @@ def _sequences(count, seed):
 
 
 def _encoder_sqnr(graph, config):
-    quantised = quantize_graph(graph, _sequences(64, 3), config)
-    return evaluate_graph(quantised, {"x": _sequences(64, 4)}, against=graph).sqnr_db
+    quantized = quantize_graph(graph, _sequences(64, 3), config)
+    return evaluate_graph(quantized, {"x": _sequences(64, 4)}, against=graph).sqnr_db
 
 
 @pytest.mark.slow
@@ -199,10 +199,10 @@ def test_norms_without_outliers_stay_as_they_are():
 
 def test_a_refined_file_is_equal_on_tflm():
     graph, x = depthwise_net(), _samples(16)
-    quantised = quantize_graph(graph, x, BEST)
-    raw = Model(quantised).stored_inputs(x[:4])["x"]
-    expected = [run_tflm(quantised, [sample[None]])[0] for sample in raw]
-    np.testing.assert_array_equal(Model(quantised)(raw), expected)
+    quantized = quantize_graph(graph, x, BEST)
+    raw = Model(quantized).stored_inputs(x[:4])["x"]
+    expected = [run_tflm(quantized, [sample[None]])[0] for sample in raw]
+    np.testing.assert_array_equal(Model(quantized)(raw), expected)
 
 
 @pytest.mark.parametrize("preset", Preset)
@@ -210,8 +210,8 @@ def test_same_data_same_file(preset, tmp_path):
     files = []
     for i in range(2):
         graph = spread_depthwise(depthwise_net(), 20)
-        quantised = quantize_graph(graph, _samples(24), PRESETS[preset])
-        save_tflite(quantised, tmp_path / f"{i}.tflite")
+        quantized = quantize_graph(graph, _samples(24), PRESETS[preset])
+        save_tflite(quantized, tmp_path / f"{i}.tflite")
         files.append((tmp_path / f"{i}.tflite").read_bytes())
     assert files[0] == files[1]
 
@@ -222,6 +222,6 @@ def test_models_that_mix_samples_take_every_method():
     w = b.constant(np.random.default_rng(5).normal(size=(3, 6)).astype(np.float32))
     graph = b.graph(b.op("fully_connected", (mixed, w), FullyConnectedAttrs()))
     x = np.random.default_rng(6).normal(size=(12, 4, 6)).astype(np.float32)
-    quantised = quantize_graph(graph, x, replace(BEST, calibrator="auto"))
-    expected, found = Model(graph)(x), Model(quantised)(x)
+    quantized = quantize_graph(graph, x, replace(BEST, calibrator="auto"))
+    expected, found = Model(graph)(x), Model(quantized)(x)
     assert 10 * np.log10((expected**2).sum() / ((found - expected) ** 2).sum()) > 30

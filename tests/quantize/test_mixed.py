@@ -43,8 +43,8 @@ def samples(count=40, seed=7):
     return np.random.default_rng(seed).normal(size=(count, 8, 8, 3)).astype(np.float32)
 
 
-def sqnr(graph, quantised):
-    return evaluate_graph(quantised, {"x": samples(64, 8)}, against=graph).sqnr_db
+def sqnr(graph, quantized):
+    return evaluate_graph(quantized, {"x": samples(64, 8)}, against=graph).sqnr_db
 
 
 def size(graph, config):

@@ -40,17 +40,17 @@ def samples(n: int = 16) -> np.ndarray:
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
 def test_a_model_that_ends_in_places_is_integer_from_end_to_end(scheme, dtype):
     x = samples()
-    quantised = quantize_graph(segmentation(dtype), x, QuantConfig(scheme=scheme))
-    assert [n.op for n in quantised.nodes] == ["conv2d", "arg_max"]
-    last = quantised.value(quantised.outputs[0])
+    quantized = quantize_graph(segmentation(dtype), x, QuantConfig(scheme=scheme))
+    assert [n.op for n in quantized.nodes] == ["conv2d", "arg_max"]
+    last = quantized.value(quantized.outputs[0])
     assert (last.dtype, last.q) == (dtype, None)
-    file = write_tflite(quantised)
+    file = write_tflite(quantized)
     again = parse_tflite(file)
     assert [n.op for n in again.nodes] == ["conv2d", "arg_max"]
     (name,) = again.inputs
     stored = Model(again).stored_inputs({name: x[:1]})
     found = Model(again).run_raw(stored)[again.outputs[0]]
-    np.testing.assert_array_equal(found, run_litert(quantised, [stored[name]]))
+    np.testing.assert_array_equal(found, run_litert(quantized, [stored[name]]))
     assert np.mean(Model(again)(x) == Model(segmentation(dtype))(x)) > 0.9
 
 
@@ -64,14 +64,14 @@ def test_logic_and_choices_need_no_scales():
     mask = b.op("cast", (b.op("logical_not", (beside,)),), CastAttrs(DType.FLOAT32))
     image = b.op("reshape", (mask,), ReshapeAttrs((1, 8, 8, 1)))
     graph = b.graph(conv(b, np.random.default_rng(2), image))
-    quantised = quantize_graph(graph, samples(), QuantConfig())
-    ops = [n.op for n in quantised.nodes]
+    quantized = quantize_graph(graph, samples(), QuantConfig())
+    ops = [n.op for n in quantized.nodes]
     assert ops[:2] == ["conv2d", "arg_max"]
     assert "dequantize" not in ops
     assert ops.count("quantize") == 1
-    for value in quantised.values.values():
+    for value in quantized.values.values():
         assert value.q is None or value.dtype in (DType.INT8, DType.INT32)
-    parse_tflite(write_tflite(quantised))
+    parse_tflite(write_tflite(quantized))
 
 
 def behind_dequantize(dtype: DType, scale: float, more: tuple[str, ...] = ()) -> Graph:

@@ -27,12 +27,12 @@ def _data(*shape):
 
 def test_the_quantised_cnn_is_close_to_float_and_equal_to_tflm():
     graph, data = small_cnn(), _data(8, 8, 3)
-    quantised = quantize_graph(graph, data)
-    ratio = sqnr_db(Model(graph)(data), Model(quantised)(data)).mean()
+    quantized = quantize_graph(graph, data)
+    ratio = sqnr_db(Model(graph)(data), Model(quantized)(data)).mean()
     assert ratio > 25
-    raw = Model(quantised).stored_inputs(data)["x"]
-    expected = [run_tflm(quantised, [sample[None]])[0] for sample in raw]
-    np.testing.assert_array_equal(Model(quantised)(raw), expected)
+    raw = Model(quantized).stored_inputs(data)["x"]
+    expected = [run_tflm(quantized, [sample[None]])[0] for sample in raw]
+    np.testing.assert_array_equal(Model(quantized)(raw), expected)
 
 
 def test_ops_that_only_move_data_share_their_parameters():
@@ -60,10 +60,10 @@ def test_a_prescribed_range_is_rescaled_where_it_meets_another():
     joined = b.op("concatenation", (bounded, "x1"), ConcatenationAttrs(axis=1))
     graph = b.graph(joined)
     data = {"x": _data(4), "x1": 5 * _data(4)}
-    quantised = quantize_graph(graph, data)
-    assert [n.op for n in quantised.nodes] == ["logistic", "quantize", "concatenation"]
-    found, expected = Model(quantised).run(data), Model(graph).run(data)
-    step = quantised.value(joined).q.scale
+    quantized = quantize_graph(graph, data)
+    assert [n.op for n in quantized.nodes] == ["logistic", "quantize", "concatenation"]
+    found, expected = Model(quantized).run(data), Model(graph).run(data)
+    step = quantized.value(joined).q.scale
     np.testing.assert_allclose(found[joined], expected[joined], atol=step)
 
 
@@ -71,10 +71,10 @@ def test_constants_beside_activations_are_quantised_with_their_own_range():
     b = Builder((1, 4))
     factor = b.constant(np.array([[0.5, -0.25, 2.0, 1.0]], np.float32))
     graph = b.graph(b.op("mul", ("x", factor), MulAttrs()))
-    quantised = quantize_graph(graph, _data(4))
-    assert quantised.value(factor).data.dtype == np.int8
+    quantized = quantize_graph(graph, _data(4))
+    assert quantized.value(factor).data.dtype == np.int8
     data = _data(4)
-    assert sqnr_db(Model(graph)(data), Model(quantised)(data)).mean() > 25
+    assert sqnr_db(Model(graph)(data), Model(quantized)(data)).mean() > 25
 
 
 def test_dense_layers_may_have_a_scale_per_output():
@@ -128,5 +128,5 @@ def test_a_model_of_constant_outputs_loses_nothing():
     b = Builder((1, 4))
     b.op("tanh", ("x",))
     graph = b.graph(b.constant(np.float32([0.5])))
-    quantised = quantize_graph(graph, _data(4), QuantConfig(tune_ranges=True))
-    assert quantised.outputs == graph.outputs
+    quantized = quantize_graph(graph, _data(4), QuantConfig(tune_ranges=True))
+    assert quantized.outputs == graph.outputs

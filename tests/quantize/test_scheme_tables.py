@@ -11,7 +11,7 @@ from tinyrt.quantize.mixed.assign import WEIGHT_BITS
 from tinyrt.quantize.mixed.noise import WEIGHTS_OF
 from tinyrt.quantize.schemes import ACTIVATIONS
 
-QUANTISED = set(Scheme) - {Scheme.FLOAT}
+QUANTIZED = set(Scheme) - {Scheme.FLOAT}
 
 
 @pytest.mark.parametrize("table", [ACTIVATIONS, USUAL_PRESETS, WEIGHT_BITS])
@@ -25,10 +25,10 @@ def test_integer_weights_cause_noise():
 
 def test_every_scheme_is_measured():
     (mark,) = near.pytestmark
-    assert {scheme for scheme, _ in mark.args[1]} == QUANTISED
+    assert {scheme for scheme, _ in mark.args[1]} == QUANTIZED
 
 
 def test_the_page_lists_every_scheme():
     page = (ROOT / "docs" / "quantize.md").read_text(encoding="utf-8")
     table = page[page.index("| `--scheme` |") :].partition("\n\n")[0]
-    assert set(re.findall(r"^\| `(\w[\w-]+)`", table, re.MULTILINE)) == {s.value for s in QUANTISED}
+    assert set(re.findall(r"^\| `(\w[\w-]+)`", table, re.MULTILINE)) == {s.value for s in QUANTIZED}

@@ -73,7 +73,7 @@ def samples(count: int = 40, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(count, 8, 8, 3)).astype(np.float32)
 
 
-def quantised(**choices) -> Graph:
+def quantized(**choices) -> Graph:
     return quantize_graph(net(), samples(), QuantConfig(**choices))
 
 
@@ -108,7 +108,7 @@ def dtypes(graph: Graph) -> dict[str, DType]:
     ],
 )
 def test_every_scheme_comes_near_and_survives_the_file(scheme, least):
-    graph = quantised(scheme=scheme)
+    graph = quantized(scheme=scheme)
     assert db(graph) > least
     read = parse_tflite(write_tflite(graph))
     x = samples(4, seed=3)
@@ -116,20 +116,20 @@ def test_every_scheme_comes_near_and_survives_the_file(scheme, least):
 
 
 def test_int16x8_and_int4_store_what_they_say():
-    wide, narrow = quantised(scheme=Scheme.INT16X8), quantised(scheme=Scheme.INT4)
+    wide, narrow = quantized(scheme=Scheme.INT16X8), quantized(scheme=Scheme.INT4)
     assert set(dtypes(wide).values()) == {DType.INT16}
     assert wide.value("b1").dtype is DType.INT64
     assert wide.value("x").q.zero_point == 0
     assert {narrow.value(w).dtype for w in ("w1", "w2", "w3")} == {DType.INT4}
     assert np.abs(narrow.value("w1").data).max() == 7
     assert set(dtypes(narrow).values()) == {DType.INT8}
-    plain = len(write_tflite(quantised())) - len(write_tflite(narrow))
+    plain = len(write_tflite(quantized())) - len(write_tflite(narrow))
     assert plain >= sum(narrow.value(w).size // 2 for w in ("w1", "w2", "w3")) - 64
 
 
 @pytest.mark.parametrize("scheme", [Scheme.INT16X8, Scheme.INT4])
 def test_the_device_answers_the_same(scheme):
-    graph = quantised(scheme=scheme)
+    graph = quantized(scheme=scheme)
     raw = Model(graph).stored_inputs(samples(1, seed=4))
     (expected,) = Model(graph).run_raw(raw).values()
     np.testing.assert_array_equal(run_tflm(graph, list(raw.values())), expected)
@@ -154,14 +154,14 @@ def test_data_are_asked_for_where_ranges_are_needed():
 
 
 def test_float_ports_put_one_op_at_each_end():
-    graph = quantised(float_io=True)
+    graph = quantized(float_io=True)
     assert kinds(graph) == kinds(net()) + Counter(quantize=1, dequantize=1)
     assert [graph.value(n).dtype for n in ("x", "y")] == [DType.FLOAT32] * 2
-    np.testing.assert_array_equal(Model(graph)(samples(3)), Model(quantised())(samples(3)))
+    np.testing.assert_array_equal(Model(graph)(samples(3)), Model(quantized())(samples(3)))
 
 
 def test_borders_only_where_dtypes_meet():
-    graph = quantised(scheme_for=(("conv_2", Scheme.INT16X8),))
+    graph = quantized(scheme_for=(("conv_2", Scheme.INT16X8),))
     found = {node.output.name: (node.input(0).dtype, node.output.dtype) for node in graph.bound()}
     assert found[DEPTHWISE] == (DType.INT16, DType.INT16)
     # The first layer's output goes up for the depthwise layer, whose output comes down for the sum.
@@ -174,7 +174,7 @@ def test_borders_only_where_dtypes_meet():
 
 
 def test_ops_between_ops_in_float_stay_in_float():
-    graph = quantised(keep_float=("conv_*", "fully_connected"))
+    graph = quantized(keep_float=("conv_*", "fully_connected"))
     kept = {node.op for node in graph.bound() if node.output.dtype is DType.FLOAT32}
     assert kept == {"conv2d", "depthwise_conv2d", "add", "average_pool2d", "reshape"} | {
         "fully_connected",
@@ -186,14 +186,14 @@ def test_ops_between_ops_in_float_stay_in_float():
 
 
 def test_the_last_pattern_counts():
-    graph = quantised(scheme_for=(("*", Scheme.INT16X8), (DENSE, Scheme.INT4)))
+    graph = quantized(scheme_for=(("*", Scheme.INT16X8), (DENSE, Scheme.INT4)))
     assert graph.value("w3").dtype is DType.INT4
     assert dtypes(graph)["conv2d"] is DType.INT16
 
 
 def test_a_pattern_that_matches_nothing_is_refused():
     with pytest.raises(TinyrtError, match="no op matches 'conv9'") as refusal:
-        quantised(keep_float=("conv9",))
+        quantized(keep_float=("conv9",))
     assert DENSE in refusal.value.expected
 
 
@@ -210,14 +210,14 @@ def test_an_op_without_the_form_is_refused_with_a_way_out():
 
 
 def test_rounding_and_scales_of_int4_lower_the_error():
-    assert db(quantised(scheme=Scheme.INT4, optimize_rounding=True)) > db(
-        quantised(scheme=Scheme.INT4)
+    assert db(quantized(scheme=Scheme.INT4, optimize_rounding=True)) > db(
+        quantized(scheme=Scheme.INT4)
     )
 
 
 def test_same_data_same_bytes():
     choices = {"scheme": Scheme.INT4, "optimize_rounding": True, "equalize": True}
-    assert write_tflite(quantised(**choices)) == write_tflite(quantised(**choices))
+    assert write_tflite(quantized(**choices)) == write_tflite(quantized(**choices))
 
 
 def test_biases_of_channels_without_weights_fit_four_bit_layers():

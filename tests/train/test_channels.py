@@ -5,7 +5,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.train.build import train
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
 from tinyrt.ir import Value
 from tinyrt.ops import is_weighted
@@ -119,7 +119,7 @@ def test_tied_channels_are_one_set(net):
 
 @pytest.mark.parametrize("folded", [False, True])
 def test_half_of_the_work_goes_and_the_rest_still_learns(net, folded):
-    graph = optimise(net) if folded else net
+    graph = optimize(net) if folded else net
     rng = np.random.default_rng(2)
     y = rng.integers(0, 3, 48)
     x = (rng.normal(size=(48, 8, 8, 1)) + y[:, None, None, None]).astype(np.float32)

@@ -6,7 +6,7 @@ import pytest
 from tests.convert.onnx_build import OnnxModel
 from tests.train.build import leaf
 from tinyrt.api.reading import open_model
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, no_grad, trace
@@ -66,7 +66,7 @@ def test_a_student_comes_to_answer_as_its_teacher(problem):
 def test_models_of_the_interpreter_and_functions_teach_too(problem):
     teacher, x, y = problem
     student = mlp(np.random.default_rng(1), 2)
-    deployed = Model(optimise(trace(Sequential(net=teacher, softmax=Softmax()), (4,))))
+    deployed = Model(optimize(trace(Sequential(net=teacher, softmax=Softmax()), (4,))))
 
     def function(samples):
         with no_grad():
@@ -107,7 +107,7 @@ def test_similarity_is_blind_to_channels_and_has_a_gradient():
 def test_one_training_distils_prunes_and_quantises(problem):
     teacher, x, y = problem
     student = mlp(np.random.default_rng(1), 8)
-    model = QatModel(optimise(trace(student, (4,))), x)
+    model = QatModel(optimize(trace(student, (4,))), x)
     objective = Distillation(teacher, features=(Features("hidden", "hidden"),))
     history = train(
         model, x, y, epochs=20, objective=objective, on_step=Pruner(model, Schedule(0.5))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import DataError
 from tinyrt.export import export_graph
@@ -96,7 +96,7 @@ def test_zeros_stay_zeros_in_int8():
     net, x, y = problem()
     train(net, x, y, None, epochs=2)
     source = trace(net, x.shape[1:])
-    model = QatModel(optimise(source), x[:32], source=source)
+    model = QatModel(optimize(source), x[:32], source=source)
     train(model, x, y, StructuredPruner(model, 2, 4), epochs=2)
     graph = model.deployed()
     stored = {
@@ -110,7 +110,7 @@ def test_zeros_stay_zeros_in_int8():
 def test_clusters_share_values_and_leave_zeros_alone():
     net, x, y = problem()
     train(net, x, y, Pruner(net, Schedule(0.5)), epochs=2)
-    plain = write_tflite(optimise(trace(net, x.shape[1:])))
+    plain = write_tflite(optimize(trace(net, x.shape[1:])))
     zeros = {n: w.data == 0 for n, w in prunable(net).items()}
     clusterer = Clusterer(net, 8)
     before = {n: w.data.copy() for n, w in prunable(net).items()}
@@ -120,7 +120,7 @@ def test_clusters_share_values_and_leave_zeros_alone():
         assert len(np.unique(weight.data)) <= 8
         assert np.array_equal(weight.data == 0, zeros[name])
         assert np.any(weight.data != before[name])
-    clustered = write_tflite(optimise(trace(net, x.shape[1:])))
+    clustered = write_tflite(optimize(trace(net, x.shape[1:])))
     assert compressed_bytes(clustered) < compressed_bytes(plain)
     with pytest.raises(DataError, match="2 or more"):
         Clusterer(net, 1)
@@ -150,7 +150,7 @@ def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
     shares = kept.mean(axis=(1, 3))
     assert set(np.unique(shares)) == {0.0, 1.0}
     assert shares.mean() == pytest.approx(0.25, abs=0.05)
-    model = QatModel(optimise(trace(net, (6, 6, 2), name="pruned")), x)
+    model = QatModel(optimize(trace(net, (6, 6, 2), name="pruned")), x)
     project = export_graph(scheduled(model.deployed()), tmp_path / "project", core="cortex-m4")
     (layer,) = project.sparse
     assert layer.zeros == pytest.approx(0.75, abs=0.05)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.train.build import train
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
@@ -87,7 +87,7 @@ def problem():
 def qat_model(net, x, config=None, *, softmax=False):
     top = Sequential(net=net, softmax=Softmax()) if softmax else net
     source = trace(top, x.shape[1:])
-    return QatModel(optimise(source), x, source=source, config=config)
+    return QatModel(optimize(source), x, source=source, config=config)
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_the_deployed_model_answers_what_the_trained_one_did(problem, config, tm
 
 def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem):
     net, x, _ = problem
-    graph = optimise(trace(net, x.shape[1:]))
+    graph = optimize(trace(net, x.shape[1:]))
     deployed = QatModel(graph, x).deployed()
     expected = quantize_graph(graph, x, QuantConfig(per_channel_dense=True))
     for name, value in expected.values.items():
@@ -146,7 +146,7 @@ def test_batch_norms_train_until_they_are_frozen(problem):
 
 def test_without_the_source_the_fold_is_final(problem):
     net, x, y = problem
-    model = QatModel(optimise(trace(net, x.shape[1:])), x)
+    model = QatModel(optimize(trace(net, x.shape[1:])), x)
     assert not any("gamma" in k for k in model.state_dict())
     losses = train(model, x, y, 10)
     assert losses[-1] < losses[0]

@@ -5,7 +5,7 @@ import pytest
 
 from tests.train.build import train
 from tinyrt.api import run_emulated
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter.model import Model
@@ -123,7 +123,7 @@ def problem(make, shape, seed=0):
 def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
     net, x, y = problem(make, shape)
     source = trace(net, shape)
-    model = QatModel(optimise(source), x, source=source, config=config)
+    model = QatModel(optimize(source), x, source=source, config=config)
     losses = train(model, x, y, 4)
     model.freeze()
     assert train(model, x, y, 2)[-1] < losses[0]
@@ -151,7 +151,7 @@ def test_weights_of_all_time_steps_stay_one(make):
     losses = train(model, x, y, 5)
     assert losses[-1] < losses[0]
     np.testing.assert_allclose(Model(model.trained())(x), answers_of(model)(x), atol=1e-5)
-    trained = QatModel(optimise(source), x)
+    trained = QatModel(optimize(source), x)
     train(trained, x, y, 2)
     weights = {n.inputs[1] for n in trained.deployed().nodes if n.op == "fully_connected"}
     assert len(weights) == 3  # of the input, of the state, of the classifier
@@ -163,7 +163,7 @@ def test_an_interrupted_training_for_int8_ends_with_the_same_bits(tmp_path):
     source = trace(net, IMAGE)
 
     def run(state_file=None, stop_after=None):
-        model = QatModel(optimise(source), x, source=source)
+        model = QatModel(optimize(source), x, source=source)
 
         def before(number):
             if number == stop_after:
@@ -199,7 +199,7 @@ def test_an_interrupted_training_for_int8_ends_with_the_same_bits(tmp_path):
 @pytest.mark.slow
 def test_an_lstm_answers_in_firmware_as_on_the_host(tmp_path):
     net, x, y = problem(NETS["LSTM"][0], SERIES)
-    model = QatModel(optimise(trace(net, SERIES)), x)
+    model = QatModel(optimize(trace(net, SERIES)), x)
     train(model, x, y, 2)
     path = save_tflite(model.deployed(), tmp_path / "lstm.tflite")
     report = run_emulated(path, inputs={"x": x[:4]}, build_dir=tmp_path / "build")

@@ -13,7 +13,7 @@ from tinyrt.api.models import (
     run_with_backend,
 )
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
-from tinyrt.api.reading import is_quantised, open_model
+from tinyrt.api.reading import is_quantized, open_model
 
 __all__ = [
     "Inspection",
@@ -25,7 +25,7 @@ __all__ = [
     "debug_model",
     "evaluate",
     "inspect_model",
-    "is_quantised",
+    "is_quantized",
     "open_model",
     "profile_model",
     "quantize_model",

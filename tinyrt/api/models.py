@@ -12,7 +12,7 @@ import numpy as np
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
-from tinyrt.api.reading import is_quantised, open_model
+from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.budget import current
 from tinyrt.convert.over_time.windows import stream as stream_graph
 from tinyrt.convert.passes.targets import lower_for
@@ -80,7 +80,7 @@ def convert_model(
     with error_context(file=str(model)):
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
-        if target is not None and not is_quantised(graph):
+        if target is not None and not is_quantized(graph):
             graph = lower_for(graph, target, log)
         graph = schedule(graph)
         save_tflite(graph, output)
@@ -267,7 +267,7 @@ def run_emulated(
     """
     from tinyrt.emulate import run_emulated as run
 
-    graph = open_model(model, optimise=False)
+    graph = open_model(model, optimize=False)
     host = Model(graph)
     if inputs is None:
         feeds = random_inputs(graph, samples)
@@ -354,7 +354,7 @@ __all__ = [
     "debug_model",
     "evaluate",
     "inspect_model",
-    "is_quantised",
+    "is_quantized",
     "open_model",
     "profile_model",
     "quantize_model",

@@ -17,7 +17,7 @@ from tinyrt.api.inputs import (
     running,
     source_of,
 )
-from tinyrt.api.reading import is_quantised, open_model
+from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
@@ -71,10 +71,10 @@ def quantize_model(
     graph = _float_model(model, shapes, sequence_lstm)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
-        quantised = quantize_graph(graph, batches, config, progress)
-    quantised = schedule(quantised)
-    save_tflite(quantised, output)
-    return quantised
+        quantized = quantize_graph(graph, batches, config, progress)
+    quantized = schedule(quantized)
+    save_tflite(quantized, output)
+    return quantized
 
 
 @entry
@@ -130,8 +130,8 @@ def quantize_within(
     with running(model, calibration):
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
-        quantised, report = within(graph, batches, config, budget, judge, progress)
-    save_tflite(schedule(quantised), output)
+        quantized, report = within(graph, batches, config, budget, judge, progress)
+    save_tflite(schedule(quantized), output)
     return report
 
 
@@ -141,7 +141,7 @@ def _float_model(
     """The optimised model, which must be one that can be quantised."""
     graph = open_model(model, shapes=shapes, sequence_lstm=sequence_lstm)
     with error_context(file=str(model)):
-        if is_quantised(graph):
+        if is_quantized(graph):
             raise UnsupportedError(
                 "the model is quantised already", hint="pass the float model it was made from"
             )
@@ -164,7 +164,7 @@ def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
 @entry
 def debug_model(
     model: str | Path,
-    quantised: str | Path,
+    quantized: str | Path,
     data: Data,
     *,
     progress: Progress | None = None,
@@ -173,7 +173,7 @@ def debug_model(
 
     Args:
         model: the float .onnx or .tflite model.
-        quantised: the quantised .tflite made from it.
+        quantized: the quantised .tflite made from it.
         data: an .npz file with ``x``, an array, or arrays by input name; float, samples first.
         progress: called with the layers done and their total.
 
@@ -184,16 +184,16 @@ def debug_model(
     """
     from tinyrt.quantize.explain.debug import debug_graphs
 
-    graph, other = open_model(model), open_model(quantised)
+    graph, other = open_model(model), open_model(quantized)
     inputs = _head(graph, data)
-    with error_context(file=str(quantised)):
+    with error_context(file=str(quantized)):
         return debug_graphs(graph, other, inputs, progress)
 
 
 @entry
 def bisect_model(
     model: str | Path,
-    quantised: str | Path,
+    quantized: str | Path,
     data: Data,
     *,
     labels: Array | None = None,
@@ -204,7 +204,7 @@ def bisect_model(
 
     Args:
         model: the float .onnx or .tflite model.
-        quantised: the quantised .tflite made from it.
+        quantized: the quantised .tflite made from it.
         data: as for ``debug_model``; with labels ``y``, accuracy is what counts.
         labels: class indices, where ``data`` does not hold them.
         target: the accuracy or SQNR to win back; by default within 1 % of the float model's
@@ -218,10 +218,10 @@ def bisect_model(
     """
     from tinyrt.quantize.explain.bisect import bisect
 
-    graph, other = open_model(model), open_model(quantised)
+    graph, other = open_model(model), open_model(quantized)
     inputs = _float_inputs(graph, data)
     labels = labels_of(data) if labels is None else labels
-    with error_context(file=str(quantised)):
+    with error_context(file=str(quantized)):
         return bisect(graph, other, inputs, labels, target, progress)
 
 

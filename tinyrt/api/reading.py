@@ -19,7 +19,7 @@ def open_model(
     shapes: Mapping[str, Shape] | None = None,
     keep_layout: bool = False,
     sequence_lstm: bool = False,
-    optimise: bool = True,
+    optimize: bool = True,
     passes: Collection[str] | None = None,
     skip_passes: Collection[str] = (),
     log: RewriteLog | None = None,
@@ -33,7 +33,7 @@ def open_model(
         shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
         keep_layout: keep an ONNX model's NCHW inputs and outputs.
         sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits.
-        optimise: run the graph passes on a float model.
+        optimize: run the graph passes on a float model.
         passes: names of the passes to run; all by default.
         skip_passes: names of passes to leave out.
         log: what the passes did and refused is added to it.
@@ -64,16 +64,16 @@ def open_model(
                 expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
                 hint="name the file *.onnx if it is an ONNX model, or export the model to one",
             )
-        if not optimise or is_quantised(graph):
+        if not optimize or is_quantized(graph):
             return graph
-        from tinyrt.convert.passes import optimise as run_passes
-        from tinyrt.quantize.imported.prequantised import has_given, quantise_as_given
+        from tinyrt.convert.passes import optimize as run_passes
+        from tinyrt.quantize.imported.prequantized import has_given, quantize_as_given
 
         graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
-        return quantise_as_given(graph, log) if has_given(graph) else graph
+        return quantize_as_given(graph, log) if has_given(graph) else graph
 
 
-def is_quantised(graph: Graph) -> bool:
+def is_quantized(graph: Graph) -> bool:
     """Whether any activation or weight of the model is."""
     return any(
         (v.q is not None and v.dtype is not DType.FLOAT32) or v.dtype is DType.FLOAT16

@@ -10,7 +10,7 @@ from tinyrt.memory import ArenaPlan
 ROWS = 16
 """Lines of the map."""
 
-MOST_COLUMNS = 96
+MAX_COLUMNS = 96
 """Columns of the map: ops that do not fit share one."""
 
 SHADES = ("cyan", "green", "magenta", "yellow", "blue", "red", "white")
@@ -25,8 +25,8 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
         steps: how many ops there are.
 
     """
-    width = max(1, min(4, MOST_COLUMNS // max(steps, 1)))
-    share = -(-steps // MOST_COLUMNS) or 1
+    width = max(1, min(4, MAX_COLUMNS // max(steps, 1)))
+    share = -(-steps // MAX_COLUMNS) or 1
     columns = -(-max(steps, 1) // share)
     label = len(f"{plan.arena_bytes:,}")
     lines = []

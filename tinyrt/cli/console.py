@@ -22,10 +22,10 @@ from rich.text import Text
 
 from tinyrt.budget import limited
 from tinyrt.cli.options import parse_bytes
-from tinyrt.errors import MOST_LINES, MOST_PROBLEM, TinyrtError, catch_all
+from tinyrt.errors import MAX_LINES, MAX_PROBLEM, TinyrtError, catch_all
 from tinyrt.text import encodable, message, printable
 
-MOST_NOTES = 10
+MAX_NOTES = 10
 """Warnings that a command prints."""
 
 
@@ -143,11 +143,11 @@ def noting() -> Iterator[list[str]]:
         warnings.simplefilter("ignore", RuntimeWarning)
         yield notes
     notes += dict.fromkeys(str(w.message) for w in caught)
-    for note in notes[:MOST_NOTES]:
-        said = message(note, MOST_PROBLEM, lines=MOST_LINES)
+    for note in notes[:MAX_NOTES]:
+        said = message(note, MAX_PROBLEM, lines=MAX_LINES)
         ERR.print(Text.assemble(("warning: ", "bold yellow"), said), soft_wrap=True)
-    if len(notes) > MOST_NOTES:
-        ERR.print(f"and {len(notes) - MOST_NOTES} more warnings; --json has them all")
+    if len(notes) > MAX_NOTES:
+        ERR.print(f"and {len(notes) - MAX_NOTES} more warnings; --json has them all")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def debug(
     float_model: Annotated[
         Path, typer.Argument(metavar="FLOAT", help="The float model.", show_default=False)
     ],
-    quantised: Annotated[
+    quantized: Annotated[
         Path,
         typer.Argument(
             metavar="QUANTISED", help="The quantised model made from it.", show_default=False
@@ -77,17 +77,17 @@ def debug(
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
         target = Budget(None, share, db, parse_allowed(allow))
         with progress_bar("comparing") as progress:
-            found = api.debug_model(float_model, quantised, data, progress=progress)
+            found = api.debug_model(float_model, quantized, data, progress=progress)
         bisected = None
         if bisect:
             with progress_bar("bisecting") as progress:
                 bisected = api.bisect_model(
-                    float_model, quantised, data, target=target, progress=progress
+                    float_model, quantized, data, target=target, progress=progress
                 )
         if html is not None:
             from tinyrt.report.debug_page import write_debug_page
 
-            write_debug_page(quantised.name, found, html, bisected)
+            write_debug_page(quantized.name, found, html, bisected)
         as_json, shown = asdict(found), [_shown(found)]
         if bisected is not None:
             as_json["bisect"] = asdict(bisected)

@@ -16,7 +16,7 @@ from rich.text import Text
 from tinyrt import api
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, progress_bar
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
 from tinyrt.emulate import EmulationReport
@@ -123,7 +123,7 @@ def run_demo(folder: Path, *, seed: int = 0) -> Demo:
 
     digits = _train(seed)
     data = digits.data
-    save_tflite(optimise(digits.graph()), float_path)
+    save_tflite(optimize(digits.graph()), float_path)
     save_npz(calibration, {"x": data.x_train[:CALIBRATION_IMAGES]})
     save_npz(test, {"x": data.x_test, "y": data.y_test})
 

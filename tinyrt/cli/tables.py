@@ -18,17 +18,17 @@ from tinyrt.text import clean
 
 BAR_WIDTH = 16
 SHOWN_NAME = 18
-MOST_NAME = 72
+MAX_NAME = 72
 """Characters of a name in a list."""
-MOST_LINES = 8
+MAX_LINES = 8
 """Tensors, segments and the like that a list shows."""
-MOST_OPS = 40
+MAX_OPS = 40
 """Ops that a table shows whole; of more, those at both ends and the most costly ones."""
 
 
 def named(name: str) -> str:
     """A name from a file, as tables show it."""
-    return clean(name, MOST_NAME)
+    return clean(name, MAX_NAME)
 
 
 def facts(rows: Mapping[str, object]) -> Table:
@@ -75,7 +75,7 @@ def number(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
     if isinstance(value, Mapping):  # of tensors by their names
-        few = list(value.items())[:MOST_LINES]
+        few = list(value.items())[:MAX_LINES]
         more = f" and {len(value) - len(few)} more" if len(value) > len(few) else ""
         return f"{ {named(name): entry for name, entry in few} }{more}"
     return str(value)
@@ -94,7 +94,7 @@ def percent(fraction: float | None) -> str:
 
 def inspection(found: Inspection, whole: bool = False) -> RenderableType:
     """Ops with their cost, and the arena's use at each: a few of each kind, or all of them."""
-    most = None if whole else MOST_LINES
+    most = None if whole else MAX_LINES
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("#", "op", "output", "MACs", "arena", "arena use"):
         right = column in ("#", "MACs", "arena")
@@ -124,9 +124,9 @@ def inspection(found: Inspection, whole: bool = False) -> RenderableType:
 def _telling(found: Inspection) -> list[int]:
     """Ops that a short table shows: at both ends, at the peak, and the most costly ones."""
     numbers = range(len(found.ops))
-    if len(numbers) <= MOST_OPS:
+    if len(numbers) <= MAX_OPS:
         return list(numbers)
-    few = MOST_OPS // 4
+    few = MAX_OPS // 4
     by_macs = sorted(numbers, key=lambda i: -found.ops[i].macs)[: 2 * few]
     by_arena = sorted(numbers, key=lambda i: -found.ops[i].arena_bytes)[:few]
     ends = (*numbers[: few // 2], *numbers[-(few // 2) :])

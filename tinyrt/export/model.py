@@ -26,7 +26,7 @@ from tinyrt.ir import DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.text import clean
 
-MOST_BYTES = 2**31 - 1
+MAX_BYTES = 2**31 - 1
 """Bytes of a tensor."""
 
 KERNEL_FOLDER = "tinyrt"
@@ -164,7 +164,7 @@ def check_writable(graph: Graph) -> None:
 
     """
     for value in graph.values.values():
-        if value.nbytes > MOST_BYTES:
+        if value.nbytes > MAX_BYTES:
             raise UnsupportedError(
                 f"a tensor takes {readable(value.nbytes)}",
                 tensor=value.describe(),

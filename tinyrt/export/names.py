@@ -13,7 +13,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MOST_IDENTIFIER = 100
+MAX_IDENTIFIER = 100
 """Characters of a model's name in C: files and functions have names that are longer."""
 
 HEADERS = _words(
@@ -62,8 +62,8 @@ def identifier(text: str) -> str:
     that different names differ.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
-    if len(name) > MOST_IDENTIFIER:
-        name = f"{name[: MOST_IDENTIFIER - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    if len(name) > MAX_IDENTIFIER:
+        name = f"{name[: MAX_IDENTIFIER - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     taken = name in HEADERS or name in BUILD_TARGETS or name in LIBRARIES
     if not name[0].isalpha() or name.startswith(OWN_PREFIXES) or name.endswith("intrin") or taken:
         name = f"model_{name}"

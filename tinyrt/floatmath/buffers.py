@@ -17,11 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from tinyrt.ir import Shape
 
-LEAST_BYTES = 2**17
+MIN_BYTES = 2**17
 """Smaller arrays come from the allocator's own stock."""
 ALIGNMENT = 64
 """Of a buffer's address, in bytes: a vector that lies in two lines of the cache costs twice."""
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 """Of all buffers kept; beyond, all are let go of."""
 
 
@@ -33,7 +33,7 @@ _kept: defaultdict[int, list[NDArray[np.uint8]]] = defaultdict(list)
 def empty(shape: Shape, dtype: DTypeLike) -> NDArray[Any]:
     """As ``numpy.empty``; the result may be a view of a buffer that was in use before."""
     nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-    if nbytes < LEAST_BYTES:
+    if nbytes < MIN_BYTES:
         return np.empty(shape, dtype)
     with _lock:
         buffer = _unused(nbytes)
@@ -66,9 +66,9 @@ def _unused(nbytes: int) -> NDArray[np.uint8]:
         if sys.getrefcount(buffers[i]) == _REFERENCES:
             return buffers[i]
     buffer = np.empty(nbytes + ALIGNMENT, np.uint8)
-    if nbytes > MOST_BYTES:
+    if nbytes > MAX_BYTES:
         return buffer
-    if nbytes + sum(size * len(kept) for size, kept in _kept.items()) > MOST_BYTES:
+    if nbytes + sum(size * len(kept) for size, kept in _kept.items()) > MAX_BYTES:
         _kept.clear()  # of sizes that may never be asked for again
     _kept[nbytes].append(buffer)
     return buffer

@@ -16,7 +16,7 @@ ROUND = 6755399441055744.0
 """Three halves of 2**52: added, it leaves the nearest whole number in the lowest bits."""
 ROUND_BITS = int(np.float64(ROUND).view(np.int64))
 SIGN = -(2**63)
-LEAST_NORMAL = 2.0**-1022
+MIN_NORMAL = 2.0**-1022
 INFINITY, NAN = math.inf, math.nan
 
 # In two parts, the first with few enough bits that its whole multiples are exact.
@@ -116,7 +116,7 @@ def expm1(x: Any) -> Any:
 
 def log(x: Any) -> Any:
     """By the exponent, and the series of ``log((1 + s) / (1 - s))``."""
-    tiny = x < LEAST_NORMAL
+    tiny = x < MIN_NORMAL
     found = bits(choose(tiny, x * 2.0**54, x))
     exponent = (found - ROOT_HALF_BITS) >> 52
     f = np.int64(found - (exponent << 52)).view(np.float64) - 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyrt.floatmath.compiled import compiled
 from tinyrt.floatmath.convolution_loops import product
-from tinyrt.floatmath.tile import MOST_ROWS
+from tinyrt.floatmath.tile import MAX_ROWS
 
 
 @compiled
@@ -27,7 +27,7 @@ def multiply(
 
     """
     n, count, k = a_shape
-    filled = count + MOST_ROWS
+    filled = count + MAX_ROWS
     rows, to = np.empty(filled, np.int64), np.empty(filled, np.int64)
     for i in range(filled):
         at = min(i, count - 1)

@@ -22,13 +22,13 @@ BLOCK_BYTES = 2**18
 PART_BYTES = 2**19
 """Least bytes of a part of a pass over memory: less takes no longer than to wake a thread."""
 
-MOST_THREADS = 4
+MAX_THREADS = 4
 """Threads unless told otherwise, where there are as many processors."""
 
 
 class _Threads:
     count = min(
-        MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        MAX_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     )
 
 
@@ -84,7 +84,7 @@ def each_block(
 
 def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
     """As ``each_block`` for one pass over memory: a few parts, since nothing stays in the cache."""
-    parts = MOST_THREADS
+    parts = MAX_THREADS
     while parts > 1 and nbytes < parts * PART_BYTES:
         parts //= 2
     return each_block(count, nbytes, work, -(-nbytes // parts))

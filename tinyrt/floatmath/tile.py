@@ -27,7 +27,7 @@ ROWS = (8, 8, 8, 6) if WIDE else (8, 6)
 """Rows of a tile that is one vector wide, two, and so on: sums that fit into the registers."""
 ROWS_PER_CHANNEL = 9
 """Rows of a tile, one vector wide, where each column has factors of its own: the taps of 3 x 3."""
-MOST_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
+MAX_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
 
 
 class _Vectors:

@@ -22,13 +22,13 @@ class Stage(Enum):
     PLANNED = "planned"
 
 
-UNQUANTISED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
+UNQUANTIZED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
 """Numbers, truth values and places: what a float graph computes with."""
 
 STORED = (DType.INT4, DType.FLOAT16)
 """What only constants are held in."""
 
-QUANTISED = (DType.INT8, DType.INT16)
+QUANTIZED = (DType.INT8, DType.INT16)
 """What quantised activations are held in."""
 
 
@@ -208,13 +208,13 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
     activations = [v for v in (*node.inputs, *node.outputs) if v and not v.is_constant]
     if stage is Stage.FLOAT:
         for value in activations:
-            if value.dtype not in UNQUANTISED:
+            if value.dtype not in UNQUANTIZED:
                 raise _wrong(value, "float32 activations before quantisation")
     elif stage is Stage.INT8 and spec.float_only and any(v.q for v in activations):
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     for value in activations:
         _check_not_stored(value)
-        if value.dtype in QUANTISED and value.q is None:
+        if value.dtype in QUANTIZED and value.q is None:
             raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
     if any(v.q for v in activations):
         spec.check_quant(node)

@@ -21,11 +21,11 @@ from tinyrt.ops import verify
 PLAN, PLACE = 200_000, 50_000
 """Work of planning and checking one op and one tensor, in units of ``budget``."""
 
-MOST_PAIRS_PLANNED = 300_000
+MAX_PAIRS_PLANNED = 300_000
 """Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
 then. A bound on work, not on time, so that every machine finds the same plan."""
 
-MOST_DROPPED = 8
+MAX_DROPPED = 8
 """Ops in place of which each is planned both ways; where there are more, all are or none is."""
 
 
@@ -115,10 +115,10 @@ class _Plans:
         chosen = set(self.ties)
         best = self._plan(chosen)
         trials = [set[int]()] if chosen else []
-        if len(chosen) <= MOST_DROPPED:
+        if len(chosen) <= MAX_DROPPED:
             trials += [chosen - {index} for index in sorted(chosen)]
         for trial in trials:
-            if self.pairs > MOST_PAIRS_PLANNED:
+            if self.pairs > MAX_PAIRS_PLANNED:
                 break
             plan = self._plan(trial)
             if plan.arena_bytes < best.arena_bytes:

@@ -27,7 +27,7 @@ BEAM = 32
 BEAM_STEPS = 500_000
 """Steps that following the beam may look at: for long or wide graphs it keeps fewer states."""
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """Nodes up to which there is a search; longer graphs keep their order."""
 
 
@@ -37,7 +37,7 @@ def schedule(graph: Graph) -> Graph:
     Exact for graphs with few branches, else the best that a beam search finds. Overlap of an op's
     output with its input is not considered: it depends on the kernels.
     """
-    if len(graph.nodes) > MOST_NODES:
+    if len(graph.nodes) > MAX_NODES:
         return graph
     problem = _Problem.of(graph)
     peak = problem.peak(range(len(graph.nodes)))

@@ -45,7 +45,7 @@ class MemoryOptions:
             )
 
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Tensors that an error names."""
 
 
@@ -161,8 +161,8 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
     if plan.arena_bytes <= max_arena:
         return
     moment = plan.fullest()
-    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.kept[:MOST_NAMED]]
-    rest = sum(nbytes for _, nbytes in moment.kept[MOST_NAMED:])
+    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.kept[:MAX_NAMED]]
+    rest = sum(nbytes for _, nbytes in moment.kept[MAX_NAMED:])
     named += [f"and others {rest:,}"] * (rest > 0)
     tensors = ", ".join(named)
     raise BudgetError(

@@ -133,7 +133,7 @@ def _rescaled(p: AddS8, a: Array, b: Array) -> tuple[Array, Array]:
     )
 
 
-def _requantised(p: AddS8, total: Array) -> Array:
+def _requantized(p: AddS8, total: Array) -> Array:
     scaled = multiply_by_quantized_multiplier(total, p.y_mult, p.y_shift)
     return np.clip(scaled + p.y_zp, p.act_min, p.act_max)
 
@@ -141,13 +141,13 @@ def _requantised(p: AddS8, total: Array) -> Array:
 def add_ref(p: AddS8, a: Array, b: Array) -> Array:
     """``clamp(requant(rescale(a - a_zp) + rescale(b - b_zp)) + y_zp)``."""
     first, second = _rescaled(p, a, b)
-    return np.asarray(_requantised(p, first + second), a.dtype)
+    return np.asarray(_requantized(p, first + second), a.dtype)
 
 
 def sub_ref(p: AddS8, a: Array, b: Array) -> Array:
     """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
     first, second = _rescaled(p, a, b)
-    return np.asarray(_requantised(p, first - second), a.dtype)
+    return np.asarray(_requantized(p, first - second), a.dtype)
 
 
 ADD = OpSpec(

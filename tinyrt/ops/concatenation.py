@@ -21,7 +21,7 @@ from tinyrt.ops.shared.spec import (
 )
 from tinyrt.ops.shared.traits import Dims, Traits
 
-MOST_INPUTS = 1024
+MAX_INPUTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def rows(node: BoundNode) -> RowOp | None:
 CONCATENATION = OpSpec(
     name="concatenation",
     attrs=ConcatenationAttrs,
-    arity=(1, MOST_INPUTS),
+    arity=(1, MAX_INPUTS),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,

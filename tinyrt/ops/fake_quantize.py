@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, QParams, TensorType
-from tinyrt.ir.verify import QUANTISED
+from tinyrt.ir.verify import QUANTIZED
 from tinyrt.ops.shared.lut import infer_float
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant, limits_of
 from tinyrt.ops.shared.traits import Traits
@@ -36,7 +36,7 @@ class FakeQuantizeAttrs:
 def infer(attrs: FakeQuantizeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """float32 of any shape -> the same."""
     found = infer_float(attrs, inputs)
-    limits = limits_of(attrs.dtype) if attrs.dtype in QUANTISED else (0, -1)
+    limits = limits_of(attrs.dtype) if attrs.dtype in QUANTIZED else (0, -1)
     tiny, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
     if not limits[0] <= attrs.zero_point <= limits[1] or not tiny <= attrs.scale <= most:
         raise ShapeError(

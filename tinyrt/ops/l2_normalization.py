@@ -27,9 +27,9 @@ from tinyrt.ops.shared.spec import (
 
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_BITS = 7
-LEAST_NORM = 1e-6
+MIN_NORM = 1e-6
 """What rows are divided by, at least."""
-MOST_LENGTH = 33_000
+MAX_LENGTH = 33_000
 """Elements of a row whose squares an int32 sum holds."""
 
 
@@ -53,7 +53,7 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
     """``x / max(sqrt(sum(x**2)), 1e-6)``."""
     del attrs
     norm = np.sqrt((x * x).sum(axis=-1, keepdims=True))
-    return np.asarray(x / np.maximum(norm, x.dtype.type(LEAST_NORM)))
+    return np.asarray(x / np.maximum(norm, x.dtype.type(MIN_NORM)))
 
 
 def vjp(
@@ -61,7 +61,7 @@ def vjp(
 ) -> tuple[Gradient, ...]:
     """Gradient of x: what of ``grad`` is at right angles to the output, over the norm."""
     del attrs
-    norm = ((inputs[0] * inputs[0]).sum(-1, keepdims=True) + LEAST_NORM**2) ** 0.5
+    norm = ((inputs[0] * inputs[0]).sum(-1, keepdims=True) + MIN_NORM**2) ** 0.5
     return ((grad - output * (grad * output).sum(-1, keepdims=True)) / norm,)
 
 
@@ -70,11 +70,11 @@ def prepare_s8(node: BoundNode) -> L2NormalizationS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_fixed(y, FIXED_OUTPUT)
-    if x.shape[-1] > MOST_LENGTH:
+    if x.shape[-1] > MAX_LENGTH:
         raise VerifyError(
             f"rows of {x.shape[-1]} elements",
             tensor=x.describe(),
-            expected=f"at most {MOST_LENGTH}: their squares are summed in 32 bits",
+            expected=f"at most {MAX_LENGTH}: their squares are summed in 32 bits",
         )
     return L2NormalizationS8(qparams(x)[1])
 

@@ -56,7 +56,7 @@ def quantize_graph(
     _require_no_state(graph)
     if not config.optimizes:
         return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
-    return prepare(graph, data, config, progress).quantised(config, progress)
+    return prepare(graph, data, config, progress).quantized(config, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Prepared:
     ranges: dict[str, Range]
     head: dict[str, Array]
 
-    def quantised(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
+    def quantized(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
         """The graph with the configured schemes, refined and tuned as configured."""
         graph, ranges = self.graph, self.ranges
         plan = make_plan(graph, ranges, config)

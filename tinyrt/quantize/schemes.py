@@ -33,7 +33,7 @@ IN_DTYPE = {
 }
 """Dtype -> scheme of an op without weights that works on it."""
 
-MOST_PATTERN = 200
+MAX_PATTERN = 200
 """Characters of a name that a pattern has."""
 
 FORMS = {DType.INT8: Form.INT8, DType.INT16: Form.INT16X8}
@@ -172,13 +172,13 @@ def pattern_for(graph: Graph, name: str) -> str:
 
     It is printed to be put between single quotes: what does not belong there is any character.
     """
-    for i in range(1, min(len(name), MOST_PATTERN)):
+    for i in range(1, min(len(name), MAX_PATTERN)):
         pattern = f"{escape(name[:i])}*"
         whole = name[i] in ";/:_." or name[i - 1] in ";/"
         if whole and [n.outputs[0] for n in graph.nodes if _matches(n, pattern)] == [name]:
             return _quotable(pattern)
-    if len(name) > MOST_PATTERN:
-        return _quotable(f"{escape(name[:MOST_PATTERN])}*")
+    if len(name) > MAX_PATTERN:
+        return _quotable(f"{escape(name[:MAX_PATTERN])}*")
     return _quotable(escape(name))
 
 

@@ -16,7 +16,7 @@ from tinyrt.text import clean
 WIDTH, HEIGHT = 960, 320
 MARGIN = 12
 TICK_DB = 10
-MOST_DB = 100.0
+MAX_DB = 100.0
 """Layers without an error are drawn here."""
 LINES = (
     ("impact", "impact_db", "#c0392b", "the output if this layer alone is quantised"),
@@ -102,7 +102,7 @@ def error_lines(found: DebugReport) -> list[Line]:
 
 def _top(found: DebugReport) -> float:
     highest = max((getattr(a, f) for a in found.layers for _, f, _, _ in LINES), default=0.0)
-    return min(max(highest, TICK_DB), MOST_DB)
+    return min(max(highest, TICK_DB), MAX_DB)
 
 
 def _y(db: float, top: float) -> float:

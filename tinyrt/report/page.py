@@ -16,7 +16,7 @@ from tinyrt.text import clean, message
 
 MAP_WIDTH = 960
 MAP_HEIGHT = 360
-MOST_TEXT = 1_200
+MAX_TEXT = 1_200
 """Characters of anything that is filled in."""
 TICKS = 4
 """Parts into which lines divide the map's height."""
@@ -72,7 +72,7 @@ def template(name: str) -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: message(value, MOST_TEXT) if type(value) is str else value,
+        finalize=lambda value: message(value, MAX_TEXT) if type(value) is str else value,
     )
     environment.filters["name"] = clean
     return environment.get_template(name)

@@ -26,7 +26,7 @@ from tinyrt.train.losses import cross_entropy, kl_loss
 Loss = Callable[[Tensor, Array], Tensor]
 Answer = Callable[[Array], Array]
 
-LEAST_PROBABILITY = 1e-9
+MIN_PROBABILITY = 1e-9
 """What a teacher's probability of 0 counts for: its logarithm must be finite."""
 
 
@@ -124,7 +124,7 @@ def logits_of(answer: Model | Answer) -> Answer:
 
     def logits(samples: Array) -> Array:
         found = model.run(samples)[name]
-        return elementary.log(np.maximum(found, LEAST_PROBABILITY)) if ends_in_softmax else found
+        return elementary.log(np.maximum(found, MIN_PROBABILITY)) if ends_in_softmax else found
 
     return logits
 

@@ -14,7 +14,7 @@ from tests.ops.cases import CASES, rng_of
 from tinyrt.backends.support import support_rows
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.over_time.rules import rule_of
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.export import export_graph
@@ -40,9 +40,9 @@ def check_abilities(op: str, in_onnx: str, on_floats: str) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         read = _read(in_onnx, Path(folder))
-        graph = optimise(read)
+        graph = optimize(read)
         _passes_know_it(read, graph, op)
-        int8 = _quantised(graph, op)
+        int8 = _quantized(graph, op)
         _file_brings_it_back(int8, op)
         _tables_hold_it(op)
         _backends_agree(op)
@@ -80,7 +80,7 @@ def _passes_know_it(read: Graph, graph: Graph, op: str) -> None:
     assert rule_of(node) is not None, "it does not run over time"
 
 
-def _quantised(graph: Graph, op: str) -> Graph:
+def _quantized(graph: Graph, op: str) -> Graph:
     int8 = quantize_graph(graph, _samples(graph))
     node = next(n for n in int8.bound() if n.op == op)
     assert node.output.q is not None, "it stays in float"

@@ -32,7 +32,7 @@ def compare_calls(node: BoundNode, target: Target) -> Calls:
     return (call(kernel, Params("tinyrt_compare_params", fields), *node.inputs, node.output),)
 
 
-def compare_quantised_calls(node: BoundNode, target: Target) -> Calls:
+def compare_quantized_calls(node: BoundNode, target: Target) -> Calls:
     """The call of a comparison of quantised values.
 
     Of a table where one input is a number, of stored values where that will do, and otherwise of
@@ -135,8 +135,8 @@ def extremum_calls(node: BoundNode, target: Target) -> Calls:
 
 
 COMPARISON = {
-    Form.INT8: always(compare_quantised_calls, elementwise),
-    Form.INT16X8: always(compare_quantised_calls, elementwise),
+    Form.INT8: always(compare_quantized_calls, elementwise),
+    Form.INT16X8: always(compare_quantized_calls, elementwise),
     Form.FLOAT: always(compare_calls, elementwise),
 }
 

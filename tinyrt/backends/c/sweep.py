@@ -24,7 +24,7 @@ ELEMENT_STEPS = 64
 """Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
 
 
-MOST_STEPS = 150_000
+MAX_STEPS = 150_000
 """Steps of one op that are looked at: writing down more takes seconds, for few bytes saved."""
 
 STEP = 2_500
@@ -61,9 +61,9 @@ def limited(steps: Iterable[Step]) -> Sweep | None:
         BudgetError: with all others, they take more work than is left.
 
     """
-    sweep = tuple(islice(steps, MOST_STEPS + 1))
+    sweep = tuple(islice(steps, MAX_STEPS + 1))
     budget.current().spend(STEP * len(sweep), "finding out in which order kernels read and write")
-    return None if len(sweep) > MOST_STEPS else sweep
+    return None if len(sweep) > MAX_STEPS else sweep
 
 
 def planes_of(sweep: Sweep) -> int:

@@ -103,8 +103,8 @@ def convolution_s16(
     def made() -> Call:
         w = weights_of(node)
         own = {"groups": groups, "taps": taps, "direct": direct}
-        requantised = {"requant": requant_s16_fields(requant)}
-        params = Params("tinyrt_conv2d_s16_params", fields | own | requantised)
+        requantized = {"requant": requant_s16_fields(requant)}
+        params = Params("tinyrt_conv2d_s16_params", fields | own | requantized)
         packed = node.noted_of_constants("pairs", lambda: Data("w", in_pairs(w, groups)))
         column: Arg = Null() if direct else Scratch(pointer="int16_t *")
         x, y = node.input(0), node.output

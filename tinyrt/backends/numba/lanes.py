@@ -20,7 +20,7 @@ from tinyrt.backends.numba.vector import (
     broadcast,
     clamp,
     load,
-    requantise,
+    requantize,
     splat,
     store_s8,
 )
@@ -54,7 +54,7 @@ def on_lanes(compute: Compute) -> Intrinsic:
 
 def _rescaled(builder: Any, x: Any, f: dict[str, Any], name: str) -> Any:
     raised = builder.shl(builder.sub(x, f[f"{name}_zp"]), splat(LEFT_SHIFT))
-    return requantise(builder, raised, f[f"{name}_mult"], splat(0), f[f"{name}_right"])
+    return requantize(builder, raised, f[f"{name}_mult"], splat(0), f[f"{name}_right"])
 
 
 def _finish(builder: Any, scaled: Any, f: dict[str, Any]) -> Any:
@@ -64,19 +64,19 @@ def _finish(builder: Any, scaled: Any, f: dict[str, Any]) -> Any:
 def add(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
     """``clamp(requant(rescale(a - a_zp) + rescale(b - b_zp)) + y_zp)``."""
     total = builder.add(_rescaled(builder, a, f, "a"), _rescaled(builder, b, f, "b"))
-    return _finish(builder, requantise(builder, total, f["y_mult"], splat(0), f["y_right"]), f)
+    return _finish(builder, requantize(builder, total, f["y_mult"], splat(0), f["y_right"]), f)
 
 
 def sub(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
     """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
     total = builder.sub(_rescaled(builder, a, f, "a"), _rescaled(builder, b, f, "b"))
-    return _finish(builder, requantise(builder, total, f["y_mult"], splat(0), f["y_right"]), f)
+    return _finish(builder, requantize(builder, total, f["y_mult"], splat(0), f["y_right"]), f)
 
 
 def mul(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
     """``clamp(requant((a - a_zp) * (b - b_zp)) + y_zp)``."""
     product = builder.mul(builder.sub(a, f["a_zp"]), builder.sub(b, f["b_zp"]))
-    return _finish(builder, requantise(builder, product, f["mult"], f["left"], f["right"]), f)
+    return _finish(builder, requantize(builder, product, f["mult"], f["left"], f["right"]), f)
 
 
 def minimum(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ from tinyrt.backends.numba.vector import (
     dot4,
     interleave4,
     load,
-    requantise,
+    requantize,
     store_s8,
 )
 
@@ -74,7 +74,7 @@ class Tile:
         for v in range(len(self.acc[0])):
             mult, left, right = (self._constants(v, which) for which in (1, 2, 3))
             for i, row in enumerate(self.acc):
-                scaled = requantise(builder, builder.load(row[v]), mult, left, right)
+                scaled = requantize(builder, builder.load(row[v]), mult, left, right)
                 out = clamp(builder, builder.add(scaled, zp), low, high)
                 at = builder.add(y, builder.mul(stride, I64(i)))
                 at = builder.add(at, I64(v * LANES))

@@ -87,7 +87,7 @@ def interleave4(builder: Any, vectors: Any) -> Any:
     return builder.bitcast(builder.shuffle_vector(low, high, mask), V)
 
 
-def requantise(builder: Any, acc: Any, mult: Any, left: Any, right: Any) -> Any:
+def requantize(builder: Any, acc: Any, mult: Any, left: Any, right: Any) -> Any:
     """``multiply_by_quantized_multiplier`` in every lane, rounded twice.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt import budget
-from tinyrt.convert.onnx.grid import Quantised, tensor_params
+from tinyrt.convert.onnx.grid import Quantized, tensor_params
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.weights import TYPED, Array, checked_shape
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -18,7 +18,7 @@ from tinyrt.ir import Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import NoAttrs
 
-Operand = Value | Quantised | Array
+Operand = Value | Quantized | Array
 """An activation of the graph, of numbers or of integers, or an array known on import."""
 
 
@@ -158,7 +158,7 @@ class Call:
 
     def is_known(self, i: int) -> bool:
         """Whether input ``i`` is present and known on import."""
-        return self.has(i) and not isinstance(self.operand(i), Value | Quantised)
+        return self.has(i) and not isinstance(self.operand(i), Value | Quantized)
 
     def all_known(self) -> bool:
         """Whether every input that is present is known on import."""
@@ -177,7 +177,7 @@ class Call:
 
         """
         found = self.operand(i)
-        if isinstance(found, Value | Quantised):
+        if isinstance(found, Value | Quantized):
             value = found if isinstance(found, Value) else found.value
             raise UnsupportedError(
                 f"{what or f'input {i}'} depends on the model's input",
@@ -251,7 +251,7 @@ class Call:
         found = self.operand(i)
         if isinstance(found, Value):
             return found
-        if isinstance(found, Quantised):
+        if isinstance(found, Quantized):
             raise UnsupportedError(
                 f"{self.node.op} on a tensor of integers",
                 tensor=found.value.describe(),

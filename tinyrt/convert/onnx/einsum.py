@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call, Operand
-from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
@@ -82,7 +82,7 @@ def _equation(call: Call, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 def _term(call: Call, i: int, labels: str) -> Term:
     operand: Operand = call.operand(i)
-    if isinstance(operand, Value | Quantised) or operand.ndim:
+    if isinstance(operand, Value | Quantized) or operand.ndim:
         return Term(call.value(i), labels)
     return Term(call.constant(call.node.inputs[i], np.atleast_1d(operand)), labels or "#")
 

@@ -9,7 +9,7 @@ import onnx
 
 from tinyrt import budget
 from tinyrt.convert.onnx.call import Call, Operand
-from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.shapes import normal_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
@@ -17,7 +17,7 @@ from tinyrt.ir import Value
 Bodies = Callable[[onnx.GraphProto, Sequence[Operand]], list[Operand]]
 """Imports a body for its inputs and gives its outputs."""
 
-MOST_ITERATIONS = 4096
+MAX_ITERATIONS = 4096
 """A loop that runs longer is refused, as it would be unrolled."""
 
 _FOREVER = np.iinfo(np.int64).max
@@ -38,9 +38,9 @@ def loop(call: Call, run: Bodies) -> list[Operand]:
     scans: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     count = 0
     while count < trips and _decision(_known(go_on)):
-        if count == MOST_ITERATIONS:
+        if count == MAX_ITERATIONS:
             raise UnsupportedError(
-                f"the loop runs more than {MOST_ITERATIONS} times",
+                f"the loop runs more than {MAX_ITERATIONS} times",
                 expected="fewer iterations, which are unrolled",
                 hint="export one iteration of the loop and run it as often as needed",
             )
@@ -65,10 +65,10 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
     backwards = node.get_ints("scan_input_directions", count) or (0,) * count
     axes = tuple(normal_axes([a], len(s.shape))[0] for a, s in zip(axes, sequences, strict=True))
     lengths = {s.shape[a] for a, s in zip(axes, sequences, strict=True)}
-    if len(lengths) != 1 or max(lengths) > MOST_ITERATIONS:
+    if len(lengths) != 1 or max(lengths) > MAX_ITERATIONS:
         raise UnsupportedError(
             f"Scan over {sorted(lengths)} elements",
-            expected=f"sequences of one length, at most {MOST_ITERATIONS}",
+            expected=f"sequences of one length, at most {MAX_ITERATIONS}",
         )
     (length,) = lengths
     outputs: list[list[Operand]] = [[] for _ in range(len(body.output) - kept)]
@@ -97,7 +97,7 @@ def _trip_count(call: Call) -> int:
 
 
 def _known(condition: Operand) -> np.ndarray:
-    if isinstance(condition, Value | Quantised):
+    if isinstance(condition, Value | Quantized):
         raise UnsupportedError(
             "whether the loop goes on depends on the model's input",
             tensor=condition.describe() if isinstance(condition, Value) else None,
@@ -115,7 +115,7 @@ def _decision(condition: np.ndarray) -> bool:
 
 def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
     """One element of a sequence, without the sequence's axis."""
-    if isinstance(sequence, Quantised):
+    if isinstance(sequence, Quantized):
         raise UnsupportedError(
             "a scan over integers", expected="numbers", hint="quantise the model in QDQ form"
         )
@@ -134,8 +134,8 @@ def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:
 
 def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
     """Elements along a new axis."""
-    arrays = [e for e in elements if not isinstance(e, Value | Quantised)]
-    if any(isinstance(e, Quantised) for e in elements):
+    arrays = [e for e in elements if not isinstance(e, Value | Quantized)]
+    if any(isinstance(e, Quantized) for e in elements):
         raise UnsupportedError(
             "a loop gathers integers", expected="numbers", hint="quantise the model in QDQ form"
         )
@@ -153,7 +153,7 @@ def _stacked(call: Call, elements: Sequence[Operand], axis: int) -> Operand:
     rows = []
     for i, element in enumerate(elements):
         name = f"{call.result}.stacked{i}"
-        assert not isinstance(element, Quantised)
+        assert not isinstance(element, Quantized)
         value = element if isinstance(element, Value) else call.constant(name, element)
         shape = (*element.shape[:axis], 1, *element.shape[axis:])
         rows.append(call.reshape(value, shape, name))

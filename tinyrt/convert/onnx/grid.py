@@ -66,7 +66,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantised:
+class Quantized:
     """An activation of integers: the real value that they stand for, and its grid.
 
     The grid is None for an input of the model, until the first op that reads it says what it is.
@@ -86,13 +86,13 @@ class Quantised:
         return self.value.dtype
 
 
-class Dequantised(np.ndarray):
+class Dequantized(np.ndarray):
     """Real values that lie on a grid; whatever is computed from them no longer does."""
 
     grid: Grid | None
 
     @classmethod
-    def of(cls, real: NDArray[Any], grid: Grid) -> Dequantised:
+    def of(cls, real: NDArray[Any], grid: Grid) -> Dequantized:
         """The array, with its grid noted."""
         result = np.ascontiguousarray(real).view(cls)
         result.grid = grid
@@ -110,7 +110,7 @@ def grid_of(array: NDArray[Any]) -> Grid | None:
 
 def with_grid(array: NDArray[Any], grid: Grid | None) -> NDArray[Any]:
     """The array, on that grid if there is one."""
-    return array if grid is None else Dequantised.of(array, grid)
+    return array if grid is None else Dequantized.of(array, grid)
 
 
 def turned(array: NDArray[Any], perm: Sequence[int]) -> NDArray[Any]:
@@ -140,7 +140,7 @@ def tensor_params(array: NDArray[Any]) -> QParams | None:
     return q if q is not None and q.axis is None else None
 
 
-def moved_grid(op: str, operands: Sequence[Quantised]) -> Grid | None:
+def moved_grid(op: str, operands: Sequence[Quantized]) -> Grid | None:
     """The grid that all operands of an op that moves data are on.
 
     Raises:

@@ -23,10 +23,10 @@ class _Input:
     name: str
     dims: tuple[Dim, ...] | None
     dtype: DType = DType.FLOAT32
-    is_quantised: bool = False
+    is_quantized: bool = False
 
 
-QUANTISED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
+QUANTIZED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
 """Element types of quantised inputs."""
 
 REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
@@ -71,16 +71,16 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
         if found.name not in shapes and found.dims and isinstance(found.dims[0], str):
             sizes.setdefault(found.dims[0], 1)
     return [
-        (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantised)
+        (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantized)
         for i in inputs
     ]
 
 
 def _described(info: onnx.ValueInfoProto) -> _Input:
     kind = info.type.tensor_type
-    is_quantised = kind.elem_type in QUANTISED
+    is_quantized = kind.elem_type in QUANTIZED
     dtype = DType.INT32 if kind.elem_type in INDICES else DType.FLOAT32
-    is_number = kind.elem_type in {*QUANTISED, *INDICES, onnx.TensorProto.FLOAT}
+    is_number = kind.elem_type in {*QUANTIZED, *INDICES, onnx.TensorProto.FLOAT}
     if not info.type.HasField("tensor_type") or not is_number:
         found = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
@@ -93,12 +93,12 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")
     if not kind.HasField("shape"):
-        return _Input(info.name, None, dtype, is_quantised)
+        return _Input(info.name, None, dtype, is_quantized)
     dims = (
         int(d.dim_value) if d.dim_value > 0 else d.dim_param or f"{info.name}.dim{i}"
         for i, d in enumerate(kind.shape.dim)
     )
-    return _Input(info.name, tuple(dims), dtype, is_quantised)
+    return _Input(info.name, tuple(dims), dtype, is_quantized)
 
 
 def _bind_given(found: _Input, shape: Shape, sizes: dict[str, int]) -> None:

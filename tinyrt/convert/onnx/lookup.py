@@ -13,7 +13,7 @@ from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
-MOST_CLASSES = 4096
+MAX_CLASSES = 4096
 """More of them than that, and the table of OneHot is better replaced by the layer behind it."""
 
 
@@ -43,10 +43,10 @@ def one_hot(call: Call) -> Value:
     """Rows of the identity, by indices of the model's input."""
     indices, depth = call.value(0), call.whole(1, "the depth")
     ends = call.array(2, "the values").astype(np.float32)
-    if ends.shape != (2,) or not 1 <= depth <= MOST_CLASSES:
+    if ends.shape != (2,) or not 1 <= depth <= MAX_CLASSES:
         raise ModelFormatError(
             f"OneHot of {depth} classes with values {list(ends.shape)}",
-            expected=f"1 to {MOST_CLASSES:,} classes, two values",
+            expected=f"1 to {MAX_CLASSES:,} classes, two values",
         )
     sized((depth, depth), f"the table of '{call.result}'")
     table = ends[0] + (ends[1] - ends[0]) * np.eye(depth, dtype=np.float32)

@@ -16,15 +16,15 @@ import onnx
 from tinyrt import budget
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.flow import FLOW
-from tinyrt.convert.onnx.grid import Grid, Quantised, moved_grid
+from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.proto import OnnxNode
-from tinyrt.convert.onnx.quantised import (
+from tinyrt.convert.onnx.quantized import (
     EXPANSIONS,
     MICROSOFT,
     MOVES,
     PLACES,
-    QUANTISED,
+    QUANTIZED,
     dynamic_quantize_linear,
 )
 from tinyrt.convert.onnx.static import (
@@ -41,7 +41,7 @@ from tinyrt.ir import Value
 DEEPEST = 32
 """Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """A graph that would be larger, its loops unrolled, is refused: planning it would take too long."""
 
 Opsets = Mapping[str, int]
@@ -162,11 +162,11 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
         with error_context(op=node.describe()):
             spent.spend(HANDLE, "importing the nodes, loops and functions written out")
             _import_node(builder, source, node)
-            if len(builder.nodes) > MOST_NODES:
+            if len(builder.nodes) > MAX_NODES:
                 raise UnsupportedError(
-                    f"the model has more than {MOST_NODES:,} ops, all that loops, functions and "
+                    f"the model has more than {MAX_NODES:,} ops, all that loops, functions and "
                     "recurrent layers stand for counted",
-                    expected=f"at most {MOST_NODES:,}",
+                    expected=f"at most {MAX_NODES:,}",
                     hint="export one iteration of a loop and run it as often as needed; keep LSTMs "
                     "whole with --sequence-lstm",
                 )
@@ -219,9 +219,9 @@ def _is_function(source: Source, node: OnnxNode) -> bool:
     return (node.domain, node.op) in source.functions
 
 
-def _is_quantised(node: OnnxNode) -> bool:
+def _is_quantized(node: OnnxNode) -> bool:
     """Whether the op is one of those between integers and real numbers."""
-    is_border = node.op in QUANTISED and node.domain in ("", MICROSOFT)
+    is_border = node.op in QUANTIZED and node.domain in ("", MICROSOFT)
     dynamic = node.qualified_op == "DynamicQuantizeLinear"
     return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
 
@@ -229,13 +229,13 @@ def _is_quantised(node: OnnxNode) -> bool:
 def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
     found = ((name, builder.tensors.get(name)) for name in body.read)
-    dynamic = {name for name, operand in found if isinstance(operand, Value | Quantised)}
+    dynamic = {name for name, operand in found if isinstance(operand, Value | Quantized)}
     missing: list[OnnxNode] = []
     for node, read in body.nodes:
         is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)
         if is_dynamic:
             dynamic.update(node.outputs)
-        if _is_function(source, node) or _is_quantised(node):
+        if _is_function(source, node) or _is_quantized(node):
             continue
         has_op = node.op in DYNAMIC or (node.op in KNOWN and not is_dynamic)
         if node.domain or not has_op:
@@ -243,13 +243,13 @@ def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     if not missing:
         return
     ops = sorted({node.qualified_op for node in missing})
-    is_quantised = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
+    is_quantized = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
     raise UnsupportedError(
         f"the model uses ops that tinyrt does not have: {listed(ops, 20)[1:-1]}",
         op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
         expected="ops of the table in docs/onnx.md",
         hint="quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
-        if is_quantised
+        if is_quantized
         else "replace these ops in the model, or export the part before them",
     )
 
@@ -293,8 +293,8 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
     node, builder = call.node, call.builder
     if _is_function(source, node):
         return _import_function(builder, source, node)
-    if _is_quantised(node):
-        return _quantised(call, source)
+    if _is_quantized(node):
+        return _quantized(call, source)
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))
     if node.op in MOVES | PLACES:
@@ -302,13 +302,13 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
     return _plain(call)
 
 
-def _quantised(call: Call, source: Source) -> Sequence[Operand]:
+def _quantized(call: Call, source: Source) -> Sequence[Operand]:
     """The outputs of an op between integers and real numbers."""
     node = call.node
     if node.qualified_op == "DynamicQuantizeLinear":
         return dynamic_quantize_linear(call)
-    if node.op in QUANTISED:
-        return [QUANTISED[node.op](call)]
+    if node.op in QUANTIZED:
+        return [QUANTIZED[node.op](call)]
     scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
     inner, outputs = source.inner(), node.outputs[:1]
     body = body_of(inner, EXPANSIONS[node.domain, node.op](node), (), outputs)
@@ -319,7 +319,7 @@ def _on_integers(call: Call) -> Sequence[Operand]:
     """The outputs of an op that takes integers as it takes numbers."""
     builder, outer = call.builder, call.builder.tensors
     held = {name: outer[name] for name in call.node.inputs if name in outer}
-    integers = {name: x for name, x in held.items() if isinstance(x, Quantised)}
+    integers = {name: x for name, x in held.items() if isinstance(x, Quantized)}
     if not integers:
         return _plain(call)
     grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
@@ -333,7 +333,7 @@ def _on_integers(call: Call) -> Sequence[Operand]:
         builder.tensors = outer
     if call.node.op in PLACES:
         return results
-    return [Quantised(x, grid) if isinstance(x, Value) else x for x in results]
+    return [Quantized(x, grid) if isinstance(x, Value) else x for x in results]
 
 
 def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:

@@ -13,7 +13,7 @@ import numpy as np
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
-from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.move import MOVE, split, taken
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
@@ -184,7 +184,7 @@ def cast(call: Call) -> Value:
 def cast_like(call: Call) -> Value:
     """The element type of another tensor."""
     x, like = call.value(0), call.operand(1)
-    kind = like.dtype if isinstance(like, Value | Quantised) else DType.of(like.dtype)
+    kind = like.dtype if isinstance(like, Value | Quantized) else DType.of(like.dtype)
     return x if kind is x.dtype else call.emit("cast", x, dtype=kind)
 
 

@@ -15,7 +15,7 @@ import onnx
 
 from tinyrt.budget import limited
 from tinyrt.convert.onnx.call import Builder
-from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.inputs import input_values
 from tinyrt.convert.onnx.nodes import Source, import_nodes
 from tinyrt.convert.onnx.proto import parse_model
@@ -68,7 +68,7 @@ def import_onnx(path: Path, shapes: Mapping[str, Shape], *, sequence_lstm: bool)
         inputs = input_values(model.graph, shapes)
         for value, is_integer in inputs:
             builder.add_value(value)
-            builder.tensors[value.name] = Quantised(value, None) if is_integer else value
+            builder.tensors[value.name] = Quantized(value, None) if is_integer else value
         functions = {(f.domain, f.name): f for f in model.functions}
         source = Source(_opsets(model), Weights(path.parent), functions)
         names = tuple(value.name for value, _ in inputs)
@@ -118,7 +118,7 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
 
 def _output_value(builder: Builder, output: str) -> Value:
     found = builder.tensors.get(output)
-    if isinstance(found, Quantised):
+    if isinstance(found, Quantized):
         return found.value
     if found is None:
         raise ModelFormatError(

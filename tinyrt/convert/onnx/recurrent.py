@@ -25,7 +25,7 @@ from tinyrt.convert.onnx.sequence import fits, sequence
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape, Value
 
-MOST_STEPS = 4096
+MAX_STEPS = 4096
 """A longer sequence is refused, as it would be unrolled."""
 
 KINDS = {
@@ -196,8 +196,8 @@ def _initial(call: Call, emit: Emitter, i: int, number: int, shape: Shape) -> Va
 
 def _check_lengths(call: Call, steps: int, batch: int) -> None:
     """Raise ``UnsupportedError`` unless all sequences are as long as the input."""
-    if steps > MOST_STEPS:
-        raise UnsupportedError(f"{steps} steps", expected=f"at most {MOST_STEPS}, as they unroll")
+    if steps > MAX_STEPS:
+        raise UnsupportedError(f"{steps} steps", expected=f"at most {MAX_STEPS}, as they unroll")
     if not call.has(4):
         return
     lengths = call.ints(4, "the sequences' lengths")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call
-from tinyrt.convert.onnx.grid import Quantised
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.pointwise import scalar
 from tinyrt.convert.onnx.shapes import normal_axes, reduced_axes, sized
 from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError
@@ -76,7 +76,7 @@ def _operand(call: Call, i: int) -> Value:
     found = call.operand(i)
     if isinstance(found, Value):
         return found
-    if isinstance(found, Quantised) or found.dtype == np.float32:
+    if isinstance(found, Quantized) or found.dtype == np.float32:
         return call.value(i)
     return call.builder.constant(call.node.inputs[i], np.atleast_1d(found))
 

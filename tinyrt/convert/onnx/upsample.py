@@ -26,7 +26,7 @@ from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import QParams, Value
 from tinyrt.ops.shared.window import Pair, Window
 
-MOST_EXPONENT = 64
+MAX_EXPONENT = 64
 """A norm of a higher exponent is a sign of a damaged file."""
 
 
@@ -167,8 +167,8 @@ def lp_pool(call: Call) -> Value:
 
 def _exponent(call: Call) -> int:
     p = call.node.get_int("p", 2)
-    if not 1 <= p <= MOST_EXPONENT:
-        raise ModelFormatError(f"attribute 'p' is {p}", expected=f"1 to {MOST_EXPONENT}")
+    if not 1 <= p <= MAX_EXPONENT:
+        raise ModelFormatError(f"attribute 'p' is {p}", expected=f"1 to {MAX_EXPONENT}")
     return p
 
 

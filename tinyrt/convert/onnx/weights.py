@@ -45,7 +45,7 @@ _FIELDS: dict[int, str] = {
 }
 """Where elements lie that are not raw; types not named here share ``int32_data``."""
 
-MOST_DIMENSIONS = 64
+MAX_DIMENSIONS = 64
 """NumPy's limit."""
 
 LONGEST_DIMENSION = 2**31 - 1
@@ -83,8 +83,8 @@ def checked_shape(dims: Sequence[int], what: str, tensor: str | None = None) -> 
         ModelFormatError: there are too many of them, or one is negative or too large.
 
     """
-    if len(dims) > MOST_DIMENSIONS:
-        problem, expected = f"{len(dims)} dimensions", f"at most {MOST_DIMENSIONS}"
+    if len(dims) > MAX_DIMENSIONS:
+        problem, expected = f"{len(dims)} dimensions", f"at most {MAX_DIMENSIONS}"
     elif any(not 0 <= d <= LONGEST_DIMENSION for d in dims):
         problem, expected = f"shape {listed(dims)}", f"dimensions of 0 to {LONGEST_DIMENSION}"
     elif math.prod(max(d, 1) for d in dims) > 2**48:

@@ -38,10 +38,10 @@ from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
 from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
-from tinyrt.convert.passes.quantisers import (
+from tinyrt.convert.passes.quantizers import (
     CLAMP_BEFORE,
-    HOIST_QUANTISER,
-    REMOVE_REQUANTISE,
+    HOIST_QUANTIZER,
+    REMOVE_REQUANTIZE,
 )
 from tinyrt.convert.passes.recognise import (
     DIVIDE_BY_CONSTANT,
@@ -127,9 +127,9 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_PADS,
     MERGE_SLICES,
     # Where the model says int8: its roundings go to the ops that compute what they round.
-    REMOVE_REQUANTISE,
+    REMOVE_REQUANTIZE,
     CLAMP_BEFORE,
-    HOIST_QUANTISER,
+    HOIST_QUANTIZER,
     # What follows an op with weights goes into its weights, and only then a clamp into the op:
     # nothing folds behind a clamp.
     HOIST_OVER_SLICE,
@@ -165,7 +165,7 @@ def pass_names() -> tuple[str, ...]:
     return tuple(rule.name for rule in FLOAT_PIPELINE)
 
 
-def optimise(
+def optimize(
     graph: Graph,
     *,
     keep_layout: bool = False,

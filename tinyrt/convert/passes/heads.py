@@ -10,10 +10,10 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
-MOST_DIMS = 5
+MAX_DIMS = 5
 """TFLite's SLICE cuts no more."""
 
-MOST_STRIDED_DIMS = 4
+MAX_STRIDED_DIMS = 4
 """TFLM's STRIDED_SLICE cuts no more."""
 
 
@@ -64,8 +64,8 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     else:
         keeps, whole = False, (count, *shape)
         attrs = ReshapeAttrs(whole)
-    if len(whole) > MOST_DIMS:
-        return Refusal(node.name, f"its parts would be cut from more than {MOST_DIMS} dimensions")
+    if len(whole) > MAX_DIMS:
+        return Refusal(node.name, f"its parts would be cut from more than {MAX_DIMS} dimensions")
     name = Names(graph).new(f"{source}.{first.op}")
     moved = Node(first.op, name, (source,), (name,), attrs)
     cuts = [
@@ -92,7 +92,7 @@ def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
     """slice(x), which drops dimensions, = reshape(slice(x)), where SLICE cuts more of them."""
     attrs = node.attrs
     is_plain = bool(attrs.dropped) and set(attrs.strides) == {1}
-    if not is_plain or not MOST_STRIDED_DIMS < len(attrs.size) <= MOST_DIMS:
+    if not is_plain or not MAX_STRIDED_DIMS < len(attrs.size) <= MAX_DIMS:
         return None
     output = graph.value(node.outputs[0])
     name = Names(graph).new(f"{output.name}.cut")

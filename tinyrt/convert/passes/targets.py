@@ -16,7 +16,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 
-MOST_FACTORS = 64
+MAX_FACTORS = 64
 """A product of more elements is not written out."""
 
 
@@ -58,7 +58,7 @@ def lower_tile(graph: Graph, node: Node) -> Patch | Refusal:
     """tile(x) = concatenations of x with itself."""
     f, x = Formula(graph, node), node.inputs[0]
     repeated = [(axis, n) for axis, n in enumerate(node.attrs.multiples) if n > 1]
-    if max(node.attrs.multiples, default=1) > MOST_FACTORS:
+    if max(node.attrs.multiples, default=1) > MAX_FACTORS:
         return Refusal(node.name, f"it repeats its input {node.attrs.multiples} times")
     if not repeated:
         f.emit("reshape", "same", x, attrs=ReshapeAttrs(graph.value(x).shape))
@@ -72,7 +72,7 @@ def lower_product(graph: Graph, node: Node) -> Patch | Refusal:
     f, x = Formula(graph, node), node.inputs[0]
     for axis in sorted((a % len(graph.value(x).shape) for a in node.attrs.axes), reverse=True):
         shape = f.type_of(x).shape
-        if shape[axis] > MOST_FACTORS:
+        if shape[axis] > MAX_FACTORS:
             return Refusal(node.name, f"it multiplies {shape[axis]} elements")
         size = tuple(1 if i == axis else d for i, d in enumerate(shape))
         parts = []

@@ -110,16 +110,16 @@ def _ports(maps: Sequence[Any], count: int) -> dict[str, int]:
 
 def _entry(tensor: Any, value: Value) -> TensorEntry:
     q = tensor.Quantization()
-    quantised = q is not None and q.ScaleLength() > 0
-    count = q.ScaleLength() if quantised else 0
+    quantized = q is not None and q.ScaleLength() > 0
+    count = q.ScaleLength() if quantized else 0
     zero_point = value.q.zero_point if value.q is not None else 0
     return TensorEntry(
         name=(tensor.Name() or b"").decode(),
         value=value,
         shape_signature=_signature(tensor, value),
-        scales=np.array(q.ScaleAsNumpy() if quantised else (), np.float32),
+        scales=np.array(q.ScaleAsNumpy() if quantized else (), np.float32),
         zero_points=np.full(count, zero_point, np.int32),
-        quantized_dimension=int(q.QuantizedDimension()) if quantised else 0,
+        quantized_dimension=int(q.QuantizedDimension()) if quantized else 0,
     )
 
 

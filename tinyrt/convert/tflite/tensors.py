@@ -28,9 +28,9 @@ ZERO_POINTS = {
 ANY_ZERO_POINT = range(-(2**31), 2**31)
 """Zero points of other dtypes."""
 
-MOST_DIMENSIONS = 16
+MAX_DIMENSIONS = 16
 """Dimensions of a tensor; no op of the format takes more than 8."""
-MOST_ELEMENTS = 2**31 - 1
+MAX_ELEMENTS = 2**31 - 1
 """Elements of a tensor, which kernels count in 32 bits."""
 
 TENSOR, TENSOR_BYTES = OP, 1000
@@ -73,21 +73,21 @@ class TensorReader:
         return values
 
     def _value(self, tensor: Any, name: str) -> Value:
-        if tensor.ShapeLength() > MOST_DIMENSIONS:
+        if tensor.ShapeLength() > MAX_DIMENSIONS:
             raise UnsupportedError(
                 f"a tensor has {tensor.ShapeLength()} dimensions",
                 tensor=f"'{name}'",
-                expected=f"at most {MOST_DIMENSIONS}",
+                expected=f"at most {MAX_DIMENSIONS}",
             )
         shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
         what = f"'{name}' [{','.join(map(str, shape))}]"
         if any(n < 0 for n in shape):
             raise empty(what)
-        if math.prod(shape) > MOST_ELEMENTS:
+        if math.prod(shape) > MAX_ELEMENTS:
             raise UnsupportedError(
                 f"a tensor has {math.prod(shape):,} elements",
                 tensor=what,
-                expected=f"at most {MOST_ELEMENTS:,}",
+                expected=f"at most {MAX_ELEMENTS:,}",
             )
         if tensor.Sparsity() is not None:
             raise UnsupportedError(

@@ -30,7 +30,7 @@ DESCRIPTION = "written by tinyrt"
 ROOM = 1024
 """Bytes for a tensor's table and its op's, generously."""
 
-MOST_BYTES = 2**31 - 1
+MAX_BYTES = 2**31 - 1
 """What offsets in a flatbuffer can reach."""
 
 
@@ -76,7 +76,7 @@ def _written(graph: Graph, metadata: Mapping[str, bytes]) -> memoryview:
     try:
         return writer.write(metadata)
     except BuilderSizeError as error:
-        raise too_large(MOST_BYTES + 1) from error
+        raise too_large(MAX_BYTES + 1) from error
 
 
 class _Writer:
@@ -86,9 +86,9 @@ class _Writer:
         self.graph = graph
         # One that grows doubles, and copies what it has: of large models, more than they are.
         nbytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
-        if nbytes + ROOM > MOST_BYTES:
+        if nbytes + ROOM > MAX_BYTES:
             raise too_large(nbytes)
-        self.builder = flatbuffers.Builder(min(nbytes + ROOM * len(graph.values), MOST_BYTES))
+        self.builder = flatbuffers.Builder(min(nbytes + ROOM * len(graph.values), MAX_BYTES))
         self.tensors: list[Value] = []
         self.index: dict[str, int] = {}
         self.buffers: list[Value | bytes] = [b""]

@@ -20,7 +20,7 @@ PROOF_WORK = 60_000
 WIDEST = 4
 """Steps beside the fullest one that such a part may span."""
 
-MOST_GROUPS = 400
+MAX_GROUPS = 400
 """Groups up to which the search is begun: it goes as deep as there are groups."""
 
 At = dict[int, int]
@@ -41,7 +41,7 @@ def search(problem: Problem, best: At, goal: int) -> tuple[At, bool]:
         goal: bytes that are few enough.
 
     """
-    if len(problem.groups) > MOST_GROUPS:
+    if len(problem.groups) > MAX_GROUPS:
         return best, False
     if _is_best(problem, best):
         return best, True

@@ -14,7 +14,7 @@ from tinyrt.memory.lifetimes import Buffer, sweep_of, view_roots
 
 Span = tuple[int, int]
 
-MOST_SWEPT = 250_000
+MAX_SWEPT = 250_000
 """Steps of kernels' sweeps, of all ops of a model, behind which nothing overlaps any more."""
 
 
@@ -94,7 +94,7 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
     roots = view_roots(graph)
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
     allowed: Leads = {}
-    left = MOST_SWEPT
+    left = MAX_SWEPT
     for node in graph.bound():
         target = home.get(node.output.name)
         if target is None or node.output.name in roots or left <= 0:

@@ -13,7 +13,7 @@ from tinyrt.memory.placing.overlap import Leads, Span
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
 
-MOST_PAIRS = 400_000
+MAX_PAIRS = 400_000
 """Pairs of buffers kept at the same time up to which all of them are looked at; where there are
 more, buffers are placed one after the other as the program needs them."""
 
@@ -68,7 +68,7 @@ class Problem:
         home = {b: g for g, group in enumerate(self.groups) for b in group.members}
         self.gaps = [{} for _ in self.groups]
         self.pairs = self._pairs()
-        self.crowded = self.pairs > MOST_PAIRS
+        self.crowded = self.pairs > MAX_PAIRS
         if self.crowded:
             return
         # The same distances are those of many pairs.

@@ -11,13 +11,13 @@ from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import Fold, RowOp, RowWindow
 from tinyrt.text import own_name
 
-MOST_STAGES = 31
+MAX_STAGES = 31
 """Stages of a segment: a step names its stage by five bits, of which one number is for the end."""
 
-MOST_BLOCK = 14
+MAX_BLOCK = 14
 """Rows of a batch: a step names the number of those that are missing by four bits."""
 
-MOST_BYTES = 65_535
+MAX_BYTES = 65_535
 """Bytes of a ring: its sizes are 16 bits."""
 
 ROW_TYPES = (DType.INT8, DType.INT16)
@@ -113,8 +113,8 @@ def build(
     if not (builder.draft() and builder.set_times() and builder.set_blocks()):
         return None
     segment = builder.segment()
-    small = all(ring.nbytes <= MOST_BYTES for ring in segment.rings.values())
-    return segment if small and len(segment.stages) <= MOST_STAGES else None
+    small = all(ring.nbytes <= MAX_BYTES for ring in segment.rings.values())
+    return segment if small and len(segment.stages) <= MAX_STAGES else None
 
 
 class _Builder:
@@ -231,7 +231,7 @@ class _Builder:
         for draft in self.drafts:
             short, long = sorted((draft.period, self.times))
             draft.block = max(self.times // draft.period, 1)
-            if long % short or draft.block > MOST_BLOCK:
+            if long % short or draft.block > MAX_BLOCK:
                 return False
         return True
 

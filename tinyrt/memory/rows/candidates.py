@@ -16,7 +16,7 @@ from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
 from tinyrt.memory.placing.overlap import leads
 from tinyrt.memory.plan import MemoryOptions, Moment
 from tinyrt.memory.regions import NO_LIMIT, traffic_of
-from tinyrt.memory.rows.build import MOST_STAGES, build, row_ops
+from tinyrt.memory.rows.build import MAX_STAGES, build, row_ops
 from tinyrt.memory.rows.costs import Cost, added_code, added_instructions
 from tinyrt.memory.rows.divide import Division, divide
 from tinyrt.memory.rows.extents import Clock, extents_of
@@ -34,7 +34,7 @@ PROGRESS_BYTES = 12
 """The position in the schedule."""
 
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Buffers times steps that are followed at once: 32 MB of extents. Segments with more of them are
 not looked at."""
 
@@ -129,11 +129,11 @@ class Model:
         self._left = effort.steps
         self._rows = [0, *accumulate(map(_rows_of, graph.bound()))]
         self.buffers = buffers(graph, isa, options.outside)
-        if len(self.buffers) * len(graph.nodes) > MOST_CELLS:
+        if len(self.buffers) * len(graph.nodes) > MAX_CELLS:
             raise BudgetError(
                 f"{len(graph.nodes):,} ops are too many to find out which of them can run by rows",
                 expected=f"fewer, with {len(self.buffers):,} tensors at most about "
-                f"{MOST_CELLS // len(self.buffers):,}",
+                f"{MAX_CELLS // len(self.buffers):,}",
                 hint="leave out --by-rows and --input-rows",
             )
         names = [b.names[0] for b in self.buffers]
@@ -159,7 +159,7 @@ class Model:
         """A segment, see ``segment_builder``; None, too, once there is no work left for it."""
         steps = self._rows[stop] - self._rows[first]
         cells = steps * (len(self.buffers) + stop - first)
-        if stop - first > MOST_STAGES or cells > MOST_CELLS or steps > self._left:
+        if stop - first > MAX_STAGES or cells > MAX_CELLS or steps > self._left:
             return None
         self._left -= steps
         return build(self.graph, self.ops, first, stop, pushed, times, early)

@@ -16,7 +16,7 @@ from tinyrt.memory.rows.costs import Cost, whole_cost
 from tinyrt.memory.segments import Segment
 from tinyrt.ops.shared.rows import RowOp
 
-MOST_SEVERAL = 4
+MAX_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""
 
 SOON = 20
@@ -25,10 +25,10 @@ SOON = 20
 BATCHES = (2, 4, 8, 16)
 """Times that are tried as a batch."""
 
-MOST_RANGES = 20_000
+MAX_RANGES = 20_000
 """Runs of ops that are looked at: all those of 200 ops in a row."""
 
-MOST_OF_LEAST = 150
+MAX_OF_LEAST = 150
 """Per cent of the least bound that an arena with a pushed input may take to save instructions."""
 
 
@@ -104,7 +104,7 @@ class _Wanted:
         if self.base is None:
             return _smallest(found, self.most)
         least = min((candidate.bound for candidate in found), default=0)
-        most = min(self.most, least * MOST_OF_LEAST // 100 + 1)
+        most = min(self.most, least * MAX_OF_LEAST // 100 + 1)
         for base in (self.base, replace(self.base, code=NO_LIMIT)):
             best = _smallest(found, most, base=base)
             if best is not None:
@@ -116,7 +116,7 @@ def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[
     """Candidates with one segment."""
     found: list[Candidate] = []
     least = most
-    for first, stop in islice(_ranges(model.graph, model.ops, pushed), MOST_RANGES):
+    for first, stop in islice(_ranges(model.graph, model.ops, pushed), MAX_RANGES):
         if model.kept_outside(first, stop) > least:
             continue
         candidate = model.candidate(first, stop, pushed)
@@ -148,7 +148,7 @@ def _with_several(model: Model, pushed: str | None, most: int) -> list[Candidate
         for other in (segment, *_ways(model, segment))
         if (piece := _piece(Candidate(model, (other,)))).peak < most
     ]
-    chosen = _several(ways, kept, most)[:MOST_SEVERAL]
+    chosen = _several(ways, kept, most)[:MAX_SEVERAL]
     return [Candidate(model, tuple(p.segment for p in chain)) for chain in chosen]
 
 
@@ -159,11 +159,11 @@ def _several(pieces: Sequence[Piece], kept: Sequence[int], most: int) -> list[Ch
 
 def _pieces(model: Model, pushed: str | None, kept: Sequence[int], most: int) -> list[Piece]:
     """Segments of which ways below ``most`` bytes may consist."""
-    runs = islice(_ranges(model.graph, model.ops, pushed), MOST_RANGES)
+    runs = islice(_ranges(model.graph, model.ops, pushed), MAX_RANGES)
     ranges = [(first, stop, pushed) for first, stop in runs]
     if pushed is not None:
         behind = min(stop for _, stop, _ in ranges)
-        rest = islice(_ranges(model.graph, model.ops, None), MOST_RANGES)
+        rest = islice(_ranges(model.graph, model.ops, None), MAX_RANGES)
         ranges += [(first, stop, None) for first, stop in rest if first >= behind]
     across = model.kept_across(pushed)
     ranges = [r for r in ranges if across[r[0]] < most and across[r[1]] < most]

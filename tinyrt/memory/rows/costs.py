@@ -20,7 +20,7 @@ from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Quant
 
-MOST_GROWTH = 3
+MAX_GROWTH = 3
 """Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
 
 VECTOR_STEP, VECTOR_RUN = 20, 45
@@ -52,7 +52,7 @@ class Cost:
     def is_cheap(self, base: Cost) -> bool:
         """Whether that much may be added to ``base``."""
         found = (self.instructions, base.instructions), (self.code, base.code)
-        return all(more * 100 <= MOST_GROWTH * whole for more, whole in found)
+        return all(more * 100 <= MAX_GROWTH * whole for more, whole in found)
 
 
 def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:

@@ -16,7 +16,7 @@ from tinyrt.memory.rows.extents import FREE, Extents
 TRIES = 300
 """Orders that are tried after the fixed ones, each a small change of the best."""
 
-MOST_PLACED = 100_000
+MAX_PLACED = 100_000
 """Buffers that are placed in all these orders at most, so that large models do not take minutes."""
 
 PATIENCE = 1_300
@@ -161,7 +161,7 @@ class Packing:
                 best, best_order = at, order
         shuffle = random.Random(0)
         most, since = self.size(best), 0
-        for tried in range(min(tries, MOST_PLACED // max(len(best), 1))):
+        for tried in range(min(tries, MAX_PLACED // max(len(best), 1))):
             if most <= self.bound or len(best_order) < 2 or tried - since > PATIENCE:
                 break
             order = list(best_order)

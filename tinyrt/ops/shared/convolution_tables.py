@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.floatmath.tile import MOST_ROWS
+from tinyrt.floatmath.tile import MAX_ROWS
 
 if TYPE_CHECKING:
     from tinyrt.ops.shared.convolution_shapes import Shapes
@@ -155,7 +155,7 @@ def _outer(*parts: Table) -> Table:
 
 def _filled(rows: Table, steps: Table, starts: Table, places: Table) -> Tables:
     def fill(table: Table) -> Table:
-        return np.concatenate([table, np.repeat(table[-1:], MOST_ROWS - 1)])
+        return np.concatenate([table, np.repeat(table[-1:], MAX_ROWS - 1)])
 
     return fill(rows), np.ascontiguousarray(steps), fill(starts), fill(places)
 

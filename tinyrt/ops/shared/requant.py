@@ -19,7 +19,7 @@ from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.shared.activation import act_range
 from tinyrt.ops.shared.spec import Array, qparams, require_alike, require_s8
 
-LEAST_RIGHT = 8
+MIN_RIGHT = 8
 """Right shift behind a multiplication of an int64 accumulator, at least: TFLite allows no less."""
 
 
@@ -192,7 +192,7 @@ def reduced(mult: int, shift: int, y: Value) -> tuple[int, int]:
 
     """
     mantissa, right = reduced_multiplier(mult, shift)
-    if right < LEAST_RIGHT:
+    if right < MIN_RIGHT:
         raise VerifyError(
             "scales of inputs and output differ by too much",
             tensor=y.describe(),

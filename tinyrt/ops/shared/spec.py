@@ -210,8 +210,8 @@ def is_integer(node: BoundNode) -> bool:
     So does the dequantisation of weights, which has no activation that is.
     """
     values = (*node.inputs, *node.outputs)
-    quantised = any(v is not None and v.q is not None and not v.is_constant for v in values)
-    return quantised or node.op == "dequantize"
+    quantized = any(v is not None and v.q is not None and not v.is_constant for v in values)
+    return quantized or node.op == "dequantize"
 
 
 def form_of(node: BoundNode) -> Form:

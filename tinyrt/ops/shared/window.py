@@ -14,10 +14,10 @@ from tinyrt.ir import Shape
 
 Pair = tuple[int, int]
 
-MOST_EXTENT = 1 << 16
+MAX_EXTENT = 1 << 16
 """Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
 
-MOST_AREA = 1 << 24
+MAX_AREA = 1 << 24
 """Elements that a window reaches over in both directions: likewise."""
 
 ROWS, BARE_ROWS = "ROWS", "BARE_ROWS"
@@ -64,18 +64,18 @@ class Window:
         if padding not in ("SAME", "VALID", ROWS, BARE_ROWS):
             raise ShapeError(f"padding is '{padding}'", expected="SAME or VALID")
         for name, pair in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
-            if len(pair) != 2 or min(pair) < 1 or max(pair) > MOST_EXTENT:
+            if len(pair) != 2 or min(pair) < 1 or max(pair) > MAX_EXTENT:
                 raise ShapeError(
-                    f"{name} is {pair}", expected=f"two integers from 1 to {MOST_EXTENT:,}"
+                    f"{name} is {pair}", expected=f"two integers from 1 to {MAX_EXTENT:,}"
                 )
         before, after, out, area = [], [], [], 1
         same = (padding == "SAME", padding in ("SAME", ROWS))
         for size, k, s, d, pads in zip(in_hw, kernel, stride, dilation, same, strict=True):
             extent = (k - 1) * d + 1
-            if extent > MOST_EXTENT:
+            if extent > MAX_EXTENT:
                 raise ShapeError(
                     f"a window of {k} taps with dilation {d} reaches over {extent:,} elements",
-                    expected=f"at most {MOST_EXTENT:,}",
+                    expected=f"at most {MAX_EXTENT:,}",
                 )
             n = -(-size // s) if pads else -(-(size - extent + 1) // s)
             if n < 1:
@@ -88,10 +88,10 @@ class Window:
             before.append(total // 2)
             after.append(total - total // 2)
             out.append(n)
-        if area > MOST_AREA:
+        if area > MAX_AREA:
             raise ShapeError(
                 f"a window of {kernel[0]} by {kernel[1]} taps reaches over {area:,} elements",
-                expected=f"at most {MOST_AREA:,}",
+                expected=f"at most {MAX_AREA:,}",
             )
         pairs = _pair(before), _pair(after), _pair(out)
         return cls(kernel, stride, dilation, *pairs, on_rows=padding in (ROWS, BARE_ROWS))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 BINS = 4096
 SMALLEST_EXPONENT = -140
 """Bins are at least ``2**-140`` wide: below it float32 has hardly a value."""
-MOST_BITS = 40
+MAX_BITS = 40
 """Bins are numbered in at most so many bits, so that equal values do not narrow them for ever."""
 
 
@@ -69,7 +69,7 @@ class Histogram:
         largest = max(-least, most)
         while np.floor(most / 2.0**exponent) - np.floor(
             least / 2.0**exponent
-        ) >= BINS or largest >= 2.0 ** (exponent + MOST_BITS):
+        ) >= BINS or largest >= 2.0 ** (exponent + MAX_BITS):
             exponent += 1
         numbers = (self.first + np.flatnonzero(self.counts)) >> (exponent - self.exponent)
         kept = self.counts[self.counts > 0]

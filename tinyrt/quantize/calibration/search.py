@@ -13,15 +13,15 @@ from tinyrt.quantize.simulate import Simulator
 
 MAC_BUDGET = 3e8
 """Multiply-accumulates of one run of the search: what sets its number of samples."""
-LEAST_SAMPLES, MOST_SAMPLES = 16, 128
-LEAST_GAIN_DB = 0.05
+MIN_SAMPLES, MAX_SAMPLES = 16, 128
+MIN_GAIN_DB = 0.05
 """A range is changed only for more than this: the samples tell no finer."""
 
 
 def search_samples(graph: Graph) -> int:
     """How many samples the methods that run the model many times look at."""
     macs = sum(OPS[node.op].macs(node) for node in graph.bound())
-    return int(min(max(MAC_BUDGET / max(macs, 1), LEAST_SAMPLES), MOST_SAMPLES))
+    return int(min(max(MAC_BUDGET / max(macs, 1), MIN_SAMPLES), MAX_SAMPLES))
 
 
 def search_ranges(
@@ -62,7 +62,7 @@ def search_ranges(
             trial = activations | dict.fromkeys(names, params)
             result = simulator.run(trial, weights, live, names)
             ratio = simulator.sqnr_db(result)
-            if ratio > best + LEAST_GAIN_DB:
+            if ratio > best + MIN_GAIN_DB:
                 best, live, activations = ratio, result, trial
                 found.update(dict.fromkeys(names, candidate))
         if progress is not None:

@@ -13,7 +13,7 @@ from tinyrt.ops.shared.spec import limits_of
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.config import QuantConfig, Scheme
-from tinyrt.quantize.explain.matching import as_quantised, quantised_constants, require_pair
+from tinyrt.quantize.explain.matching import as_quantized, quantized_constants, require_pair
 from tinyrt.quantize.mixed.assign import WIDER, Assignment, configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.noise import NoiseModel, noise_of
@@ -75,7 +75,7 @@ class BisectReport:
 
 def bisect(
     graph: Graph,
-    quantised: Graph,
+    quantized: Graph,
     data: Mapping[str, Array],
     labels: Array | None = None,
     target: Budget | None = None,
@@ -89,7 +89,7 @@ def bisect(
 
     Args:
         graph: the optimised float model.
-        quantised: the model made from it.
+        quantized: the model made from it.
         data: input name -> samples, float.
         labels: class indices, where there are any.
         target: what accuracy or SQNR to win back, and with which schemes. Where it names neither,
@@ -101,15 +101,15 @@ def bisect(
         UnsupportedError: the first model is not float or the second not quantised.
 
     """
-    require_pair(graph, quantised)
+    require_pair(graph, quantized)
     feeds = Model(graph).check_inputs(data)
     judge = Judge(graph, feeds, labels)
     target = _with_default(target or Budget(allowed=WIDER[1:]), judge)
-    start = judge.measure(quantised)
+    start = judge.measure(quantized)
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
     head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
-    made = _Remade(as_quantised(graph, quantised), quantised, head)
+    made = _Remade(as_quantized(graph, quantized), quantized, head)
     steps = Steps(
         made.graph,
         made.ranges,
@@ -206,7 +206,7 @@ class _Remade:
 
     Args:
         graph: the float model, channels as in the quantised one.
-        quantised: the model made from it.
+        quantized: the model made from it.
         head: samples, for the ranges of tensors that are not quantised there.
 
     Attributes:
@@ -216,11 +216,11 @@ class _Remade:
 
     """
 
-    def __init__(self, graph: Graph, quantised: Graph, head: Mapping[str, Array]) -> None:
-        self.graph, self.quantised = graph, quantised
-        self.there = {node.output.name: node for node in quantised.bound()}
-        port = quantised.input_values[0].dtype
-        wide = any(v.dtype is DType.INT16 for v in quantised.input_values)
+    def __init__(self, graph: Graph, quantized: Graph, head: Mapping[str, Array]) -> None:
+        self.graph, self.quantized = graph, quantized
+        self.there = {node.output.name: node for node in quantized.bound()}
+        port = quantized.input_values[0].dtype
+        wide = any(v.dtype is DType.INT16 for v in quantized.input_values)
         self.config = QuantConfig(
             scheme=Scheme.INT16X8 if wide else Scheme.INT8, float_io=port is DType.FLOAT32
         )
@@ -243,7 +243,7 @@ class _Remade:
     def _ranges(self, head: Mapping[str, Array]) -> dict[str, Range]:
         ranges = {}
         for name, array in simulator_of(QuantPlan(), self.graph, head).reference.items():
-            value = self.quantised.values.get(name)
+            value = self.quantized.values.get(name)
             ranges[name] = Range.of(array)
             if value is not None and value.q is not None:
                 low, high = limits_of(value.dtype)
@@ -258,7 +258,7 @@ class _Remade:
         assert plan.layout is not None, "made by make_plan"
         layout, activations = plan.layout, dict(plan.activations)
         for name in activations:
-            value = self.quantised.values.get(layout.origins.get(name, name))
+            value = self.quantized.values.get(layout.origins.get(name, name))
             if value is not None and value.q is not None and value.dtype is layout.dtypes[name]:
                 activations[name] = value.q
         weights: dict[str, QParams] = {}
@@ -276,7 +276,7 @@ class _Remade:
             ):
                 continue
             weights[name], rounded[name] = stored.q, stored.data
-            constants = quantised_constants(self.quantised, there)
+            constants = quantized_constants(self.quantized, there)
             if len(constants) > 1:
                 biases[name] = constants[1]
         return replace(

@@ -19,8 +19,8 @@ from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.explain.causes import Symptoms, diagnose
 from tinyrt.quantize.explain.matching import (
     Constants,
-    as_quantised,
-    quantised_constants,
+    as_quantized,
+    quantized_constants,
     require_pair,
     stored_constant,
 )
@@ -92,7 +92,7 @@ class DebugReport:
 
 def debug_graphs(
     graph: Graph,
-    quantised: Graph,
+    quantized: Graph,
     data: Mapping[str, Array],
     progress: Progress | None = None,
 ) -> DebugReport:
@@ -102,7 +102,7 @@ def debug_graphs(
 
     Args:
         graph: the optimised float model.
-        quantised: the quantised model; tensors are matched by name.
+        quantized: the quantised model; tensors are matched by name.
         data: input name -> samples, float; the first 16 to 128 are looked at.
         progress: called with the layers done and their total.
 
@@ -111,22 +111,22 @@ def debug_graphs(
         UnsupportedError: the first model is not float or the second not int8.
 
     """
-    require_pair(graph, quantised)
+    require_pair(graph, quantized)
     model, count = Model(graph), search_samples(graph)
     feeds = {n: a[: count * model.rows[n]] for n, a in model.check_inputs(data).items()}
-    matched = as_quantised(graph, quantised)
-    dtypes = {v.name: v.dtype for v in quantised.values.values()}
+    matched = as_quantized(graph, quantized)
+    dtypes = {v.name: v.dtype for v in quantized.values.values()}
     simulator = Simulator(matched, feeds, dtypes)
-    found = _run(quantised, dict(zip(quantised.inputs, feeds.values(), strict=True)))
-    nodes = {node.output.name: node for node in quantised.bound()}
+    found = _run(quantized, dict(zip(quantized.inputs, feeds.values(), strict=True)))
+    nodes = {node.output.name: node for node in quantized.bound()}
     names = [
         name
         for name in simulator.reference
-        if name in found and _is_rounded(quantised, name) and not _is_alias(nodes.get(name))
+        if name in found and _is_rounded(quantized, name) and not _is_alias(nodes.get(name))
     ]
     norms, layers = _behind_norms(simulator.graph), []
     for done, name in enumerate(names, 1):
-        layer = _layer(simulator, quantised, nodes.get(name), name, found[name], norms)
+        layer = _layer(simulator, quantized, nodes.get(name), name, found[name], norms)
         layers.append(replace(layer, index=done - 1))
         if progress is not None:
             progress(done, len(names))
@@ -146,28 +146,28 @@ def _behind_norms(graph: Graph) -> frozenset[str]:
     return frozenset((*readers, *(name for space in spaces for name in space.tensors)))
 
 
-def _is_rounded(quantised: Graph, name: str) -> bool:
+def _is_rounded(quantized: Graph, name: str) -> bool:
     """Whether the tensor's values, or the weights that it is computed with, are."""
-    node = quantised.producer(name)
-    if quantised.value(name).q is not None:
+    node = quantized.producer(name)
+    if quantized.value(name).q is not None:
         return True
     if node is None or not is_weighted(node):
         return False
-    return stored_constant(quantised, node.inputs[1]).q is not None
+    return stored_constant(quantized, node.inputs[1]).q is not None
 
 
 def _is_alias(node: BoundNode | None) -> bool:
     return node is not None and node.op == "reshape"
 
 
-def _run(quantised: Graph, feeds: Mapping[str, Array]) -> Arrays:
+def _run(quantized: Graph, feeds: Mapping[str, Array]) -> Arrays:
     """Every activation of the quantised model as real values."""
     parts: dict[str, list[Array]] = {}
 
     def on_op(node: BoundNode, output: NDArray[Any]) -> None:
         parts.setdefault(node.output.name, []).append(model.real(node.output.name, output.copy()))
 
-    model = Model(quantised, on_op=on_op)
+    model = Model(quantized, on_op=on_op)
     stored = model.stored_inputs(feeds)
     model.run_raw(stored)
     inputs = {name: model.real(name, array) for name, array in stored.items()}
@@ -176,23 +176,23 @@ def _run(quantised: Graph, feeds: Mapping[str, Array]) -> Arrays:
 
 def _layer(
     simulator: Simulator,
-    quantised: Graph,
+    quantized: Graph,
     node: BoundNode | None,
     name: str,
     found: Array,
     norms: frozenset[str],
 ) -> LayerReport:
-    exact, value = simulator.reference[name], quantised.value(name)
+    exact, value = simulator.reference[name], quantized.value(name)
     found = found.reshape(exact.shape)
     grids = {name: value.q} if value.q is not None else {}
     weighted = node is not None and is_weighted(node)
-    constants = quantised_constants(quantised, node) if node is not None and weighted else ()
+    constants = quantized_constants(quantized, node) if node is not None and weighted else ()
     live = simulator.run(
         grids, {name: constants} if constants else {}, simulator.reference, (name,)
     )
     own = live[name]
     symptoms = replace(
-        _symptoms(simulator, quantised, node if weighted else None, name, live, constants),
+        _symptoms(simulator, quantized, node if weighted else None, name, live, constants),
         behind_norm=name in norms,
     )
     cause, cure = diagnose(symptoms)
@@ -218,7 +218,7 @@ def _layer(
 
 def _symptoms(
     simulator: Simulator,
-    quantised: Graph,
+    quantized: Graph,
     node: BoundNode | None,
     name: str,
     live: Arrays,
@@ -228,14 +228,14 @@ def _symptoms(
 
     Args:
         simulator: the float model.
-        quantised: the quantised one.
+        quantized: the quantised one.
         node: the layer in the quantised model, if it has weights.
         name: its output.
         live: every activation if this layer alone is quantised.
         constants: its real weights, and its bias if it has one, as they are stored.
 
     """
-    exact, value = simulator.reference[name], quantised.value(name)
+    exact, value = simulator.reference[name], quantized.value(name)
     common = Symptoms(
         impact_db=simulator.sqnr_db(live),
         rounding_db=math.inf,
@@ -261,7 +261,7 @@ def _symptoms(
     error = (before - exact).reshape(-1, exact.shape[-1]).astype(np.float64)
     power = float((error**2).mean())
     magnitudes = np.abs(constants[0])
-    stored = stored_constant(quantised, node.input(1).name)
+    stored = stored_constant(quantized, node.input(1).name)
     return replace(
         common,
         weights_db=_db(exact, before),

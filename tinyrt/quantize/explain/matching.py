@@ -25,27 +25,27 @@ from tinyrt.quantize.ranges import dequantize_weights
 Constants = tuple[NDArray[np.float32], ...]
 """Weights, and bias where there is one."""
 
-LEAST_LIKENESS = 0.9
+MIN_LIKENESS = 0.9
 """Cosine of two weight rows below which one is no multiple of the other."""
-LEAST_FACTOR = 0.03
+MIN_FACTOR = 0.03
 """Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
-MOST_STEPS = 3.0
+MAX_STEPS = 3.0
 """Rounding alone changes a sum of products by less than this, in its standard deviations."""
-LEAST_SHIFT = 0.2
+MIN_SHIFT = 0.2
 """Shifted channels differ by more than this part of their bias and weights; corrections by less."""
 
 
-def require_pair(graph: Graph, quantised: Graph) -> None:
+def require_pair(graph: Graph, quantized: Graph) -> None:
     """Raise ``UnsupportedError`` unless the first model is float and the second quantised."""
     if any(v.q is not None for v in graph.values.values()):
         raise UnsupportedError("the first model is quantised", hint="name the float model first")
-    if all(v.q is None for v in quantised.values.values()):
+    if all(v.q is None for v in quantized.values.values()):
         raise UnsupportedError(
             "the second model is not quantised", hint="name the quantised model second"
         )
 
 
-def as_quantised(graph: Graph, quantised: Graph) -> Graph:
+def as_quantized(graph: Graph, quantized: Graph) -> Graph:
     """The float model with its channels rescaled and shifted as the quantised one's are.
 
     The factors follow from the weights, layer by layer: a row of float weights divided by the
@@ -53,30 +53,30 @@ def as_quantised(graph: Graph, quantised: Graph) -> Graph:
 
     Args:
         graph: the float model.
-        quantised: an int8 model made from it; tensors are matched by name.
+        quantized: an int8 model made from it; tensors are matched by name.
 
     Raises:
         DataError: the two have no tensors of the same name, or one has another shape.
 
     """
-    partners = _partners(graph, quantised)
+    partners = _partners(graph, quantized)
     maps: dict[str, ChannelMap] = {}
     spaces = [space for space in free_spaces(graph) if space.is_free]
     free = frozenset(name for space in spaces for name in space.tensors)
     for space in spaces:
         found = None
         if not space.producers:
-            found = _smoothed(quantised, space, partners, free)
+            found = _smoothed(quantized, space, partners, free)
         elif space.producers[0].output.name in partners:
-            found = _map(quantised, space, partners[space.producers[0].output.name], maps)
+            found = _map(quantized, space, partners[space.producers[0].output.name], maps)
         if found is not None:
             maps.update(dict.fromkeys(space.tensors, found))
     return in_new_channels(graph, maps) if maps else graph
 
 
-def _partners(graph: Graph, quantised: Graph) -> dict[str, BoundNode]:
+def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
     """Output name -> the quantised model's node, for the float model's nodes."""
-    there = {node.output.name: node for node in quantised.bound()}
+    there = {node.output.name: node for node in quantized.bound()}
     partners = {}
     for node in graph.bound():
         other = there.get(node.output.name)
@@ -108,7 +108,7 @@ def stored_constant(graph: Graph, name: str) -> Value:
     return value
 
 
-def quantised_constants(graph: Graph, node: BoundNode) -> Constants:
+def quantized_constants(graph: Graph, node: BoundNode) -> Constants:
     """Real weights, and bias where there is one, of a weighted node of a quantised model.
 
     Raises:
@@ -142,7 +142,7 @@ def _real(value: Value) -> NDArray[np.float32]:
 
 
 def _smoothed(
-    quantised: Graph, space: Space, partners: Mapping[str, BoundNode], free: frozenset[str]
+    quantized: Graph, space: Space, partners: Mapping[str, BoundNode], free: frozenset[str]
 ) -> ChannelMap | None:
     """The map of a space behind a layer norm.
 
@@ -153,8 +153,8 @@ def _smoothed(
         name = node.output.name
         if node.op == "fully_connected" and name in partners and name not in free:
             weights = per_output(node)
-            stored = quantised_constants(quantised, partners[name])[0]
-            steps = _steps(stored_constant(quantised, partners[name].input(1).name))
+            stored = quantized_constants(quantized, partners[name])[0]
+            steps = _steps(stored_constant(quantized, partners[name].input(1).name))
             size = (weights**2).sum(axis=0)
             doubt = np.sqrt((weights**2 * steps[:, None] ** 2).sum(axis=0))
             return _column_map(size, (weights * stored).sum(axis=0), doubt)
@@ -179,12 +179,12 @@ def _column_map(
     """Factors that are quotients; None where they are 1, as far as rounding lets one tell."""
     known = (size > 0) & (product > 0)
     scale = np.where(known, product / np.where(size > 0, size, 1), 1.0)
-    changed = np.abs(product - size) > np.maximum(MOST_STEPS * doubt, LEAST_FACTOR * size)
+    changed = np.abs(product - size) > np.maximum(MAX_STEPS * doubt, MIN_FACTOR * size)
     return ChannelMap(scale, np.zeros(len(scale))) if (known & changed).any() else None
 
 
 def _map(
-    quantised: Graph, space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]
+    quantized: Graph, space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]
 ) -> ChannelMap | None:
     """The space's map, None where its channels are as they were."""
     node = space.producers[0]
@@ -197,18 +197,18 @@ def _map(
     if before is not None:
         bias = bias + (weights * before.shift[at]).sum(axis=1)
         weights = weights * before.scale[at]
-    constants = quantised_constants(quantised, partner)
+    constants = quantized_constants(quantized, partner)
     stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
     size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
-    like = product > LEAST_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
+    like = product > MIN_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
     scale = np.where(like & (product > 0), size / np.where(product > 0, product, 1), 1.0)
-    if not (np.abs(scale - 1) > LEAST_FACTOR).any():
+    if not (np.abs(scale - 1) > MIN_FACTOR).any():
         scale = np.ones(space.channels)
     shift = np.zeros(space.channels)
     if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
         found = bias - constants[1] * scale
         reach = np.abs(bias) + np.abs(weights).sum(axis=1)
-        if len(space.tensors) == 1 and (np.abs(found) > LEAST_SHIFT * np.sqrt(size)).any():
+        if len(space.tensors) == 1 and (np.abs(found) > MIN_SHIFT * np.sqrt(size)).any():
             shift = np.where(reach > 0, found, 0.0)
     if (scale == 1).all() and (shift == 0).all():
         return None

@@ -21,7 +21,7 @@ from tinyrt.quantize.ranges import weight_max
 Array = NDArray[Any]
 Vector = NDArray[np.float64]
 
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 BEYOND = 0.25
 """Of what half of the samples cut off, the part that all of them still do, about."""
 EXPONENTS = np.linspace(0, 1, 11)
@@ -100,10 +100,10 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
 
 
 def _halves(x: Array, shift: Vector) -> tuple[Array, Array]:
-    """Rows of channels of every other sample, and at most ``MOST_ROWS`` of those between."""
+    """Rows of channels of every other sample, and at most ``MAX_ROWS`` of those between."""
     between = x[1::2] if len(x) > 1 else x
     seen, unseen = (part.reshape(-1, x.shape[-1]) - shift for part in (x[::2], between))
-    return seen, unseen[:: -(-len(unseen) // MOST_ROWS)]
+    return seen, unseen[:: -(-len(unseen) // MAX_ROWS)]
 
 
 def _cut_off(x: Array, low: Vector, high: Vector) -> Vector:

@@ -17,7 +17,7 @@ from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import dequantize_weights, least_scales, weight_max
 from tinyrt.quantize.simulate import Array, Arrays, Simulator
 
-MOST_ROWS = 2**22
+MAX_ROWS = 2**22
 """Elements of a layer's rows that its moments are computed from."""
 
 
@@ -84,7 +84,7 @@ def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
     name, dtype = node.output.name, plan.weight_dtype(node)
     axis, shape, q = weight_axis(node), node.input(1).shape, plan.weights[name]
     weights = per_output(node)
-    samples = max(1, MOST_ROWS // layer_rows(node, x[:1]).size)
+    samples = max(1, MAX_ROWS // layer_rows(node, x[:1]).size)
     moments = second_moments(layer_rows(node, x[:samples]))
     scales = np.broadcast_to(np.asarray(q.scales), len(weights)).reshape(len(moments), -1)
     blocked, most = weights.reshape(*scales.shape, -1), weight_max(dtype)

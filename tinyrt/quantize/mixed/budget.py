@@ -63,9 +63,9 @@ class Judge:
         self._reference = answers_of(graph, inputs)
         self.of_float = evaluate_graph(graph, inputs, labels, self._reference)
 
-    def measure(self, quantised: Graph) -> Evaluation:
+    def measure(self, quantized: Graph) -> Evaluation:
         """Accuracy and SQNR of a model that was made from the float one."""
-        return evaluate_graph(quantised, self._inputs, self._labels, self._reference)
+        return evaluate_graph(quantized, self._inputs, self._labels, self._reference)
 
     def holds(self, found: Evaluation, budget: Budget) -> bool:
         """Whether what was measured is enough."""

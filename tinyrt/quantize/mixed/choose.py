@@ -166,7 +166,7 @@ class _Search:
 
     def _measured(self, state: State, config: QuantConfig) -> _Built:
         config = configured(config, state.assignment)
-        graph = self.prepared.quantised(config, self.progress)
+        graph = self.prepared.quantized(config, self.progress)
         self.tried += 1
         return _Built(graph, state, self.judge.measure(graph))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.ir import Graph
 from tinyrt.quantize import quantize_graph
 from tinyrt.train.channels import channel_scores, prune_channels
@@ -144,7 +144,7 @@ def train_int8(
     recipe, data = trained.recipe, trained.data
     source, training = source or trained.graph(), training or recipe.int8
     calibration = data.x_train[:CALIBRATION_SAMPLES]
-    model = QatModel(optimise(source), calibration, source=source, config=config)
+    model = QatModel(optimize(source), calibration, source=source, config=config)
     first_frozen = training.epochs - round(FROZEN * training.epochs) + 1
 
     def freeze_late(number: int) -> None:
@@ -188,9 +188,9 @@ def teaching(trained: Trained) -> Distillation | None:
 def variants(trained: Trained, *, progress: bool | None = False) -> Iterator[Variant]:
     """The forms of a trained model, each as soon as it is ready."""
     source = trained.graph()
-    optimised = optimise(source)
-    yield Variant("float", optimised)
-    yield Variant("ptq", quantize_graph(optimised, trained.data.x_train[:CALIBRATION_SAMPLES]))
+    optimized = optimize(source)
+    yield Variant("float", optimized)
+    yield Variant("ptq", quantize_graph(optimized, trained.data.x_train[:CALIBRATION_SAMPLES]))
     yield Variant("qat", train_int8(trained, progress=progress).deployed())
     pruned = prune(trained, progress=progress)
     model = train_int8(trained, source=pruned, progress=progress)

@@ -16,11 +16,11 @@ from onnxruntime.quantization import (
 
 from tests.convert.onnx_build import OnnxModel
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimise
+from tinyrt.convert.passes import optimize
 from tinyrt.ir import Graph, Value
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
-from tinyrt.quantize.imported.prequantised import quantise_as_given
+from tinyrt.quantize.imported.prequantized import quantize_as_given
 
 FORMATS = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 DTYPES = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8, "int16": QuantType.QInt16}
@@ -34,7 +34,7 @@ class Reader(CalibrationDataReader):
         return next(self.feeds, None)
 
 
-def quantised(
+def quantized(
     model: onnx.ModelProto,
     path: Path,
     samples: np.ndarray,
@@ -76,8 +76,8 @@ def limits(m: OnnxModel) -> tuple[str, str]:
 
 def both(path: Path) -> tuple[Graph, Graph]:
     """The float graph that rounds as the file says, and the integer graph."""
-    rounding = optimise(read_onnx(path))
-    return rounding, quantise_as_given(rounding)
+    rounding = optimize(read_onnx(path))
+    return rounding, quantize_as_given(rounding)
 
 
 def worst_steps(rounding: Graph, integers: Graph, feeds: dict[str, np.ndarray]) -> dict[str, int]:

@@ -49,7 +49,7 @@ def has_given(graph: Graph) -> bool:
     )
 
 
-def quantise_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
+def quantize_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
     """The graph with the integers that it asks for.
 
     Args:

@@ -18,7 +18,7 @@ ONE_OPERAND = ops_where(lambda spec: spec.arity == (1, 1)) & SELECTING - {"pad"}
 """Those of them whose outputs are elements of one tensor; a pad brings zeros."""
 
 
-def remove_requantise(graph: Graph, node: Node) -> Patch | Refusal | None:
+def remove_requantize(graph: Graph, node: Node) -> Patch | Refusal | None:
     """q(select(q(x), q(y), ...)) = select(q(x), q(y), ...), all q to one grid."""
     if not _is_on_grid(graph, node.inputs[0], node.attrs):
         return None
@@ -73,7 +73,7 @@ def _is_step(grid: FakeQuantizeAttrs, bound: float) -> bool:
     return not least < bound < most or (bound / grid.scale).is_integer()
 
 
-def hoist_quantiser(graph: Graph, node: Node) -> Patch | Refusal | None:
+def hoist_quantizer(graph: Graph, node: Node) -> Patch | Refusal | None:
     """q(select(x)) = select(q(x)), where x is computed and not rounded."""
     selecting = graph.producer(node.inputs[0])
     if selecting is None or selecting.op not in ONE_OPERAND or not _selects(selecting):
@@ -93,6 +93,6 @@ def hoist_quantiser(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(selecting, node), add=(first, last), values=(rounded,))
 
 
-REMOVE_REQUANTISE = Rule("remove_requantise", ("fake_quantize",), remove_requantise)
+REMOVE_REQUANTIZE = Rule("remove_requantise", ("fake_quantize",), remove_requantize)
 CLAMP_BEFORE = Rule("clamp_before_quantiser", tuple(ACTIVATIONS), clamp_before)
-HOIST_QUANTISER = Rule("hoist_quantiser", ("fake_quantize",), hoist_quantiser)
+HOIST_QUANTIZER = Rule("hoist_quantiser", ("fake_quantize",), hoist_quantizer)

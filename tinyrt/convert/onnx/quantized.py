@@ -17,9 +17,9 @@ from tinyrt.convert.onnx.call import Call, Operand
 from tinyrt.convert.onnx.grid import (
     OFFSETS,
     SIGNED,
-    Dequantised,
+    Dequantized,
     Grid,
-    Quantised,
+    Quantized,
     checked_scale,
 )
 from tinyrt.convert.onnx.proto import OnnxNode
@@ -75,7 +75,7 @@ def quantize_linear(call: Call) -> Operand:
         )
     if call.is_known(0):
         return _stored(call.array(0), grid)
-    return Quantised(_on_grid(call, call.value(0), grid), grid)
+    return Quantized(_on_grid(call, call.value(0), grid), grid)
 
 
 def _stored(real: Array, grid: Grid) -> Array:
@@ -105,19 +105,19 @@ def dequantize_linear(call: Call) -> Operand:
     if isinstance(x, Value):
         return _scaled(call, x, 1.0, _grid(call, x.shape, "int32"))
     grid = _grid(call, x.shape, _integer_type(x))
-    if not isinstance(x, Quantised):
+    if not isinstance(x, Quantized):
         scale, zero_point = grid.along(x.ndim)
         # Differences of 32-bit integers are exact in float64; the product is rounded once.
         steps = x.astype(np.float64) - zero_point.astype(np.float64)
         real = (steps * scale.astype(np.float64)).astype(np.float32)
-        return Dequantised.of(real, grid) if grid.dtype in OFFSETS else real
+        return Dequantized.of(real, grid) if grid.dtype in OFFSETS else real
     if x.grid is None:
         return _on_grid(call, x.value, grid)
     return x.value if x.grid.equals(grid) else _scaled(call, x.value, x.grid, grid)
 
 
-def _integer_type(x: Array | Quantised) -> str | None:
-    if isinstance(x, Quantised):
+def _integer_type(x: Array | Quantized) -> str | None:
+    if isinstance(x, Quantized):
         return x.grid.dtype if x.grid is not None else None
     if x.dtype.kind not in "iu":
         raise ModelFormatError(f"the operand is {x.dtype.name}", expected="integers")
@@ -149,7 +149,7 @@ def dynamic_quantize_linear(call: Call) -> Sequence[Operand]:
     """
     grid = Grid(np.ones(1, np.float32), np.zeros(1, np.uint8), "uint8")
     one, zero = np.ones((), np.float32), np.zeros((), np.uint8)
-    return [Quantised(call.value(0), grid), one, zero]
+    return [Quantized(call.value(0), grid), one, zero]
 
 
 def _node(op: str, inputs: Sequence[str], output: str, **attrs: Any) -> onnx.NodeProto:
@@ -192,7 +192,7 @@ class _Body:
         self.nodes.append(proto)
         return output
 
-    def quantised(self, x: str, scale: int) -> list[onnx.NodeProto]:
+    def quantized(self, x: str, scale: int) -> list[onnx.NodeProto]:
         """All nodes, the last of which brings ``x`` to the scale, input number ``scale``."""
         inputs = (x, self.name(scale), self.name(scale + 1))
         return [*self.nodes, _node("QuantizeLinear", inputs, self.node.outputs[0])]
@@ -213,12 +213,12 @@ WINDOW = (
 def _qlinear_conv(node: OnnxNode) -> list[onnx.NodeProto]:
     b = _Body(node)
     operands = (b.real(0), b.real(3), b.bias(8, b.name(1), b.name(4)))
-    return b.quantised(b.op("Conv", operands, WINDOW), 6)
+    return b.quantized(b.op("Conv", operands, WINDOW), 6)
 
 
 def _qlinear_matmul(node: OnnxNode) -> list[onnx.NodeProto]:
     b = _Body(node)
-    return b.quantised(b.op("MatMul", (b.real(0), b.real(3, axis=-1))), 6)
+    return b.quantized(b.op("MatMul", (b.real(0), b.real(3, axis=-1))), 6)
 
 
 def _qgemm(node: OnnxNode) -> list[onnx.NodeProto]:
@@ -226,7 +226,7 @@ def _qgemm(node: OnnxNode) -> list[onnx.NodeProto]:
     by_row = "transB" in node.attributes and node.get_int("transB", 0) != 0
     operands = (b.real(0), b.real(3, axis=0 if by_row else 1), b.bias(6, b.name(1), b.name(4)))
     y = b.op("Gemm", operands, ("alpha", "transA", "transB"))
-    return b.quantised(y, 7) if b.name(7) else b.ended()
+    return b.quantized(y, 7) if b.name(7) else b.ended()
 
 
 def _integer_product(op: str, axis: int) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
@@ -248,7 +248,7 @@ def _integer_product(op: str, axis: int) -> Callable[[OnnxNode], list[onnx.NodeP
 def _binary(op: str) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
     def expand(node: OnnxNode) -> list[onnx.NodeProto]:
         b = _Body(node)
-        return b.quantised(b.op(op, (b.real(0), b.real(3))), 6)
+        return b.quantized(b.op(op, (b.real(0), b.real(3))), 6)
 
     return expand
 
@@ -262,7 +262,7 @@ def _unary(op: str, *keep: str) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
                 hint="save the model without onnxruntime's layout optimisation",
             )
         b = _Body(node)
-        return b.quantised(b.op(op, (b.real(0),), keep), 3)
+        return b.quantized(b.op(op, (b.real(0),), keep), 3)
 
     return expand
 
@@ -270,7 +270,7 @@ def _unary(op: str, *keep: str) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
 def _qlinear_concat(node: OnnxNode) -> list[onnx.NodeProto]:
     b = _Body(node)
     operands = [b.real(i) for i in range(2, len(node.inputs), 3)]
-    return b.quantised(b.op("Concat", operands, ("axis",)), 0)
+    return b.quantized(b.op("Concat", operands, ("axis",)), 0)
 
 
 EXPANSIONS: dict[tuple[str, str], Callable[[OnnxNode], list[onnx.NodeProto]]] = {
@@ -290,7 +290,7 @@ EXPANSIONS: dict[tuple[str, str], Callable[[OnnxNode], list[onnx.NodeProto]]] = 
 }
 """Domain and op type -> the nodes that it stands for."""
 
-QUANTISED: dict[str, Callable[[Call], Operand]] = {
+QUANTIZED: dict[str, Callable[[Call], Operand]] = {
     "DequantizeLinear": dequantize_linear,
     "QuantizeLinear": quantize_linear,
 }
