@@ -57,9 +57,10 @@ class RandomNet:
         if np.prod(type_.shape) > MAX_PIXELS:
             return None
         q = self.values[inputs[-1]].q if spec.quant is Quant.SAME_AS_INPUT else self.q
-        fixed = spec.forms[Form.INT8].fixed_output
-        if fixed is not None:
-            q = QParams((fixed[0],), fixed[1])
+        form = spec.forms.get(Form.INT8)
+        if form is not None and form.fixed_output is not None:
+            scale, zero_point = form.fixed_output
+            q = QParams((scale,), zero_point)
         dtype = DType.INT8
         if spec.quant is Quant.INPUTS_ONLY or type_.dtype is DType.BOOL:
             dtype, q = type_.dtype, None

@@ -104,7 +104,8 @@ class BoundNode:
     node: Node
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
-    notes: Notes = field(default_factory=Notes, repr=False, compare=False)
+    # Not copied by ``replace``: what is known of a node is not known of one with other values.
+    _notes: Notes | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def op(self) -> str:
@@ -145,6 +146,19 @@ class BoundNode:
     def describe(self) -> str:
         """``#3 conv2d 'stem/conv'``, for messages."""
         return f"#{self.index} {self.op} '{self.name}'"
+
+    @property
+    def notes(self) -> Notes:
+        """What was found out about this node."""
+        if self._notes is None:
+            object.__setattr__(self, "_notes", Notes())
+        assert self._notes is not None
+        return self._notes
+
+    def noting(self, notes: Notes) -> BoundNode:
+        """The node itself, which is new, with notes that it shares with others."""
+        object.__setattr__(self, "_notes", notes)
+        return self
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` finds out about this node, found once."""
@@ -221,8 +235,7 @@ class Graph:
             node,
             tuple(self.values[n] if n else None for n in node.inputs),
             tuple(self.values[n] for n in node.outputs),
-            self._notes_on(node.outputs),
-        )
+        ).noting(self._notes_on(node.outputs))
 
     def bound(self) -> Iterator[BoundNode]:
         """All nodes in execution order, each with its values."""

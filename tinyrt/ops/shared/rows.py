@@ -80,10 +80,11 @@ class RowOp:
         for i, (value, window) in enumerate(zip(inputs, self.windows, strict=True)):
             if value is not None and window is not None:
                 inputs[i] = _with_rows(value, (count - 1) * window.step + window.rows)
-        node = replace(self.node, inputs=tuple(inputs), notes=self.node.notes.on_rows(count))
-        if self.fold is not None:
-            return node
-        return replace(node, outputs=(_with_rows(self.node.output, count),))
+        outputs = self.node.outputs
+        if self.fold is None:
+            outputs = (_with_rows(self.node.output, count),)
+        node = replace(self.node, inputs=tuple(inputs), outputs=outputs)
+        return node.noting(self.node.notes.on_rows(count))
 
 
 def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | None:
@@ -116,8 +117,8 @@ def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
     x = node.input(0)
     if len(x.shape) != 4 or x.shape[0] != 1:
         return None
-    on_rows = replace(node, inputs=(_row(x),), notes=node.notes.on_rows(1))
-    return RowOp(on_rows, (RowWindow(),), fold)
+    on_rows = replace(node, inputs=(_row(x),))
+    return RowOp(on_rows.noting(node.notes.on_rows(1)), (RowWindow(),), fold)
 
 
 def one_row(node: BoundNode, attrs: Any = None) -> BoundNode:
@@ -157,13 +158,13 @@ def joined_rows(node: BoundNode, axis: int) -> RowOp | None:
 
 def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundNode:
     """The node with these inputs instead of its own, and one row of outputs."""
-    return replace(
+    on_rows = replace(
         node,
         node=node.node if attrs is None else replace(node.node, attrs=attrs),
         inputs=tuple(inputs.get(v.name, v) if v is not None else None for v in node.inputs),
         outputs=(_row(node.output),),
-        notes=node.notes.on_rows(1),
     )
+    return on_rows.noting(node.notes.on_rows(1))
 
 
 def _row(value: Value) -> Value:
