@@ -2,21 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.data import ArrayType
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, ShapeError
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import quantize_array
+from tinyrt.ops.shared.batch import rebatch
 
 Array = NDArray[Any]
 
 SHOWN = 8
 """Names that a message lists."""
+
+
+def named(graph: Graph, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs by the model's own names: a single array, or one called ``x``, is the only one."""
+    arrays = x if isinstance(x, Mapping) else {graph.fed[0]: x}
+    if len(graph.fed) == 1 and set(arrays) == {"x"}:
+        arrays = {graph.fed[0]: arrays["x"]}
+    return {name: np.asarray(array) for name, array in arrays.items()}
+
+
+def rows_of(graph: Graph) -> dict[str, int]:
+    """Rows of each input, by name, that belong together: 1 where samples are kept apart."""
+    own = {name: (graph.value(name).shape or (1,))[0] for name in graph.fed}
+    if set(own.values()) != {1}:
+        try:
+            rebatch(graph, 1)
+        except ShapeError:
+            return own
+    return dict.fromkeys(own, 1)
+
+
+def new_batch(graph: Graph, value: Value, size: Sequence[int], closed: bool) -> int:
+    """The batch size of a model that one of its inputs is resized for.
+
+    Args:
+        graph: the model.
+        value: what is resized.
+        size: its new shape, which may differ in its first element only.
+        closed: whether that one may not differ either.
+
+    Raises:
+        ShapeError: the input is a single number.
+        DataError: another dimension changes, or a closed one does.
+
+    """
+    shape = tuple(int(n) for n in size)
+    if not value.shape:
+        raise ShapeError("a single number has no batch axis", tensor=value.describe())
+    if value.name not in graph.inputs or not shape or shape[1:] != value.shape[1:]:
+        raise DataError(
+            f"cannot resize to {list(shape)}",
+            tensor=value.describe(),
+            expected="a model input, and a change of its batch size only",
+        )
+    if closed and shape[0] != value.shape[0]:
+        raise DataError(
+            f"cannot resize to {list(shape)}: the batch size is fixed", tensor=value.describe()
+        )
+    return shape[0]
+
+
+def whole_runs(value: Value, rows: int, together: int) -> int:
+    """How many runs that many rows of an input are, of which some belong together.
+
+    Raises:
+        DataError: the last run is not whole.
+
+    """
+    runs, left = divmod(rows, together)
+    if left or not runs:
+        raise DataError(
+            f"the data have {rows} rows",
+            tensor=value.describe(),
+            expected=f"{together} for each run, as the model mixes them",
+            hint="pass whole runs, one behind the other along the first axis",
+        )
+    return runs
 
 
 def check_types(graph: Graph, types: Mapping[str, ArrayType], rows: Mapping[str, int]) -> None:

@@ -18,7 +18,6 @@ from tinyrt.errors import (
     DataError,
     NotAllocatedError,
     OutputError,
-    ShapeError,
     ToolError,
     UnsupportedError,
     boundary,
@@ -34,7 +33,8 @@ from tinyrt.interpreter.backends import (
 )
 from tinyrt.interpreter.by_rows import RowsProgram
 from tinyrt.interpreter.details import describe
-from tinyrt.interpreter.signature import SignatureRunner
+from tinyrt.interpreter.feeds import new_batch
+from tinyrt.interpreter.signature import SignatureRunner, find_signature, ports_of
 from tinyrt.interpreter.split import SHARE, SplitProgram, splits
 from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.tensors import place_tensors
@@ -307,26 +307,15 @@ class Interpreter:
 
         """
         value = self._value(input_index)
-        size = tuple(int(n) for n in tensor_size)
-        if not value.shape:
-            raise ShapeError("a single number has no batch axis", tensor=value.describe())
-        if value.name not in self.graph.inputs or not size or size[1:] != value.shape[1:]:
-            raise DataError(
-                f"cannot resize to {list(size)}",
-                tensor=value.describe(),
-                expected="a model input, and a change of its batch size only",
-            )
-        if size[0] == value.shape[0]:
+        closed = strict and self._directory.tensors[input_index].shape_signature[0] != -1
+        batch = new_batch(self.graph, value, tensor_size, closed)
+        if batch == value.shape[0]:
             return
         if self._given_plan is not None:
             raise UnsupportedError(
                 "the plan is for one batch size", expected=str(value.shape[0]), hint="plan anew"
             )
-        if strict and self._directory.tensors[input_index].shape_signature[0] != -1:
-            raise DataError(
-                f"cannot resize to {list(size)}: the batch size is fixed", tensor=value.describe()
-            )
-        self.graph = rebatch(self._model, size[0])
+        self.graph = rebatch(self._model, batch)
         self._forget()
 
     def set_tensor(self, tensor_index: int, value: NDArray[Any]) -> None:
@@ -381,10 +370,7 @@ class Interpreter:
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Signature key -> names of its ``inputs`` and ``outputs``."""
-        return {
-            key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
-            for key, signature in self._directory.signatures.items()
-        }
+        return ports_of(self._directory.signatures)
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """A function of named arrays.
@@ -396,17 +382,8 @@ class Interpreter:
             DataError: there is no such signature.
 
         """
-        signatures = self._directory.signatures
-        if signature_key is None and len(signatures) == 1:
-            signature_key = next(iter(signatures))
-        if signature_key not in signatures:
-            raise DataError(
-                f"there is no signature '{signature_key}'",
-                expected=", ".join(signatures) or "nothing: the file has no signatures",
-                hint="use set_tensor and invoke where a file has no signatures",
-            )
-        signature = signatures[signature_key]
-        return SignatureRunner(self._of_subgraph(signature.subgraph), signature_key, signature)
+        key, signature = find_signature(self._directory.signatures, signature_key)
+        return SignatureRunner(self._of_subgraph(signature.subgraph), key, signature)
 
     def _of_subgraph(self, index: int) -> Interpreter:
         """What runs another subgraph of the file, with memory of its own."""

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from tinyrt.budget import Budget, as_budget, limited
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.data import ArrayType, Source
-from tinyrt.errors import BudgetError, DataError, ShapeError, error_context
+from tinyrt.errors import BudgetError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
-from tinyrt.interpreter.feeds import check_types, fitting, stored
+from tinyrt.interpreter.feeds import check_types, fitting, named, rows_of, stored, whole_runs
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import Graph
 from tinyrt.ops.quantize import Affine, dequantize_array
-from tinyrt.ops.shared.batch import batch_of, rebatch
+from tinyrt.ops.shared.batch import batch_of
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -276,10 +276,7 @@ class Model:
 
     def named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by the model's own names: a single array, or one called ``x``, is the only one."""
-        given = x if isinstance(x, Mapping) else {self.graph.fed[0]: x}
-        if len(self.graph.fed) == 1 and set(given) == {"x"}:
-            given = {self.graph.fed[0]: given["x"]}
-        return {name: np.asarray(array) for name, array in given.items()}
+        return named(self.graph, x)
 
     def check_types(self, types: Mapping[str, ArrayType]) -> None:
         """Check names, shapes and dtypes of inputs against the model.
@@ -293,13 +290,7 @@ class Model:
     @cached_property
     def rows(self) -> dict[str, int]:
         """Rows of each input, by name, that belong together: 1 where samples are kept apart."""
-        own = {name: (self.graph.value(name).shape or (1,))[0] for name in self.graph.fed}
-        if set(own.values()) != {1}:
-            try:
-                rebatch(self.graph, 1)
-            except ShapeError:
-                return own
-        return dict.fromkeys(own, 1)
+        return rows_of(self.graph)
 
     def runs(self, feeds: Mapping[str, Array]) -> int:
         """How many samples, or groups of rows that the model mixes, the inputs are.
@@ -313,15 +304,7 @@ class Model:
 
     def whole_runs(self, name: str, rows: int) -> int:
         """How many runs that many rows of an input are; raises as ``runs`` does."""
-        runs, left = divmod(rows, self.rows[name])
-        if left or not runs:
-            raise DataError(
-                f"the data have {rows} rows",
-                tensor=self.graph.value(name).describe(),
-                expected=f"{self.rows[name]} for each run, as the model mixes them",
-                hint="pass whole runs, one behind the other along the first axis",
-            )
-        return runs
+        return whole_runs(self.graph.value(name), rows, self.rows[name])
 
     def stored_inputs(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by name as the model stores them: floats quantised with its own parameters.

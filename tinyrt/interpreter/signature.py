@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,32 @@ from tinyrt.errors import DataError
 
 if TYPE_CHECKING:
     from tinyrt.interpreter.interpreter import Interpreter
+
+
+def ports_of(signatures: Mapping[str, Signature]) -> dict[str, dict[str, list[str]]]:
+    """Signature key -> names of its ``inputs`` and ``outputs``."""
+    return {
+        key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
+        for key, signature in signatures.items()
+    }
+
+
+def find_signature(signatures: Mapping[str, Signature], key: str | None) -> tuple[str, Signature]:
+    """The signature of that key, or the only one where no key is given.
+
+    Raises:
+        DataError: there is no such signature.
+
+    """
+    if key is None and len(signatures) == 1:
+        key = next(iter(signatures))
+    if key is None or key not in signatures:
+        raise DataError(
+            f"there is no signature '{key}'",
+            expected=", ".join(signatures) or "nothing: the file has no signatures",
+            hint="use set_tensor and invoke where a file has no signatures",
+        )
+    return key, signatures[key]
 
 
 class SignatureRunner:
