@@ -7,13 +7,14 @@ nothing of them is left in the result.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
 
 from tinyrt import budget
+from tinyrt.convert.onnx.bodies import DEEPEST, check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
@@ -37,9 +38,6 @@ from tinyrt.convert.onnx.static import (
 from tinyrt.convert.onnx.weights import Weights, listed
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Value
-
-DEEPEST = 32
-"""Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
 MAX_NODES = 10_000
 """A graph that would be larger, its loops unrolled, is refused: planning it would take too long."""
@@ -170,42 +168,6 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
                     hint="export one iteration of a loop and run it as often as needed; keep LSTMs "
                     "whole with --sequence-lstm",
                 )
-
-
-def check_dense(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
-    """Raise ``UnsupportedError`` where nodes read sparse constants."""
-    read = {name for node in nodes for name in node.input}
-    for sparse in graph.sparse_initializer:
-        if sparse.values.name in read:
-            raise UnsupportedError(
-                f"the constant '{sparse.values.name}' is sparse",
-                expected="dense constants",
-                hint="export the model with dense weights",
-            )
-
-
-def reads(node: OnnxNode) -> Iterator[str]:
-    """Names that the node reads: its inputs, and what its bodies take from around them."""
-    yield from node.inputs
-    for attribute in node.attributes.values():
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield from captured(attribute.g)
-
-
-def captured(graph: onnx.GraphProto, depth: int = 0) -> set[str]:
-    """Names that a body reads and does not define."""
-    if depth > DEEPEST:
-        return set()
-    names = {output.name for output in graph.output}
-    for node in graph.node:
-        names.update(node.input)
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                names |= captured(attribute.g, depth + 1)
-    defined = {value.name for value in graph.input}
-    defined.update(tensor.name for tensor in graph.initializer)
-    defined.update(name for node in graph.node for name in node.output)
-    return names - defined
 
 
 DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
