@@ -16,7 +16,8 @@ from tinyrt.data import InMemory, Source
 from tinyrt.errors import DataError
 from tinyrt.floatmath import elementary
 from tinyrt.interpreter import DEFAULT_BACKEND
-from tinyrt.interpreter.model import Model, Progress, later
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress, later
 from tinyrt.ir import DType, Graph
 from tinyrt.ops.arg import CHOICES
 

@@ -21,8 +21,9 @@ from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.files import scratch_folder
 from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.profile import OpTime, profile
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 from tinyrt.metrics import Evaluation, evaluate_graph

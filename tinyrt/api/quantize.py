@@ -21,7 +21,9 @@ from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.feeds import check_types
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
 
@@ -232,7 +234,7 @@ def _head(graph: Graph, data: Data) -> dict[str, Array]:
     model = Model(graph)
     with error_context(file=file_of(data)):
         source = source_of(graph, data)
-        model.check_types(source.types)
+        check_types(model.graph, source.types, model.rows)
         count = search_samples(graph)
         piece = next(source.pieces({n: count * r for n, r in model.rows.items()}))
         return model.check_inputs(require_float(piece))

@@ -7,6 +7,7 @@ from functools import partial
 from tinyrt.backends import reference
 from tinyrt.backends.numba import backend as numba
 from tinyrt.backends.program import Prepare, Program, Tensors
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Graph
 
 
@@ -52,6 +53,13 @@ READING_FIRST = frozenset({"reference"})
 """Backends whose ops read all their inputs before they write: these run in a device's own arena
 plan, where outputs may lie on inputs. The others' kernels are free in their order; their arena is
 somewhat larger."""
+
+
+def require_backend(backend: str) -> None:
+    """Raise ``UnsupportedError`` unless there is a backend of that name."""
+    names = (*EVERY_BACKEND, AUTO)
+    if backend not in names:
+        raise UnsupportedError(f"there is no backend '{backend}'", expected=", ".join(names))
 
 
 def candidates(backend: str, graph: Graph, watched: bool) -> tuple[str, ...]:

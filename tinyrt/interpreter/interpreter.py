@@ -23,21 +23,18 @@ from tinyrt.errors import (
     boundary,
     error_context,
 )
+from tinyrt.interpreter.allocate import allocate
 from tinyrt.interpreter.backends import (
-    AUTO,
     DEFAULT_BACKEND,
-    EVERY_BACKEND,
-    FALLBACK,
     READING_FIRST,
     candidates,
+    require_backend,
 )
-from tinyrt.interpreter.by_rows import RowsProgram
 from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.feeds import new_batch
 from tinyrt.interpreter.signature import SignatureRunner, find_signature, ports_of
-from tinyrt.interpreter.split import SHARE, SplitProgram, splits
+from tinyrt.interpreter.split import splits
 from tinyrt.interpreter.stored_weights import widen_weights
-from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops.shared.batch import rebatch
@@ -150,10 +147,7 @@ class Interpreter:
         read: Callable[[int], tuple[Graph, Directory]] | None = None,
         file: str | None = None,
     ) -> None:
-        names = (*EVERY_BACKEND, AUTO)
-        if backend not in names:
-            expected = ", ".join(names)
-            raise UnsupportedError(f"there is no backend '{backend}'", expected=expected)
+        require_backend(backend)
         threads = 1 if num_threads is None else num_threads
         if not isinstance(threads, int) or threads < 1:
             raise DataError(f"num_threads is {num_threads!r}", expected="an integer of at least 1")
@@ -229,37 +223,21 @@ class Interpreter:
         self._allocate(last)
 
     def _allocate(self, backend: str) -> None:
-        placed = place_tensors(
+        watched = self._preserve or self._on_op is not None
+        alone = watched or self.graph is self._model or not splits(self.graph, self.backend)
+        self._program, placed = allocate(
             self.graph,
-            overlap=backend in READING_FIRST,
-            # Segments on a GPU copy in and out at times of their own.
-            apart=self._preserve or backend == FALLBACK,
+            self._model,
+            backend,
+            threads=1 if alone else self._num_threads,
+            apart=self._preserve,
             budget=self._budget,
             plan=self._given_plan,
         )
-        tensors = placed.tensors
-        prepare = EVERY_BACKEND[backend]
-        threads = self._useful_threads()
-        if placed.plan.segments:
-            self._program = RowsProgram(self.graph, tensors, placed.plan, placed.arena)
-        elif threads > 1:
-            batch = self.graph.input_values[0].shape[0]
-            self._program = SplitProgram(
-                self._model, tensors, batch, threads, prepare, self._budget
-            )
-        else:
-            self._program = prepare(self.graph, tensors)
         self.backend = backend
-        self._tensors = tensors
+        self._tensors = placed.tensors
         self._plan = placed.plan
         self.reset_all_variables()
-
-    def _useful_threads(self) -> int:
-        """Threads that share the batch, if it is one."""
-        watched = self._preserve or self._on_op is not None
-        if self.graph is self._model or watched or not splits(self.graph, self.backend):
-            return 1
-        return min(self._num_threads, self.graph.input_values[0].shape[0] // SHARE) or 1
 
     def invoke(self) -> None:
         """Run the model on the inputs that were set.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +19,13 @@ from tinyrt.errors import BudgetError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
 from tinyrt.interpreter.feeds import check_types, fitting, named, rows_of, stored, whole_runs
 from tinyrt.interpreter.interpreter import Interpreter, OnOp
+from tinyrt.interpreter.progress import Progress, later
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import Graph
 from tinyrt.ops.quantize import Affine, dequantize_array
 from tinyrt.ops.shared.batch import batch_of
 
 Array = NDArray[Any]
-Progress = Callable[[int, int], None]
 BATCH = 32
 """Samples per thread: large enough for matrix products, small enough for the caches."""
 PIECE = 16 << 20
@@ -186,7 +186,7 @@ class Model:
 
         """
         with error_context(file=self.file):
-            self.check_types(source.types)
+            check_types(self.graph, source.types, self.rows)
         name, given = next(iter(source.types.items()))
         total = self.whole_runs(name, given.shape[0])
         size = self._batch_size(total)
@@ -268,7 +268,9 @@ class Model:
         """
         with error_context(file=self.file):
             arrays = self.named(x)
-            self.check_types({n: ArrayType(a.shape, a.dtype) for n, a in arrays.items()})
+            check_types(
+                self.graph, {n: ArrayType(a.shape, a.dtype) for n, a in arrays.items()}, self.rows
+            )
             return {
                 name: fitting(self.graph.value(name), arrays[name], (first or {}).get(name, 0))
                 for name in self.graph.fed
@@ -277,15 +279,6 @@ class Model:
     def named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Inputs by the model's own names: a single array, or one called ``x``, is the only one."""
         return named(self.graph, x)
-
-    def check_types(self, types: Mapping[str, ArrayType]) -> None:
-        """Check names, shapes and dtypes of inputs against the model.
-
-        Raises:
-            DataError: they do not fit it.
-
-        """
-        check_types(self.graph, types, self.rows)
 
     @cached_property
     def rows(self) -> dict[str, int]:
@@ -402,8 +395,3 @@ class Model:
         if value.q is None:
             return y
         return dequantize_array(Affine(value.q.scale, value.q.zero_point), y)
-
-
-def later(progress: Progress | None, start: int, total: int) -> Progress | None:
-    """The progress of a piece as that of the whole."""
-    return None if progress is None else lambda done, _: progress(start + done, total)

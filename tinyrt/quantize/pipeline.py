@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.collect import calibrate, checked_batches

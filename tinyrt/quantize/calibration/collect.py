@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.errors import DataError
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.quantize.calibration.observers import Every, MinMax, Observer, make_observer
 from tinyrt.quantize.calibration.samples import Samples, read_batches, split_head

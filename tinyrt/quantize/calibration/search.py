@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tinyrt.interpreter.model import Progress
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import DType, Graph
 from tinyrt.ops import OPS
 from tinyrt.quantize.plan import QuantPlan, shared_ranges

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import Evaluation
 from tinyrt.ops import is_weighted

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.interpreter.model import Model, Progress
+from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops import is_weighted

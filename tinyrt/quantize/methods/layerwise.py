@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.interpreter.model import Progress
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType
 from tinyrt.quantize.config import BiasCorrection, QuantConfig
 from tinyrt.quantize.methods.layers import by_output, layer_rows, per_output, weight_axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tinyrt.errors import BudgetError, TinyrtError
-from tinyrt.interpreter.model import Progress
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
 from tinyrt.metrics import Evaluation
 from tinyrt.ops import is_weighted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tinyrt.floatmath import elementary
-from tinyrt.interpreter.model import Progress
+from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import DType, Graph
 from tinyrt.ops import is_weighted
 from tinyrt.quantize.config import QuantConfig, Scheme
