@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
-from tinyrt.api.inspection import Inspection, OpCost, inspect_model
-from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.budget import current
 from tinyrt.convert.over_time.windows import stream as stream_graph
@@ -343,25 +341,3 @@ def _rows_of(graph: Graph, name: str) -> int:
     """How many rows the tables have that an input's indices pick from."""
     tables = [graph.value(n.inputs[0]) for n in graph.consumers(name) if n.op == "embedding"]
     return min((table.shape[0] for table in tables), default=2)
-
-
-__all__ = [
-    "Evaluation",
-    "Inspection",
-    "OpCost",
-    "Stream",
-    "bisect_model",
-    "convert_model",
-    "debug_model",
-    "evaluate",
-    "inspect_model",
-    "is_quantized",
-    "open_model",
-    "profile_model",
-    "quantize_model",
-    "quantize_within",
-    "random_inputs",
-    "run_emulated",
-    "run_model",
-    "run_with_backend",
-]

@@ -15,42 +15,21 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
 from tinyrt.ops.shared.convolution import CONVOLUTION, bias_gradient, biased, convolve
 from tinyrt.ops.shared.convolution_shapes import Shapes
-from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.requant import weighted_requant, wide_requant
 from tinyrt.ops.shared.rows import RowOp, windowed_rows
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.shared.traits import Traits
-from tinyrt.ops.shared.window import Pair, Window
+from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionAttrs, ConvolutionS8, ConvolutionS16
 
 WEIGHT_AXIS = 0
 """The weights' axis of output channels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2dAttrs:
+class Conv2dAttrs(ConvolutionAttrs):
     """TFLite's Conv2DOptions."""
-
-    stride: Pair = (1, 1)
-    padding: str = "SAME"
-    dilation: Pair = (1, 1)
-    activation: str = "NONE"
-
-
-@dataclass(frozen=True, slots=True)
-class Conv2dS8:
-    """What the integer kernel knows beforehand."""
-
-    window: Window
-    x_zp: int
-    requant: Requant
-
-
-@dataclass(frozen=True, slots=True)
-class Conv2dS16:
-    """What the kernel on int16 activations knows beforehand."""
-
-    window: Window
-    requant: WideRequant | Requant
 
 
 def window_of(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Window:
@@ -93,15 +72,18 @@ def _shapes(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Shapes:
     return Shapes(window_of(attrs, x, w), x, w)
 
 
-def prepare_s8(node: BoundNode) -> Conv2dS8:
+def prepare_s8(node: BoundNode) -> ConvolutionS8:
     """Multipliers, clamp and window of one node."""
     x, w = node.input(0), node.input(1)
     requant = weighted_requant(node, WEIGHT_AXIS)
-    return Conv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
+    return ConvolutionS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
 
 
 def ref_s8(
-    p: Conv2dS8, x: NDArray[np.int8], w: NDArray[np.int8], bias: NDArray[np.int32] | None = None
+    p: ConvolutionS8,
+    x: NDArray[np.int8],
+    w: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int8]:
     """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``.
 
@@ -112,14 +94,14 @@ def ref_s8(
     return p.requant.apply(acc.astype(np.int64) if bias is None else acc.astype(np.int64) + bias)
 
 
-def prepare_s16(node: BoundNode) -> Conv2dS16:
+def prepare_s16(node: BoundNode) -> ConvolutionS16:
     """Multipliers, clamp and window of one node."""
     window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
-    return Conv2dS16(window, wide_requant(node, WEIGHT_AXIS))
+    return ConvolutionS16(window, wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(
-    p: Conv2dS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+    p: ConvolutionS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
 ) -> Array:
     """``clamp(requant(bias + sum(x * w)))``; sums are exact in float64."""
     acc = convolve(Shapes(p.window, x.shape, w.shape), x.astype(np.float64), w.astype(np.float64))

@@ -17,42 +17,21 @@ from tinyrt.ir import BoundNode, Shape, TensorType
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
 from tinyrt.ops.shared.convolution import CONVOLUTION, bias_gradient, biased
 from tinyrt.ops.shared.convolution_shapes import Shapes
-from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.requant import weighted_requant, wide_requant
 from tinyrt.ops.shared.rows import RowOp, windowed_rows
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
 from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
 from tinyrt.ops.shared.traits import Traits
-from tinyrt.ops.shared.window import Pair, Window
+from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionAttrs, ConvolutionS8, ConvolutionS16
 
 WEIGHT_AXIS = 3
 """The weights' axis of output channels."""
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseConv2dAttrs:
+class DepthwiseConv2dAttrs(ConvolutionAttrs):
     """TFLite's DepthwiseConv2DOptions; the depth multiplier follows from the shapes."""
-
-    stride: Pair = (1, 1)
-    padding: str = "SAME"
-    dilation: Pair = (1, 1)
-    activation: str = "NONE"
-
-
-@dataclass(frozen=True, slots=True)
-class DepthwiseConv2dS8:
-    """What the integer kernel knows beforehand."""
-
-    window: Window
-    x_zp: int
-    requant: Requant
-
-
-@dataclass(frozen=True, slots=True)
-class DepthwiseConv2dS16:
-    """What the kernel on int16 activations knows beforehand."""
-
-    window: Window
-    requant: WideRequant | Requant
 
 
 def window_of(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Window:
@@ -138,15 +117,15 @@ def _shapes(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Shapes:
     return Shapes(window_of(attrs, x, w), x, (w[3], w[1], w[2], 1))
 
 
-def prepare_s8(node: BoundNode) -> DepthwiseConv2dS8:
+def prepare_s8(node: BoundNode) -> ConvolutionS8:
     """Multipliers, clamp and window of one node."""
     x, w = node.input(0), node.input(1)
     requant = weighted_requant(node, WEIGHT_AXIS)
-    return DepthwiseConv2dS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
+    return ConvolutionS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
 
 
 def ref_s8(
-    p: DepthwiseConv2dS8,
+    p: ConvolutionS8,
     x: NDArray[np.int8],
     w: NDArray[np.int8],
     bias: NDArray[np.int32] | None = None,
@@ -157,14 +136,14 @@ def ref_s8(
     return p.requant.apply(acc if bias is None else acc + bias)
 
 
-def prepare_s16(node: BoundNode) -> DepthwiseConv2dS16:
+def prepare_s16(node: BoundNode) -> ConvolutionS16:
     """Multipliers, clamp and window of one node."""
     window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
-    return DepthwiseConv2dS16(window, wide_requant(node, WEIGHT_AXIS))
+    return ConvolutionS16(window, wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(
-    p: DepthwiseConv2dS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
+    p: ConvolutionS16, x: NDArray[np.int16], w: NDArray[np.int8], bias: Array | None = None
 ) -> Array:
     """``clamp(requant(bias + sum(x * w)))``."""
     acc = _convolve(p.window, p.window.pad(x.astype(np.int64)), w.astype(np.int64))

@@ -26,14 +26,13 @@ from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
 from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops import OPS
-from tinyrt.ops.conv2d import Conv2dS8, Conv2dS16
 from tinyrt.ops.conv2d import window_of as conv2d_window
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
 from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
 from tinyrt.ops.transpose_conv import window_of as transpose_window
 
@@ -65,7 +64,7 @@ def _image_fields(node: BoundNode, window: Window) -> Fields:
 
 def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     """By vectors, by quads of channels, group by group, or the general kernel."""
-    p: Conv2dS8 = OPS[node.op].prepared(node)
+    p: ConvolutionS8 = OPS[node.op].prepared(node)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
         return mve_convolution(node, *layer)
@@ -95,7 +94,7 @@ def _groups(node: BoundNode) -> int:
 def conv2d_s16(node: BoundNode, target: Target) -> Kernel:
     """The same kernel everywhere."""
     del target
-    p: Conv2dS16 = OPS[node.op].prepared(node)
+    p: ConvolutionS16 = OPS[node.op].prepared(node)
     return convolution_s16(node, _image_fields(node, p.window), _groups(node), p.requant)
 
 
@@ -111,7 +110,7 @@ def _conv2d_window(node: BoundNode) -> Window:
 
 def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     """By vectors, by packed filters, or the general kernel."""
-    p: DepthwiseConv2dS8 = OPS[node.op].prepared(node)
+    p: ConvolutionS8 = OPS[node.op].prepared(node)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
         return mve_depthwise(node, *layer)
@@ -130,7 +129,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_depthwise_conv2d_s16``."""
     del target
-    p: DepthwiseConv2dS16 = OPS[node.op].prepared(node)
+    p: ConvolutionS16 = OPS[node.op].prepared(node)
     return _wide_calls("tinyrt_depthwise_conv2d_s16", node, p.window, p.requant)
 
 

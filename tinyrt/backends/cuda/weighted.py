@@ -10,13 +10,12 @@ from tinyrt.backends.cuda.dense import CHANNEL, data_of, emit_dense, emit_depthw
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, DType, Shape, Value
 from tinyrt.ops.batch_matmul import BatchMatmulS8, BatchMatmulS16
-from tinyrt.ops.conv2d import Conv2dS8, Conv2dS16
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8, DepthwiseConv2dS16
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Array, qparams
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
 from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
 
 
@@ -68,7 +67,7 @@ def emit_plain(
     w.op(kernel, "plain", y.size, ints=ints, tensors=tensors, types=types, blobs=blobs)
 
 
-def emit_conv2d(node: BoundNode, p: Conv2dS8 | Conv2dS16, w: DeviceWriter) -> None:
+def emit_conv2d(node: BoundNode, p: ConvolutionS8 | ConvolutionS16, w: DeviceWriter) -> None:
     """Write a convolution: on the tensor cores, but for groups and int16."""
     x, weights, y = node.input(0), node.input(1), node.output
     window, requant, (_, x_zp) = p.window, p.requant, qparams(x)
@@ -85,7 +84,7 @@ def emit_conv2d(node: BoundNode, p: Conv2dS8 | Conv2dS16, w: DeviceWriter) -> No
 
 
 def emit_depthwise_conv2d(
-    node: BoundNode, p: DepthwiseConv2dS8 | DepthwiseConv2dS16, w: DeviceWriter
+    node: BoundNode, p: ConvolutionS8 | ConvolutionS16, w: DeviceWriter
 ) -> None:
     """Write a depthwise convolution: in registers, but for odd channels and int16."""
     x, weights, y = node.input(0), node.input(1), node.output

@@ -10,7 +10,7 @@ from tinyrt.backends.numba.border import pad_flip
 from tinyrt.backends.numba.product import product
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
-from tinyrt.ops.conv2d import Conv2dS8
+from tinyrt.ops.shared.windowed import ConvolutionS8
 
 
 class Row(NamedTuple):
@@ -80,7 +80,7 @@ def conv2d_s8(address: int) -> None:
             )
 
 
-def pack(node: BoundNode, p: Conv2dS8, workspace: Workspace) -> Call:
+def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     """Weights per group in the order of the tiles; offsets of pixels and steps as tables."""
     x, y = node.input(0), node.output
     weights = workspace.weights(node)

@@ -11,7 +11,7 @@ from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, depthwise_tile
 from tinyrt.backends.numba.vector import LANES, WIDE
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS8
+from tinyrt.ops.shared.windowed import ConvolutionS8
 
 TILE_PIXELS = 8 if WIDE else 4
 
@@ -86,7 +86,7 @@ def _channels(p: Row, v: int, y: int) -> None:
         _single(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
 
 
-def pack(node: BoundNode, p: DepthwiseConv2dS8, workspace: Workspace) -> Call:
+def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     """Weights in the order of the tiles; offsets of pixels and taps as tables."""
     x, y = node.input(0), node.output
     weights = workspace.weights(node)

@@ -30,11 +30,10 @@ from tinyrt.backends.numba.pairs import (
 from tinyrt.backends.numba.vector import LANES
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
-from tinyrt.ops.conv2d import Conv2dS16
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dS16
 from tinyrt.ops.fully_connected import FullyConnectedS16
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionS16
 
 SUMMED = 510
 """Products of int16 and int8 that an int32 sum holds."""
@@ -247,7 +246,7 @@ def depthwise_s16(address: int) -> None:
                 y[c] = _scaled(p, c, sums[c])
 
 
-def pack_conv2d(node: BoundNode, p: Conv2dS16, workspace: Workspace) -> Call:
+def pack_conv2d(node: BoundNode, p: ConvolutionS16, workspace: Workspace) -> Call:
     """Runs along a row of the kernel where taps are neighbours in memory, else single taps."""
     weights = workspace.weights(node)
     _, _, kw, c_in = weights.shape
@@ -263,7 +262,7 @@ def pack_conv2d(node: BoundNode, p: Conv2dS16, workspace: Workspace) -> Call:
     return _tiled(row, weights, workspace)
 
 
-def pack_depthwise(node: BoundNode, p: DepthwiseConv2dS16, workspace: Workspace) -> Call:
+def pack_depthwise(node: BoundNode, p: ConvolutionS16, workspace: Workspace) -> Call:
     """One run of all channels per tap; sums lie behind the copied image."""
     taps = _taps(node, p.window).reshape(-1)
     row = _windowed(node, p.window, p.requant, workspace, taps)

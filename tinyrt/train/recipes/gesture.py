@@ -10,16 +10,14 @@ import numpy as np
 
 from tinyrt.train.core.function import Array
 from tinyrt.train.nn import (
-    BatchNorm,
     Conv2d,
     DepthwiseConv2d,
     GlobalAvgPool2d,
     Linear,
-    ReLU,
     Sequential,
 )
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
-from tinyrt.train.recipes.series import load_series, varied
+from tinyrt.train.recipes.series import load_series, normed, varied
 
 STEPS, GESTURES = 361, 10
 
@@ -33,21 +31,11 @@ def load_gesture(seed: int) -> Dataset:
 def gesture_cnn(rng: np.random.Generator) -> Sequential:
     """A convolution along time and two depthwise-separable ones, each of stride 2."""
     return Sequential(
-        stem=Conv2d(1, 16, (1, 9), stride=(1, 4), rng=rng, bias=False),
-        stem_bn=BatchNorm(16),
-        stem_relu=ReLU(),
-        depthwise1=DepthwiseConv2d(16, (1, 7), stride=(1, 2), rng=rng, bias=False),
-        depthwise1_bn=BatchNorm(16),
-        depthwise1_relu=ReLU(),
-        pointwise1=Conv2d(16, 32, 1, rng=rng, bias=False),
-        pointwise1_bn=BatchNorm(32),
-        pointwise1_relu=ReLU(),
-        depthwise2=DepthwiseConv2d(32, (1, 7), stride=(1, 2), rng=rng, bias=False),
-        depthwise2_bn=BatchNorm(32),
-        depthwise2_relu=ReLU(),
-        pointwise2=Conv2d(32, 48, 1, rng=rng, bias=False),
-        pointwise2_bn=BatchNorm(48),
-        pointwise2_relu=ReLU(),
+        **normed("stem", Conv2d(1, 16, (1, 9), stride=(1, 4), rng=rng, bias=False), 16),
+        **normed("depthwise1", DepthwiseConv2d(16, (1, 7), stride=(1, 2), rng=rng, bias=False), 16),
+        **normed("pointwise1", Conv2d(16, 32, 1, rng=rng, bias=False), 32),
+        **normed("depthwise2", DepthwiseConv2d(32, (1, 7), stride=(1, 2), rng=rng, bias=False), 32),
+        **normed("pointwise2", Conv2d(32, 48, 1, rng=rng, bias=False), 48),
         pool=GlobalAvgPool2d(),
         classifier=Linear(48, GESTURES, rng=rng),
     )

@@ -10,16 +10,14 @@ import numpy as np
 
 from tinyrt.train.core.function import Array
 from tinyrt.train.nn import (
-    BatchNorm,
     Conv2d,
     DepthwiseConv2d,
     GlobalAvgPool2d,
     Linear,
-    ReLU,
     Sequential,
 )
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
-from tinyrt.train.recipes.series import load_series, varied
+from tinyrt.train.recipes.series import load_series, normed, varied
 
 STEPS, AXES, CLASSES = 100, 6, 4
 
@@ -33,15 +31,9 @@ def load_motion(seed: int) -> Dataset:
 def motion_cnn(rng: np.random.Generator) -> Sequential:
     """A convolution along time and a depthwise-separable one, each of stride 2; then the mean."""
     return Sequential(
-        stem=Conv2d(AXES, 16, (1, 7), stride=(1, 2), rng=rng, bias=False),
-        stem_bn=BatchNorm(16),
-        stem_relu=ReLU(),
-        depthwise=DepthwiseConv2d(16, (1, 5), stride=(1, 2), rng=rng, bias=False),
-        depthwise_bn=BatchNorm(16),
-        depthwise_relu=ReLU(),
-        pointwise=Conv2d(16, 32, 1, rng=rng, bias=False),
-        pointwise_bn=BatchNorm(32),
-        pointwise_relu=ReLU(),
+        **normed("stem", Conv2d(AXES, 16, (1, 7), stride=(1, 2), rng=rng, bias=False), 16),
+        **normed("depthwise", DepthwiseConv2d(16, (1, 5), stride=(1, 2), rng=rng, bias=False), 16),
+        **normed("pointwise", Conv2d(16, 32, 1, rng=rng, bias=False), 32),
         pool=GlobalAvgPool2d(),
         classifier=Linear(32, CLASSES, rng=rng),
     )

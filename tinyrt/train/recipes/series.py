@@ -10,7 +10,9 @@ import numpy as np
 
 from tinyrt.errors import ModelFormatError, ToolError, boundary
 from tinyrt.train.core.function import Array
+from tinyrt.train.core.module import Module
 from tinyrt.train.data import Labels
+from tinyrt.train.nn import BatchNorm, ReLU
 from tinyrt.train.recipes.recipe import Dataset
 
 
@@ -112,3 +114,8 @@ def varied(x: Array, rng: np.random.Generator, *, scale: float, noise: float, st
     chosen = windows[np.arange(n), :, rng.integers(0, 2 * steps + 1, n)]
     result = chosen.transpose(0, 1, 3, 2) * factors + noise * rng.normal(size=x.shape)
     return result.astype(np.float32)
+
+
+def normed(name: str, layer: Module, channels: int) -> dict[str, Module]:
+    """A layer without bias, its batch norm and ReLU, under names that begin alike."""
+    return {name: layer, f"{name}_bn": BatchNorm(channels), f"{name}_relu": ReLU()}

@@ -9,16 +9,14 @@ import numpy as np
 
 from tinyrt.train.core.function import Array
 from tinyrt.train.nn import (
-    BatchNorm,
     Conv2d,
     DepthwiseConv2d,
     GlobalAvgPool2d,
     Linear,
-    ReLU,
     Sequential,
 )
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
-from tinyrt.train.recipes.series import load_series, varied
+from tinyrt.train.recipes.series import load_series, normed, varied
 
 FRAMES, COEFFICIENTS, SPEAKERS = 29, 12, 9
 
@@ -32,15 +30,9 @@ def load_vowels(seed: int) -> Dataset:
 def vowels_cnn(rng: np.random.Generator) -> Sequential:
     """A convolution along time and two depthwise-separable ones; then the mean."""
     return Sequential(
-        stem=Conv2d(COEFFICIENTS, 32, (1, 5), rng=rng, bias=False),
-        stem_bn=BatchNorm(32),
-        stem_relu=ReLU(),
-        depthwise1=DepthwiseConv2d(32, (1, 5), stride=(1, 2), rng=rng, bias=False),
-        depthwise1_bn=BatchNorm(32),
-        depthwise1_relu=ReLU(),
-        pointwise1=Conv2d(32, 64, 1, rng=rng, bias=False),
-        pointwise1_bn=BatchNorm(64),
-        pointwise1_relu=ReLU(),
+        **normed("stem", Conv2d(COEFFICIENTS, 32, (1, 5), rng=rng, bias=False), 32),
+        **normed("depthwise1", DepthwiseConv2d(32, (1, 5), stride=(1, 2), rng=rng, bias=False), 32),
+        **normed("pointwise1", Conv2d(32, 64, 1, rng=rng, bias=False), 64),
         pool=GlobalAvgPool2d(),
         classifier=Linear(64, SPEAKERS, rng=rng),
     )
