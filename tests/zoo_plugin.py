@@ -35,6 +35,8 @@ def pytest_configure(config):
         if required != "0":
             raise pytest.UsageError(f"this run needs the zoo of public models: {FETCH}")
         return
+    # Tests start processes in other folders.
+    folder = os.environ["TINYRT_ZOO"] = str(Path(folder).resolve())
     lacking = missing(Path(folder))
     if required == "all":
         lacking += [file for file in sorted(UNPUBLISHED) if not (Path(folder) / file).is_file()]
