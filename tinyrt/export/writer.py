@@ -289,15 +289,18 @@ class ModelWriter:
     def _define(self, data: Data) -> str:
         """The C name of a table or of packed weights, which take the place of the op's own."""
         for local in (f"n{self._current().index}_{data.role}", self._local_name(data.role)):
-            name, own = (local, self.tables) if data.table else (f"{self.prefix}_{local}", None)
-            defined = (self.weights if own is None else own).setdefault(name, data)
-            if defined is data:
-                if own is not None:
+            name, own = (local, self.tables) if data.table else (self._global(local), self.weights)
+            if name not in own:
+                own[name] = data
+                if data.table:
                     self.definitions.append(Table(name, data))
                 break
-            if defined.is_same(data):
+            if own[name].is_same(data):
                 break
         return name
+
+    def _global(self, local: str) -> str:
+        return f"{self.prefix}_{local}"
 
     def _define_params(self, params: Params) -> str:
         """The C name of a parameter struct of the current op."""
@@ -343,7 +346,7 @@ class ModelWriter:
             i = next(i for i, v in enumerate(node.inputs) if v is not None and v.name == value.name)
             roles = {1: FILTERS, 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
             role = roles.get(i, f"c{i}")
-            name = f"{self.prefix}_{self._local_name(role)}"
+            name = self._global(self._local_name(role))
             self._constants[value.name] = name
             self.weights[name] = Data(role, np.asarray(value.data))
             self.described[name] = value

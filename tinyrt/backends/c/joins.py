@@ -12,6 +12,7 @@ from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.indices import Steps
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Places, Target, call
 from tinyrt.backends.c.sweep import Sweep, in_order
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.shapes import axis_of
@@ -67,7 +68,7 @@ def pad_calls(node: BoundNode, target: Target) -> Calls:
         "run": run,
         "begin": sum(n * step for n, step in zip(before, y_strides, strict=True)) * size,
         "y_bytes": y.nbytes,
-        "value": _value(_fill(node)).tolist(),
+        "value": _value(node).tolist(),
     }
     return (call("tinyrt_pad", Params("tinyrt_pad_params", fields), x, y),)
 
@@ -76,11 +77,27 @@ def _fill(node: BoundNode) -> Array:
     """The border's element."""
     if is_integer(node):
         return np.asarray(OPS[node.op].prepared(node).fill, node.output.dtype.numpy)
-    return np.asarray(node.attrs.value, np.float32)
+    return np.asarray(node.attrs.value, node.output.dtype.numpy)
 
 
-def _value(fill: Array) -> NDArray[np.uint8]:
-    return np.frombuffer(fill.tobytes() * (VALUE_BYTES // fill.itemsize), np.uint8)
+def _value(node: BoundNode) -> NDArray[np.uint8]:
+    """The border's element, as often as it fits.
+
+    Raises:
+        UnsupportedError: it has more bytes than there is room for, and they do not repeat.
+
+    """
+    data = _fill(node).tobytes()
+    if len(data) > VALUE_BYTES:
+        if data != 2 * data[:VALUE_BYTES]:
+            raise UnsupportedError(
+                f"a border of {node.attrs.value:g} around {node.output.dtype.value} elements",
+                tensor=node.output.describe(),
+                expected="a border of zeros, or int32 elements",
+                hint="compute places and sizes before export, or run the model on the host",
+            )
+        data = data[:VALUE_BYTES]
+    return np.frombuffer(data * (VALUE_BYTES // len(data)), np.uint8)
 
 
 def pad_sweep(node: BoundNode) -> Sweep:
