@@ -49,8 +49,7 @@ from tinyrt.export.states import StateLayout
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.lifetimes import scratch_name
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops import is_weighted
 from tinyrt.text import clean
 
 MAX_NAME = 48
@@ -344,7 +343,7 @@ class ModelWriter:
         if value.name not in self._constants:
             node = self._current()
             i = next(i for i, v in enumerate(node.inputs) if v is not None and v.name == value.name)
-            roles = {1: FILTERS, 2: "bias"} if OPS[node.op].quant is Quant.WEIGHTED else {}
+            roles = {1: FILTERS, 2: "bias"} if is_weighted(node) else {}
             role = roles.get(i, f"c{i}")
             name = self._global(self._local_name(role))
             self._constants[value.name] = name

@@ -8,7 +8,7 @@ from typing import Any
 from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops import OPS, TABLES
+from tinyrt.ops import OPS, TABLES, is_weighted
 from tinyrt.ops.shared.spec import Form, Quant, form_of, is_integer
 from tinyrt.ops.svdf import STATE
 from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
@@ -113,4 +113,4 @@ def _weights(node: BoundNode) -> tuple[Value | None, ...]:
     """Inputs that are repacked; states are not."""
     if OPS[node.op].quant is Quant.STATEFUL:
         return node.inputs[1 : HIDDEN if node.op == "unidirectional_sequence_lstm" else STATE]
-    return node.inputs[1:] if OPS[node.op].quant is Quant.WEIGHTED else ()
+    return node.inputs[1:] if is_weighted(node) else ()

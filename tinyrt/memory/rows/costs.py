@@ -17,8 +17,7 @@ from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import kernel_of
 from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Segment, Stage, Step
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops import OPS, is_weighted
 
 MAX_GROWTH = 3
 """Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
@@ -64,7 +63,7 @@ def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
     instructions, code = 0, 5_300
     for node in nodes:
         instructions += _instructions(node)
-        code += 24 + (76 + node.output.shape[-1] if _is_weighted(node) else 0)
+        code += 24 + (76 + node.output.shape[-1] if is_weighted(node) else 0)
     return Cost(instructions, code)
 
 
@@ -88,13 +87,9 @@ def added_code(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet)
     return loops - shared + _added_kernels(graph, segments, isa)
 
 
-def _is_weighted(node: BoundNode) -> bool:
-    return OPS[node.op].quant is Quant.WEIGHTED
-
-
 def _vector_code(node: BoundNode) -> int:
     """Of an op's call and parameters: a multiplier and a shift for each channel."""
-    return 24 + (128 + 5 * node.output.shape[-1] if _is_weighted(node) else 0)
+    return 24 + (128 + 5 * node.output.shape[-1] if is_weighted(node) else 0)
 
 
 def _instructions(node: BoundNode) -> int:
