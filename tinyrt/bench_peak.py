@@ -6,15 +6,15 @@ import ctypes
 import time
 
 from tinyrt import kernels_c
-from tinyrt.backends.native import (
+from tinyrt.errors import ToolError
+from tinyrt.export.target import find_core
+from tinyrt.files import make_folder, scratch_folder, write_text
+from tinyrt.interpreter.native import (
     build_library,
     core_of,
     find_compiler,
     load_library,
 )
-from tinyrt.errors import ToolError
-from tinyrt.export.target import find_core
-from tinyrt.files import make_folder, scratch_folder, write_text
 
 SUMS = 16
 """Independent sums: as many as keep the multipliers busy."""

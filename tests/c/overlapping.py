@@ -6,9 +6,9 @@ from tests.c.conformance import graph_of
 from tests.c.packed_cases import PACKED_CASES
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, Region, check_plan
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import Buffer, buffers
 from tinyrt.memory.placing.overlap import leads
 from tinyrt.memory.placing.problem import ALIGNMENT
@@ -34,15 +34,15 @@ def overlapping_cases(ops, seeds, build=build_s8):
     return graph_of(cases | (packed if build is build_s8 else {}), seeds, build)
 
 
-def overlapping_plan(graph: Graph, isa: InstructionSet, **_: object) -> ArenaPlan:
+def overlapping_plan(graph: Graph, kernels: Kernels, **_: object) -> ArenaPlan:
     """Ops that have nothing to do with each other, each with its output as near as can be.
 
     Every op has a part of the arena of its own. There its output begins as little before one of its
     inputs as the kernel's sweep asks for; its other inputs and its scratch memory lie behind.
     """
-    found = buffers(graph, isa)
+    found = buffers(graph, kernels)
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
-    near = {y: (x, lead) for (y, x), lead in leads(graph, found, isa).items()}
+    near = {y: (x, lead) for (y, x), lead in leads(graph, found, kernels).items()}
     offsets: dict[str, int] = {}
     end = 0
     for node in graph.bound():
@@ -61,7 +61,7 @@ def overlapping_plan(graph: Graph, isa: InstructionSet, **_: object) -> ArenaPla
     for buffer in found:
         if buffer.names[0] not in offsets:
             end = _put(buffer, end, offsets, ALIGNMENT)
-    check_plan(graph, offsets, end, isa)
+    check_plan(graph, offsets, end, kernels)
     return ArenaPlan(offsets, end, 0, tuple(found), regions=(Region(ARENA, end),))
 
 

@@ -12,8 +12,9 @@ from tests.c.overlapping import (
     overlapping_ops,
     overlapping_plan,
 )
+from tests.memory.targets import kernels_for
 from tests.ops.build import build_f32, build_s8, build_s16
-from tinyrt.export import bundle, export_graph, find_core
+from tinyrt.export import bundle, export_graph
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -30,7 +31,7 @@ def answers_on(graph, feeds, folder, core):
     """The C program's outputs, and the ops that had inputs and outputs on each other."""
     project = export_graph(graph, folder / "project", core=core)
     found = run_program(build_program(project, folder), project, feeds, "arena")
-    return found, overlapping_ops(graph, overlapping_plan(graph, find_core(core).isa))
+    return found, overlapping_ops(graph, overlapping_plan(graph, kernels_for(core)))
 
 
 @pytest.fixture(autouse=True)

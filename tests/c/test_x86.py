@@ -6,9 +6,9 @@ import pytest
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
 from tests.ops.cases import CASES
-from tinyrt.backends.native import CORES, core_of
 from tinyrt.export import export_graph
 from tinyrt.export.target import find_core
+from tinyrt.interpreter.native import CORES, core_of
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow

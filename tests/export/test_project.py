@@ -10,7 +10,7 @@ import pytest
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import DType, Value
 from tinyrt.memory import plan_memory
@@ -60,7 +60,7 @@ def test_what_the_code_is_made_for_is_an_option_of_the_compiler(tmp_path, optimi
 
 
 def test_header_declares_the_plan(tmp_path):
-    plan = plan_memory(dense(), InstructionSet.DSP)
+    plan = plan_memory(dense(), DSP)
     project = export_graph(dense(), tmp_path / "out")
     assert project.arena_bytes == plan.arena_bytes
     header = (tmp_path / "out" / "net.h").read_text()

@@ -14,12 +14,11 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt import cache
-from tinyrt.backends import native
 from tinyrt.backends.cuda import nvrtc
 from tinyrt.errors import OutputError, ToolError
 from tinyrt.floatmath import numba_cache
 from tinyrt.floatmath.compiled import compiled
-from tinyrt.interpreter import Interpreter
+from tinyrt.interpreter import Interpreter, native
 from tinyrt.ops.shared.evaluate import evaluate
 
 

@@ -13,13 +13,12 @@ import pytest
 from tests.export.models import dense
 from tests.graphs import small_cnn
 from tinyrt import tools
-from tinyrt.backends import native
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import qemu, run_emulated, toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.errors import ToolError
-from tinyrt.interpreter import Interpreter
+from tinyrt.interpreter import Interpreter, native
 from tinyrt.tools import OutOfTimeError, run_tool
 
 

@@ -7,7 +7,7 @@ repeatable for one compiler; another release may need new limits.
 import pytest
 
 from tests.firmware.test_zoo import emulate
-from tinyrt.export import find_core
+from tests.memory.targets import kernels_for
 from tinyrt.memory import plan_memory
 
 LIMITS = {
@@ -59,7 +59,7 @@ def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     assert report.flash.code <= code
     assert report.ram.stack <= stack
     assert report.ram.static == 0
-    assert report.ram.arena == plan_memory(graph, find_core(core).isa).arena_bytes
+    assert report.ram.arena == plan_memory(graph, kernels_for(core)).arena_bytes
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
     assert report.flash.weights <= WEIGHTS_OVER_MODEL.get(name, 1.1) * constants
 

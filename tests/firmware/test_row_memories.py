@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from tests.memory.nets import RandomNet, gated_net
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP, kernels_for
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import BudgetError
 from tinyrt.export import Memories
 from tinyrt.export.states import lay_out
-from tinyrt.export.target import find_core
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.memory import Region, plan_by_rows, plan_memory
@@ -57,7 +56,7 @@ def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, see
 def several_segments(core, seed):
     """A network and its smallest plan: the same both ways."""
     graph = gated_net(seed)
-    plan = plan_by_rows(graph, find_core(core).isa, costly=True)
+    plan = plan_by_rows(graph, kernels_for(core), costly=True)
     assert len(plan.segments) > 2
     return graph, plan
 
@@ -81,7 +80,7 @@ def test_rows_go_with_memories(tmp_path, case, how):
     graph, memories = gated_net(37), MEMORIES[case]
     options = memories.options(graph, lay_out(graph))
     with pytest.raises(BudgetError):
-        plan_memory(graph, InstructionSet.DSP, options=options)
+        plan_memory(graph, DSP, options=options)
     report = emulate(tmp_path, graph, "cortex-m4", memories=memories, **{how: True})
     assert report.bit_exact
     assert report.row_by_row

@@ -7,9 +7,9 @@ import pytest
 
 from tests.firmware.test_zoo import emulate
 from tests.memory.nets import random_net, signal_net, u_net, wide_net
+from tests.memory.targets import kernels_for
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
-from tinyrt.export.target import find_core
 from tinyrt.memory import plan_by_rows, plan_pushed
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -38,14 +38,14 @@ INPUT_ROWS = {
 @pytest.mark.parametrize(("core", "name"), BY_ROWS)
 def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, by_rows=True)
-    assert report.ram.arena == plan_by_rows(graph, find_core(core).isa).arena_bytes
+    assert report.ram.arena == plan_by_rows(graph, kernels_for(core)).arena_bytes
     assert_at_little_cost(report, plain(core, name), BY_ROWS[core, name])
 
 
 @pytest.mark.parametrize(("core", "name"), INPUT_ROWS)
 def test_models_take_their_input_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, input_rows=True)
-    assert report.ram.arena == plan_pushed(graph, find_core(core).isa).arena_bytes
+    assert report.ram.arena == plan_pushed(graph, kernels_for(core)).arena_bytes
     assert_at_little_cost(report, plain(core, name), INPUT_ROWS[core, name])
 
 
@@ -148,6 +148,6 @@ def case_of(core, net, seed):
     x = graph.value("x")
     kind = np.iinfo(x.dtype.numpy)
     samples = [rng.integers(kind.min, kind.max + 1, x.shape).astype(kind.dtype) for _ in range(3)]
-    least = plan_by_rows(graph, find_core(core).isa, costly=True)
+    least = plan_by_rows(graph, kernels_for(core), costly=True)
     assert least.segments
     return graph, samples, [evaluate(graph, {"x": x}) for x in samples], least

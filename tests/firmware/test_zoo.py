@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.memory import plan_memory
@@ -32,7 +32,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
 def test_device_answers_what_is_golden(zoo, tmp_path, name):
     report, graph = emulate(zoo, name, tmp_path)
     assert report.bit_exact
-    assert report.ram.arena == plan_memory(graph, InstructionSet.DSP).arena_bytes
+    assert report.ram.arena == plan_memory(graph, DSP).arena_bytes
     assert report.ram.static == 0
     assert 0 < report.ram.stack <= report.ram.stack_bound < 512
     assert report.flash.code == sum(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
+from tests.memory.targets import SCALAR
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt.backends.numba.choice import KERNELS
@@ -63,7 +64,7 @@ def test_the_reference_runs_in_a_device_s_arena_others_in_one_without_overlaps()
     for backend in ("numba", "reference"):
         interpreter = Interpreter.from_graph(graph, backend=backend)
         interpreter.allocate_tensors()
-        expected = plan_memory(graph, overlap=backend == "reference")
+        expected = plan_memory(graph, SCALAR, overlap=backend == "reference")
         assert interpreter.plan.offsets == expected.offsets
 
 

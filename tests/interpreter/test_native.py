@@ -11,10 +11,9 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
-from tinyrt.backends import native
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.errors import ToolError, UnsupportedError
-from tinyrt.interpreter import Interpreter, load
+from tinyrt.interpreter import Interpreter, load, native
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from tests.memory.byte_replay import replay_bytes
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import VerifyError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan, check_plan
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.segments import Segment, Stage, Step
 
 
@@ -20,7 +20,7 @@ class Plan:
     """What a checker is given."""
 
     graph: Graph
-    isa: InstructionSet
+    kernels: Kernels
     offsets: dict[str, int]
     arena_bytes: int
     overlap: bool
@@ -29,8 +29,8 @@ class Plan:
     segments: list[Segment]
 
     @classmethod
-    def of(cls, graph: Graph, isa: InstructionSet, plan: ArenaPlan, overlap: bool = True) -> Plan:
-        return cls(graph, isa, plan.linear_offsets(), plan.arena_bytes, overlap, {*plan.idle},
+    def of(cls, graph: Graph, kernels: Kernels, plan: ArenaPlan, overlap: bool = True) -> Plan:
+        return cls(graph, kernels, plan.linear_offsets(), plan.arena_bytes, overlap, {*plan.idle},
                    {*plan.outside}, [*plan.segments])  # fmt: skip
 
     def verdicts(self) -> tuple[bool, bool]:
@@ -42,7 +42,7 @@ class Plan:
     def _passes(self, check: Callable[..., None], *refusals: type[Exception]) -> bool:
         try:
             check(
-                *(self.graph, self.offsets, self.arena_bytes, self.isa),
+                *(self.graph, self.offsets, self.arena_bytes, self.kernels),
                 overlap=self.overlap,
                 idle=self.idle,
                 outside=self.outside,

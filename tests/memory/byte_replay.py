@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.memory.byte_replay_rows import replay_segment
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Step
+from tests.memory.targets import SCALAR
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.lifetimes import scratch_bytes, scratch_name, sweep_of
+from tinyrt.memory.kernels import Kernels
+from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.segments import Segment
+from tinyrt.memory.sweep import Step
 from tinyrt.ops import OPS
 
 _NOBODY, _SCRATCH = -1, -2
@@ -23,7 +24,7 @@ def replay_bytes(
     graph: Graph,
     offsets: Mapping[str, int],
     arena_bytes: int,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels = SCALAR,
     *,
     overlap: bool = True,
     idle: Collection[int] = (),
@@ -39,7 +40,7 @@ def replay_bytes(
         graph: the model.
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
-        isa: whose scratch memory counts.
+        kernels: whose scratch memory counts.
         overlap: whether kernels keep to their declared order of reads and writes; else each op may
             touch its tensors in any order.
         idle: nodes that the program leaves out, as their output's bytes are there already.
@@ -59,15 +60,15 @@ def replay_bytes(
     inside = {i for s in segments for i in range(s.first, s.stop)}
     for node in graph.bound():
         if node.index in starts:
-            replay_segment(graph, starts[node.index], isa, replay)
+            replay_segment(graph, starts[node.index], kernels, replay)
         if node.index in inside:
             continue
         replay.where = node.describe()
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
         else:
-            steps = (sweep_of(node, isa) if overlap else None) or _in_any_order(node)
-            replay.run(node, steps, scratch_bytes(node, isa))
+            steps = (kernels.sweep(node) if overlap else None) or _in_any_order(node)
+            replay.run(node, steps, kernels.scratch_bytes(node))
     for value in graph.output_values:
         if not value.is_constant:
             replay.where = "model output"

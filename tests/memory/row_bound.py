@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP
 from tinyrt.ir import Graph
-from tinyrt.memory.lifetimes import scratch_bytes
 from tinyrt.ops import OPS
 
 State = tuple[int, ...]
@@ -60,7 +59,7 @@ def makers_of(graph: Graph, stop: int, *, pushed: bool) -> list[Maker]:
             (source,) = reads
             found.append(Maker(found[source[0]].rows, 0, (source,), sums=4 * op.fold.channels))
             continue
-        scratch = scratch_bytes(op.on_rows(1), InstructionSet.DSP)
+        scratch = DSP.scratch_bytes(op.on_rows(1))
         apart = OPS[node.op].macs(node) > 0
         found.append(Maker(y.shape[1], y.nbytes // y.shape[1], tuple(reads), scratch, apart))
     return found

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder, small_cnn
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP, SCALAR
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
@@ -75,7 +75,7 @@ def test_small_problems_are_solved_exactly(found):
 
 def test_the_plan_places_every_activation_and_nothing_else():
     graph = small_cnn()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     activations = {n for n, v in graph.values.items() if not v.is_constant}
     assert set(plan.offsets) == activations
     assert plan.lower_bound <= plan.arena_bytes
@@ -83,7 +83,7 @@ def test_the_plan_places_every_activation_and_nothing_else():
 
 def test_a_reshape_shares_its_input_bytes():
     graph = small_cnn()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     reshape = next(n for n in graph.nodes if n.op == "reshape")
     assert plan.offsets[reshape.inputs[0]] == plan.offsets[reshape.outputs[0]]
 
@@ -91,25 +91,25 @@ def test_a_reshape_shares_its_input_bytes():
 def test_a_reshape_to_a_model_output_has_bytes_of_its_own():
     b = Builder((1, 6))
     flat = b.op("reshape", ("x",), ReshapeAttrs((6, 1)))
-    plan = plan_memory(b.graph(flat))
+    plan = plan_memory(b.graph(flat), SCALAR)
     assert plan.offsets["x"] != plan.offsets[flat]
 
 
 def test_the_checker_finds_an_overwritten_tensor():
     graph = small_cnn()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     add = next(n for n in graph.nodes if n.op == "add")
     # The skip branch moved onto the convolution that runs while it waits.
     offsets = plan.offsets | {add.inputs[0]: plan.offsets[add.inputs[1]]}
     with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, offsets, 2 * plan.arena_bytes)
+        check_plan(graph, offsets, 2 * plan.arena_bytes, SCALAR)
 
 
 def test_the_checker_finds_a_tensor_outside_the_arena():
     graph = small_cnn()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     with pytest.raises(VerifyError, match="takes bytes"):
-        check_plan(graph, plan.offsets, plan.arena_bytes - 1)
+        check_plan(graph, plan.offsets, plan.arena_bytes - 1, SCALAR)
 
 
 def test_model_outputs_survive_to_the_end():
@@ -117,19 +117,19 @@ def test_model_outputs_survive_to_the_end():
     early = b.op("tanh", ("x",))
     late = b.op("relu", (b.op("logistic", ("x",)),))
     graph = b.graph(early, late)
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     assert plan.offsets[early] != plan.offsets[late]
     with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, plan.offsets | {late: plan.offsets[early]}, plan.arena_bytes)
+        check_plan(graph, plan.offsets | {late: plan.offsets[early]}, plan.arena_bytes, SCALAR)
 
 
 @pytest.mark.parametrize(("name", "limit"), ARENA_BYTES.items())
 def test_arena_budget(zoo, name, limit):
     graph = read_tflite(zoo / "models" / f"{name}_int8.tflite")
-    assert plan_memory(graph, InstructionSet.DSP).arena_bytes <= limit
+    assert plan_memory(graph, DSP).arena_bytes <= limit
 
 
 def test_planning_is_deterministic():
     graph = small_cnn()
     shuffled = replace(graph, values=dict(reversed(graph.values.items())))
-    assert plan_memory(graph).offsets == plan_memory(shuffled).offsets
+    assert plan_memory(graph, SCALAR).offsets == plan_memory(shuffled, SCALAR).offsets

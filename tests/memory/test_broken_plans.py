@@ -9,6 +9,7 @@ from tests.memory.broken_plans import Plan, break_plan
 from tests.memory.nets import gated_net, random_net, varied_net, wide_net
 from tests.memory.test_segments import WAYS, ranges
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.planning import kernels_of
 from tinyrt.memory import plan_memory, plan_segments
 
 NETS = 24
@@ -16,12 +17,12 @@ BREAKS = 10
 """For each plan."""
 
 
-def _plans(rng, graph, isa):
+def _plans(rng, graph, kernels):
     overlap = rng.random() < 0.8
-    yield Plan.of(graph, isa, plan_memory(graph, isa, overlap=overlap), overlap)
+    yield Plan.of(graph, kernels, plan_memory(graph, kernels, overlap=overlap), overlap)
     found = list(ranges(graph, WAYS[:4]))
     if found:
-        yield Plan.of(graph, isa, plan_segments(graph, isa, (rng.choice(found),)))
+        yield Plan.of(graph, kernels, plan_segments(graph, kernels, (rng.choice(found),)))
 
 
 @pytest.mark.slow
@@ -31,8 +32,8 @@ def test_verdicts_on_broken_plans(batch):
     for seed in range(batch, NETS, 2):
         rng = Random(seed)
         graph = rng.choice((random_net, varied_net, gated_net, wide_net))(seed)
-        isa = rng.choice(list(InstructionSet))
-        for plan in _plans(rng, graph, isa):
+        kernels = rng.choice([*map(kernels_of, InstructionSet)])
+        for plan in _plans(rng, graph, kernels):
             assert plan.verdicts() == (True, True)
             for _ in range(BREAKS):
                 broken = copy(plan)

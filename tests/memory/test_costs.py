@@ -9,11 +9,10 @@ import pytest
 
 from benchmarks.nets import NETS, unet
 from tests.graphs import Builder
+from tests.memory.targets import SCALAR
 from tests.ops.build import Case, build_f32
 from tests.ops.cases import CASES
 from tests.work import calls
-from tinyrt.backends.c.indices import Steps, Table, ends_of
-from tinyrt.backends.c.sweep import STEP
 from tinyrt.backends.numba.backend import prepare
 from tinyrt.budget import limited
 from tinyrt.errors import BudgetError
@@ -22,6 +21,8 @@ from tinyrt.memory import order, plan_memory, schedule
 from tinyrt.memory.arena import PLAN
 from tinyrt.memory.check.contents import Held, Run
 from tinyrt.memory.check.moves import moved_runs
+from tinyrt.memory.indices import Steps, Table, ends_of
+from tinyrt.memory.sweep import STEP
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -42,7 +43,7 @@ def test_large_activations_are_planned_in_little_memory():
     graph = unet(192)
     activations = sum(v.nbytes for v in graph.values.values() if not v.is_constant)
     assert activations > 8e6
-    assert _peak(lambda: plan_memory(graph)) < 20e6
+    assert _peak(lambda: plan_memory(graph, SCALAR)) < 20e6
 
 
 @pytest.mark.slow
@@ -72,21 +73,21 @@ def _chain(count):
 @pytest.mark.parametrize(("make", "most"), [(_wide, 7_000_000), (_chain, 130_000)])
 def test_graphs_of_hundreds_of_ops_are_planned_with_little_work(make, most):
     graph = make(120)
-    assert calls(lambda: plan_memory(schedule(graph))) < most
+    assert calls(lambda: plan_memory(schedule(graph), SCALAR)) < most
     assert _peak(lambda: schedule(make(100))) < 30e6
 
 
 @pytest.mark.slow
 def test_what_crowds_the_arena_is_placed_as_it_is_needed():
     graph = _wide(1000)
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     assert plan.arena_bytes == plan.lower_bound + 64
 
 
 def test_more_ops_than_the_budget_allows_are_refused_at_once():
     graph = _chain(300)
     with limited(work=200 * PLAN), pytest.raises(BudgetError, match="planning 300 ops takes more"):
-        plan_memory(graph)
+        plan_memory(graph, SCALAR)
 
 
 def test_the_search_for_an_order_counts_its_steps(monkeypatch):
@@ -166,7 +167,7 @@ def test_steps_of_kernels_cost_work(monkeypatch):
     graph = b.graph(x)
     work = PLAN * 20 + 60_000 * STEP
     with limited(work=work):
-        plan_memory(graph, checked=False)
-    monkeypatch.setattr("tinyrt.backends.c.sweep.MAX_STEPS", 3999)
+        plan_memory(graph, SCALAR, checked=False)
+    monkeypatch.setattr("tinyrt.memory.sweep.MAX_STEPS", 3999)
     with limited(work=work // 4), pytest.raises(BudgetError, match="kernels read and write"):
-        plan_memory(b.graph(x), checked=False)
+        plan_memory(b.graph(x), SCALAR, checked=False)

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs import Builder
+from tests.memory.targets import SCALAR
 from tests.ops.build import Case, build_s8
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
-from tinyrt.memory.lifetimes import sweep_of
 from tinyrt.memory.placing.overlap import lead_of, starts_together
+from tinyrt.memory.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -53,20 +52,20 @@ def _bytes(graph):
 def test_element_wise_ops_run_in_place():
     b = Builder((1, 64))
     graph = b.graph(b.op("tanh", (b.op("relu", ("x",)),)))
-    assert plan_memory(graph).arena_bytes == 256
-    assert plan_memory(graph, overlap=False).arena_bytes == 512
+    assert plan_memory(graph, SCALAR).arena_bytes == 256
+    assert plan_memory(graph, SCALAR, overlap=False).arena_bytes == 512
 
 
 def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     """Rows of two poolings: 12 steps each."""
 
     def planned():  # leads are found once for each graph
-        return plan_memory(_pools((3, 1, "SAME"), (3, 1, "SAME"))).arena_bytes
+        return plan_memory(_pools((3, 1, "SAME"), (3, 1, "SAME")), SCALAR).arena_bytes
 
     x, y, z = _bytes(_pools((3, 1, "SAME"), (3, 1, "SAME")))
     assert planned() < x + y
     with monkeypatch.context() as patched:
-        patched.setattr("tinyrt.backends.c.sweep.MAX_STEPS", 11)
+        patched.setattr("tinyrt.memory.sweep.MAX_STEPS", 11)
         assert planned() == x + y
     # The first one's are counted.
     monkeypatch.setattr("tinyrt.memory.placing.overlap.MAX_SWEPT", 11)
@@ -80,7 +79,7 @@ def test_a_repeating_input_is_whole_until_the_last_element():
     few = b.op("reduce_max", (x,), ReduceAttrs((0, 1), keep_dims=True))
     y = b.op("add", (few, x), AddAttrs())
     graph = b.graph(y)
-    sweep = sweep_of(list(graph.bound())[2], InstructionSet.SCALAR)
+    sweep = SCALAR.sweep(list(graph.bound())[2])
     assert lead_of(sweep, 0) == 89 * 4
 
 
@@ -88,13 +87,13 @@ def test_an_add_writes_over_the_input_that_dies():
     b = Builder((1, 64))
     branch = b.op("tanh", ("x",))
     graph = b.graph(b.op("add", ("x", branch), AddAttrs()))
-    assert plan_memory(graph).arena_bytes == 512
+    assert plan_memory(graph, SCALAR).arena_bytes == 512
 
 
 def test_a_repeated_input_is_never_overwritten():
     b = Builder((1, 8, 8), (1, 1, 8))
     graph = b.graph(b.op("add", ("x", "x1"), AddAttrs()))
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     assert plan.offsets["add_0"] == plan.offsets["x"]
     assert plan.arena_bytes == (64 + 8) * 4
 
@@ -103,7 +102,7 @@ def test_a_window_keeps_the_rows_that_are_still_read():
     graph = _pools((3, 1, "SAME"))
     row = 6 * 4
     # Row oy reads rows oy - 1 to oy + 1: the output may begin two rows before the input.
-    assert plan_memory(graph).arena_bytes == 12 * row + 2 * row
+    assert plan_memory(graph, SCALAR).arena_bytes == 12 * row + 2 * row
 
 
 @pytest.mark.parametrize("stride", [1, 2])
@@ -138,12 +137,12 @@ def test_planes_of_channels_are_overwritten_in_place(down):
 
 def test_the_replay_finds_a_plane_on_another_one():
     graph = depthwise_graph((1, 8, 6, 4))
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     assert plan.offsets["out"] == plan.offsets["in0"]
     assert plan.arena_bytes == 8 * 6 * 4 + 8
     shifted = plan.offsets | {"out": plan.offsets["in0"] + 2}
     with pytest.raises(VerifyError, match="another plane"):
-        check_plan(graph, shifted, plan.arena_bytes + 2)
+        check_plan(graph, shifted, plan.arena_bytes + 2, SCALAR)
 
 
 LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just("SAME"))
@@ -154,21 +153,21 @@ LAYERS = st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2]), st.just(
 @given(st.lists(LAYERS, min_size=1, max_size=6))
 def test_plans_pass_the_replay_and_are_never_worse(layers):
     graph = _pools(*layers)
-    overlapping = plan_memory(graph)  # replays the plan
-    apart = plan_memory(graph, overlap=False)
+    overlapping = plan_memory(graph, SCALAR)  # replays the plan
+    apart = plan_memory(graph, SCALAR, overlap=False)
     assert overlapping.lower_bound <= overlapping.arena_bytes <= apart.arena_bytes
     assert overlapping.arena_bytes >= max(_bytes(graph))
 
 
 def test_the_replay_finds_one_row_too_few():
     graph = _pools((3, 1, "SAME"))
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     (output,) = graph.outputs
     row = 6 * 4
     assert plan.offsets["x"] - plan.offsets[output] == 2 * row
     closer = plan.offsets | {"x": plan.offsets["x"] - row}
     with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, closer, plan.arena_bytes)
+        check_plan(graph, closer, plan.arena_bytes, SCALAR)
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.memory.targets import DSP
 from tests.work import calls
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import plan_by_rows, plan_memory, schedule
@@ -99,21 +99,21 @@ def placed(monkeypatch):
 @pytest.mark.parametrize("make", [mobilenet_v2, many_branches])
 def test_large_graphs_are_planned_with_little_work(make):
     graph = make()
-    assert calls(lambda: plan_memory(schedule(graph), InstructionSet.DSP)) < 1_000_000
-    plan = plan_memory(schedule(graph), InstructionSet.DSP)
+    assert calls(lambda: plan_memory(schedule(graph), DSP)) < 1_000_000
+    plan = plan_memory(schedule(graph), DSP)
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
 
 
 def test_segments_of_a_large_graph_are_chosen_with_little_work(placed):
     """About 6 s."""
-    plan = plan_by_rows(as_int8(mobilenet_v2()), InstructionSet.DSP)
+    plan = plan_by_rows(as_int8(mobilenet_v2()), DSP)
     assert len(placed) < 350_000
     assert plan.segments
     assert plan.lower_bound <= plan.arena_bytes <= 226_688
 
 
 def test_a_large_graph_takes_several_segments():
-    plan = plan_by_rows(as_int8(mobilenet_v2(96)), InstructionSet.DSP, costly=True)
+    plan = plan_by_rows(as_int8(mobilenet_v2(96)), DSP, costly=True)
     assert len(plan.segments) == 3
     assert plan.lower_bound <= plan.arena_bytes <= 47_616
 
@@ -121,13 +121,13 @@ def test_a_large_graph_takes_several_segments():
 def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, placed):
     """About 1.6 s."""
     for path in sorted((zoo / "models").glob("*_int8.tflite")):
-        plan_by_rows(read_tflite(path), InstructionSet.DSP)
+        plan_by_rows(read_tflite(path), DSP)
     assert len(placed) < 140_000
 
 
 def test_the_zoo_is_planned_with_little_work_and_every_plan_is_the_best(zoo):
     graphs = [read_tflite(path) for path in sorted((zoo / "models").glob("*_int8.tflite"))]
     plans = []
-    work = calls(lambda: plans.extend(plan_memory(graph, InstructionSet.DSP) for graph in graphs))
+    work = calls(lambda: plans.extend(plan_memory(graph, DSP) for graph in graphs))
     assert work < 900_000
     assert all(plan.optimal for plan in plans)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.memory.row_bound import Maker, RowSearch, makers_of
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.memory import plan_by_rows, plan_pushed
 
@@ -22,10 +22,7 @@ pytestmark = pytest.mark.slow
 )
 def test_no_order_of_rows_takes_less(zoo, name, pushed, wanted, bound):
     graph = read_tflite(zoo / "models" / f"{name}_int8.tflite")
-    if pushed:
-        plan = plan_pushed(graph, InstructionSet.DSP)
-    else:
-        plan = plan_by_rows(graph, InstructionSet.DSP, costly=True)
+    plan = plan_pushed(graph, DSP) if pushed else plan_by_rows(graph, DSP, costly=True)
     (segment,) = plan.segments
     search = RowSearch(makers_of(graph, segment.stop, pushed=pushed), held=not pushed)
     assert segment.first == 0

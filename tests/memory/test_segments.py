@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.nets import gated_net, random_net
-from tinyrt.backends.c.isa import InstructionSet
+from tests.memory.targets import DSP, MVE, SCALAR
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
@@ -64,7 +64,7 @@ def test_rows_give_what_whole_tensors_give(seed):
     found = list(ranges(graph, WAYS))
     rng = np.random.default_rng(seed)
     for i in rng.permutation(len(found))[:3]:
-        plan = plan_segments(graph, InstructionSet.SCALAR, (found[i],))  # replays the plan
+        plan = plan_segments(graph, SCALAR, (found[i],))  # replays the plan
         assert same(run_in(graph, plan, feeds), expected)
 
 
@@ -80,7 +80,7 @@ def test_several_segments_give_what_whole_tensors_give(seed):
         if all(found[i].stop <= s.first or s.stop <= found[i].first for s in chosen):
             chosen.append(found[i])
     segments = tuple(sorted(chosen, key=lambda s: s.first))
-    plan = plan_segments(graph, InstructionSet.SCALAR, segments)  # replays the plan
+    plan = plan_segments(graph, SCALAR, segments)  # replays the plan
     assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
 
 
@@ -89,8 +89,8 @@ def test_several_segments_take_less_than_one():
     alone = replace(THOROUGH, several=False)
     for seed in (7, 13, 35):
         graph = gated_net(seed)
-        one = plan_by_rows(graph, InstructionSet.DSP, costly=True, effort=alone)
-        several = plan_by_rows(graph, InstructionSet.DSP, costly=True)
+        one = plan_by_rows(graph, DSP, costly=True, effort=alone)
+        several = plan_by_rows(graph, DSP, costly=True)
         assert len(one.segments) <= 1 < len(several.segments)
         assert several.arena_bytes < one.arena_bytes
 
@@ -102,7 +102,7 @@ def test_pushed_rows_give_what_the_image_gives(seed):
     graph = random_net(seed)
     feeds = feeds_of(graph, seed)
     try:
-        plan = plan_pushed(graph)
+        plan = plan_pushed(graph, SCALAR)
     except UnsupportedError:
         return
     assert "x" not in plan.offsets
@@ -113,7 +113,7 @@ def test_pushed_rows_give_what_the_image_gives(seed):
 @pytest.mark.parametrize("seed", [3, 13, 44, 66, 99])
 def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
     """Vector kernels may ask for more where a batch has fewer rows: the replay finds too little."""
-    assert plan_by_rows(random_net(seed), InstructionSet.MVE, costly=True).arena_bytes
+    assert plan_by_rows(random_net(seed), MVE, costly=True).arena_bytes
 
 
 @pytest.mark.slow
@@ -122,8 +122,8 @@ def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
     streamed = 0
     for seed in range(nets):
         graph = random_net(seed)
-        plan = plan_by_rows(graph, costly=True)
-        assert plan.lower_bound <= plan.arena_bytes <= plan_memory(graph).arena_bytes
+        plan = plan_by_rows(graph, SCALAR, costly=True)
+        assert plan.lower_bound <= plan.arena_bytes <= plan_memory(graph, SCALAR).arena_bytes
         streamed += bool(plan.segments)
     assert streamed > nets // 2
 
@@ -131,7 +131,7 @@ def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
 def _residual_plan():
     graph = random_net(7)
     segment = max(ranges(graph), key=lambda s: s.stop - s.first)
-    return graph, plan_segments(graph, InstructionSet.SCALAR, (segment,))
+    return graph, plan_segments(graph, SCALAR, (segment,))
 
 
 def test_the_replay_finds_a_row_too_few():
@@ -142,7 +142,7 @@ def test_the_replay_finds_a_row_too_few():
     less = replace(ring, rows=ring.rows - 1)
     broken = replace(segment, rings={**segment.rings, ring.name: less})
     with pytest.raises(VerifyError):
-        check_plan(graph, plan.offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=(broken,))
+        check_plan(graph, plan.offsets, plan.arena_bytes, SCALAR, segments=(broken,))
 
 
 def test_the_replay_finds_steps_in_a_wrong_order():
@@ -153,7 +153,7 @@ def test_the_replay_finds_steps_in_a_wrong_order():
     steps[first], steps[last] = steps[last], steps[first]
     broken = replace(segment, steps=tuple(steps))
     with pytest.raises(VerifyError):
-        check_plan(graph, plan.offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=(broken,))
+        check_plan(graph, plan.offsets, plan.arena_bytes, SCALAR, segments=(broken,))
 
 
 def test_the_replay_finds_rings_on_each_other():
@@ -163,13 +163,13 @@ def test_the_replay_finds_rings_on_each_other():
     rings = [name for name in segment.rings if name in offsets]
     offsets[rings[1]] = offsets[rings[0]]
     with pytest.raises(TinyrtError):
-        check_plan(graph, offsets, plan.arena_bytes, InstructionSet.SCALAR, segments=plan.segments)
+        check_plan(graph, offsets, plan.arena_bytes, SCALAR, segments=plan.segments)
 
 
 @pytest.mark.slow
 def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
     graph = read_tflite(zoo / "models" / "resnet8_int8.tflite")
-    plan = plan_by_rows(graph, InstructionSet.DSP)
+    plan = plan_by_rows(graph, DSP)
     moment = plan.fullest()
     (segment,) = plan.segments
     assert segment.first <= moment.node < segment.stop

@@ -7,6 +7,7 @@ import pytest
 
 from tests.c.host import build_program, run_program
 from tests.graphs import Builder
+from tests.memory.targets import SCALAR
 from tinyrt.errors import VerifyError
 from tinyrt.export import export_graph
 from tinyrt.interpreter import Interpreter
@@ -42,12 +43,12 @@ def split_and_joined():
 
 def test_parts_share_the_bytes_of_their_whole():
     graph = split_and_joined()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     ops = [graph.nodes[i].op for i in sorted(plan.idle)]
     assert ops == ["slice", "slice", "concatenation"]
     assert plan.offsets["slice_1"] == plan.offsets["x"] + 64
     assert plan.offsets["relu_3"] == plan.offsets["concatenation_4"] + 64
-    assert plan.arena_bytes < plan_memory(graph, overlap=False).arena_bytes
+    assert plan.arena_bytes < plan_memory(graph, SCALAR, overlap=False).arena_bytes
 
 
 @pytest.mark.parametrize("mode", ["beside", "arena"])
@@ -82,16 +83,16 @@ def test_a_join_in_place_that_costs_memory_is_a_copy():
     late = b.op("slice", (narrow,), SliceAttrs((0, 0, 0), (1, 1, 8), (1, 1, 1)))
     joined = b.op("concatenation", (early, *[b.op("relu", (late,)) for _ in range(3)]), JOIN)
     graph = _int8(b.graph(b.op("relu", (joined,))))
-    plan = plan_memory(graph)
-    assert plan.arena_bytes <= plan_memory(graph, overlap=False).arena_bytes
+    plan = plan_memory(graph, SCALAR)
+    assert plan.arena_bytes <= plan_memory(graph, SCALAR, overlap=False).arena_bytes
 
 
 def test_the_checker_finds_a_part_that_lies_elsewhere():
     graph = split_and_joined()
-    plan = plan_memory(graph)
+    plan = plan_memory(graph, SCALAR)
     moved = plan.offsets | {"slice_1": plan.offsets["slice_1"] - 8}
     with pytest.raises(VerifyError, match="overwritten"):
-        check_plan(graph, moved, plan.arena_bytes, idle=plan.idle)
+        check_plan(graph, moved, plan.arena_bytes, SCALAR, idle=plan.idle)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyrt.api.reading import open_model
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.planning import kernels_of
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
@@ -62,7 +63,7 @@ class Inspection:
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Ways to a smaller arena; every one of them is planned, which takes its time."""
-        return tuple(advise(self.graph, self.isa, self.plan))
+        return tuple(advise(self.graph, kernels_of(self.isa), self.plan))
 
     def device_of(self, index: int) -> str:
         """Where the op runs, ``gpu`` or ``cpu``; empty where that was not asked for."""
@@ -110,11 +111,12 @@ def inspect_model(
     from tinyrt.export import find_core
 
     isa = find_core(core).isa
+    kernels = kernels_of(isa)
     graph = open_model(model, shapes=shapes)
     if input_rows:
-        plan = plan_pushed(graph, isa)
+        plan = plan_pushed(graph, kernels)
     else:
-        plan = plan_by_rows(graph, isa) if by_rows else plan_memory(graph, isa)
+        plan = plan_by_rows(graph, kernels) if by_rows else plan_memory(graph, kernels)
     alive = plan.alive_bytes(len(graph.nodes))
     ops = tuple(
         OpCost(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.planning import kernels_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
@@ -35,6 +35,7 @@ from tinyrt.memory import (
     plan_pushed,
     require_budget,
 )
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.regions import ARENA
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
@@ -176,7 +177,7 @@ def render_project(
     check_writable(graph)
     states = lay_out(graph)
     options = memories.options(graph, states)
-    plan = _plan(graph, target.isa, options, max_arena or 0, rows)
+    plan = _plan(graph, kernels_of(target.isa), options, max_arena or 0, rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
     chosen_for = Target(target.isa, made_for is Optimize.SIZE)
@@ -213,11 +214,11 @@ class Rows:
 
 
 def _plan(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, max_arena: int, rows: Rows
+    graph: Graph, kernels: Kernels, options: MemoryOptions, max_arena: int, rows: Rows
 ) -> ArenaPlan:
     """The plan that the user asks for; one with segments, too, where no other fits."""
     if rows.pushed:
-        return plan_pushed(graph, isa, options=options, enough=max_arena)
+        return plan_pushed(graph, kernels, options=options, enough=max_arena)
     if rows.allowed or max_arena:
-        return plan_by_rows(graph, isa, options=options, enough=max_arena)
-    return plan_memory(graph, isa, options=options)
+        return plan_by_rows(graph, kernels, options=options, enough=max_arena)
+    return plan_memory(graph, kernels, options=options)

@@ -13,7 +13,7 @@ from tinyrt.ir import DType, Graph
 
 def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
     """As ``native.prepare``, which is only imported where C is built."""
-    from tinyrt.backends import native
+    from tinyrt.interpreter import native
 
     return native.prepare(graph, tensors)
 

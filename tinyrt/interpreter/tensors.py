@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.planning import kernels_of
 from tinyrt.budget import Budget, current, limited
 from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph
@@ -62,7 +64,7 @@ def place_tensors(
         _require(value.nbytes, budget, value.describe())
     if plan is None:
         with limited():
-            plan = plan_memory(graph, overlap=overlap)
+            plan = plan_memory(graph, kernels_of(InstructionSet.SCALAR), overlap=overlap)
     kept = sum(v.nbytes for v in activations if apart or v.name in inputs)
     _require(plan.arena_bytes + kept, budget, "inputs and arena")
     arena = budget.zeros(plan.arena_bytes, "the arena")

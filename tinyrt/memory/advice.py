@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import Graph
 from tinyrt.memory.arena import plan_memory
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.order import schedule
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.rows.candidates import QUICK
@@ -30,7 +30,7 @@ class Advice:
     arena_bytes: int
 
 
-def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
+def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
     """Ways to an arena below that of ``plan``, the smallest first.
 
     Of huge models not all are tried: at most half of the budget goes into them.
@@ -38,15 +38,17 @@ def advise(graph: Graph, isa: InstructionSet, plan: ArenaPlan) -> list[Advice]:
 
     def outside(*names: str) -> ArenaPlan:
         options = MemoryOptions(outside=frozenset(names))
-        return plan_memory(graph, isa, options=options, checked=False)
+        return plan_memory(graph, kernels, options=options, checked=False)
 
     ways: dict[str, Callable[[], ArenaPlan]] = {
-        "run ops row by row: --by-rows": lambda: plan_by_rows(graph, isa, effort=QUICK),
-        "feed the input row by row: --input-rows": lambda: plan_pushed(graph, isa, effort=QUICK),
+        "run ops row by row: --by-rows": lambda: plan_by_rows(graph, kernels, effort=QUICK),
+        "feed the input row by row: --input-rows": lambda: plan_pushed(
+            graph, kernels, effort=QUICK
+        ),
         "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
         "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),
         "order the ops anew: tinyrt convert": lambda: plan_memory(
-            schedule(graph), isa, checked=False
+            schedule(graph), kernels, checked=False
         ),
     }
     found = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check.plan import check_plan
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import buffers, view_roots
 from tinyrt.memory.placing.overlap import leads
 from tinyrt.memory.placing.problem import Problem
@@ -31,7 +31,7 @@ MAX_DROPPED = 8
 
 def plan_memory(
     graph: Graph,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels,
     *,
     overlap: bool = True,
     options: MemoryOptions | None = None,
@@ -42,7 +42,7 @@ def plan_memory(
 
     Args:
         graph: a verified graph.
-        isa: whose kernels' scratch memory the arena must hold.
+        kernels: the target's; the arena holds their scratch memory.
         overlap: whether an op's output may overlap an input that it is the last to read, as far
             as its kernel's order of reads and writes allows, and parts may share their whole's
             bytes.
@@ -58,7 +58,7 @@ def plan_memory(
     options = options or MemoryOptions()
     work = PLAN * len(graph.nodes) + PLACE * len(graph.values)
     current().spend(work, f"planning {len(graph.nodes):,} ops")
-    plans = _Plans(graph, isa, overlap, options, enough)
+    plans = _Plans(graph, kernels, overlap, options, enough)
     plan = plans.best()
     if not checked:
         return plan
@@ -69,7 +69,7 @@ def plan_memory(
         graph,
         plan.linear_offsets(),
         plan.arena_bytes,
-        isa,
+        kernels,
         overlap=overlap,
         idle=plan.idle,
         outside=plan.outside,
@@ -89,7 +89,7 @@ class _Plans:
     def __init__(
         self,
         graph: Graph,
-        isa: InstructionSet,
+        kernels: Kernels,
         overlap: bool,
         options: MemoryOptions,
         enough: int,
@@ -105,8 +105,8 @@ class _Plans:
             for name, value in graph.values.items()
             if not value.is_constant and roots.get(name, name) in outside
         )
-        self.found = buffers(graph, isa, outside)
-        self.leads = leads(graph, self.found, isa) if overlap else {}
+        self.found = buffers(graph, kernels, outside)
+        self.leads = leads(graph, self.found, kernels) if overlap else {}
         self.ties = ties_of(graph, self.found, self.options.alignment) if overlap else {}
         self.traffic = traffic_of(graph, self.found)
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tinyrt.backends.c.choice import find
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Kernel, Target
-from tinyrt.backends.c.sweep import Sweep
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import Graph
+from tinyrt.memory.kernels import Kernels
 from tinyrt.text import own_name
 
 
@@ -40,26 +37,6 @@ def scratch_name(index: int) -> str:
     return own_name(f"scratch#{index}")
 
 
-_TARGETS = {isa: Target(isa) for isa in InstructionSet}
-
-
-def kernel_of(node: BoundNode, isa: InstructionSet) -> Kernel | None:
-    """The node's C kernel; None where only the host can run it, which needs no more memory."""
-    return find(node, _TARGETS[isa])
-
-
-def scratch_bytes(node: BoundNode, isa: InstructionSet) -> int:
-    """Working memory of the node's C kernel."""
-    kernel = kernel_of(node, isa)
-    return 0 if kernel is None else kernel.scratch_bytes
-
-
-def sweep_of(node: BoundNode, isa: InstructionSet) -> Sweep | None:
-    """The order in which the node's C kernel reads and writes; None where it keeps to none."""
-    kernel = kernel_of(node, isa)
-    return None if kernel is None else kernel.sweep()
-
-
 def view_roots(graph: Graph) -> dict[str, str]:
     """View -> the value whose bytes it shares.
 
@@ -77,14 +54,14 @@ def view_roots(graph: Graph) -> dict[str, str]:
 
 def buffers(
     graph: Graph,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels,
     outside: Collection[str] = (),
 ) -> list[Buffer]:
     """Every buffer of the arena: activations, model inputs and outputs, and scratch memory.
 
     Args:
         graph: the model.
-        isa: whose kernels' scratch memory counts.
+        kernels: their scratch memory counts.
         outside: model inputs and outputs that have memory of their own.
 
     """
@@ -113,7 +90,7 @@ def buffers(
         if root not in outside
     ]
     for bound in graph.bound():
-        nbytes = scratch_bytes(bound, isa)
+        nbytes = kernels.scratch_bytes(bound)
         if nbytes:
             found.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
     return found

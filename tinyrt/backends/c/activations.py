@@ -10,9 +10,9 @@ from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.floats import clamp_f32, zip_f32, zip_params
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Function, Params, Target, call
 from tinyrt.backends.c.rescale import rescale_calls
-from tinyrt.backends.c.sweep import elementwise
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import OPS
 from tinyrt.ops.leaky_relu import LeakyReluS16
 from tinyrt.ops.relu import ClampS16

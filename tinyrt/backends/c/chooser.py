@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tinyrt.backends.c.kernel import Calls, Kernel, Target, unordered
-from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import Sweep
 from tinyrt.ops.shared.spec import Form
 
 Chooser = Callable[[BoundNode, Target], Kernel]

@@ -7,9 +7,9 @@ import numpy as np
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.floats import zip_f32
 from tinyrt.backends.c.kernel import Calls, Data, Field, Fields, Params, Target, call
-from tinyrt.backends.c.sweep import elementwise
 from tinyrt.backends.c.tables import lut_calls
 from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import OPS
 from tinyrt.ops.comparison import ACCEPTED, Compared
 from tinyrt.ops.shared.lut import LutS8, input_values

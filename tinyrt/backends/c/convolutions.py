@@ -19,12 +19,12 @@ from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
-from tinyrt.backends.c.sweep import Sweep, transposed_windows, windows
 from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
 from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.memory.sweep import Sweep, transposed_windows, windows
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import window_of as conv2d_window
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window

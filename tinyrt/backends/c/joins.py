@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.chooser import Choosers, always
-from tinyrt.backends.c.indices import Steps
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Places, Target, call
-from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
+from tinyrt.memory.indices import Steps
+from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.spec import Array, Form, is_integer

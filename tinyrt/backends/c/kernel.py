@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Sweep
 from tinyrt.backends.c.weights import Stored
 from tinyrt.ir import Value
+from tinyrt.memory.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)

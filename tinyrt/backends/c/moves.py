@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from itertools import starmap
 
 from tinyrt.backends.c.chooser import Choosers, always
-from tinyrt.backends.c.indices import Places, Steps, Table
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
-from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.memory.indices import Places, Steps, Table
+from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
 from tinyrt.ops.gather import picks as gather_picks
 from tinyrt.ops.mirror_pad import picks as mirror_picks

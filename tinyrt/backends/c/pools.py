@@ -8,8 +8,8 @@ from tinyrt.backends.c.blocks.layer import BLOCK_SETS
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.kernel import Calls, Fields, Function, Params, Target, call
-from tinyrt.backends.c.sweep import Sweep, windows
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import Sweep, windows
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.pool import Pool2dS8, window_of
 from tinyrt.ops.shared.spec import Form

@@ -11,9 +11,9 @@ from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.floats import zip_f32
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
-from tinyrt.backends.c.sweep import elementwise
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, reciprocal
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import OPS
 from tinyrt.ops.div import DIVISOR_BITS, DivS8
 from tinyrt.ops.mul import MulS8

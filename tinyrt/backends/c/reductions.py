@@ -11,10 +11,10 @@ import numpy as np
 
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.floats import fold_f32
-from tinyrt.backends.c.indices import Steps, Table
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
-from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.memory.indices import Steps, Table
+from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops import OPS
 from tinyrt.ops.cumsum import CumsumAttrs, CumsumS8
 from tinyrt.ops.mean import MeanS8, axes_of

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.chooser import Choosers, always
-from tinyrt.backends.c.indices import Steps, Table
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
-from tinyrt.backends.c.sweep import Sweep, in_order
 from tinyrt.ir import BoundNode
+from tinyrt.memory.indices import Steps, Table
+from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops import OPS
 from tinyrt.ops.resize import BilinearS8, fixed_shares, shares
 from tinyrt.ops.shared.spec import Form

@@ -19,9 +19,9 @@ from tinyrt.backends.c.floats import zip_f32
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
 from tinyrt.backends.c.linear_sum import INPUTS, LinearSum, linear_sum
-from tinyrt.backends.c.sweep import elementwise
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import OPS
 from tinyrt.ops.add import HALF, AddS8, add_ref, sub_ref
 from tinyrt.ops.shared.spec import Form

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tinyrt.backends.c.chooser import Chooser, Choosers, always
 from tinyrt.backends.c.floats import map_f32
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
-from tinyrt.backends.c.sweep import elementwise
 from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import OPS, TABLES
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form

@@ -15,6 +15,7 @@ from tinyrt.backends.cuda.writer import ALIGNMENT, DeviceWriter, Phase
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan, MemoryOptions, plan_memory
+from tinyrt.memory.kernels import NoKernels
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form, form_of, qparams
 
@@ -161,7 +162,9 @@ def generate(
     """
     refuse_missing(missing(graph))
     given, (graph, wider) = graph, widen_inputs(graph)
-    plan = plan_memory(graph, overlap=False, options=MemoryOptions(alignment=ALIGNMENT))
+    plan = plan_memory(
+        graph, NoKernels(), overlap=False, options=MemoryOptions(alignment=ALIGNMENT)
+    )
     zero_points = _zero_points(graph)
     fits = arena_bytes(plan, zero_points) <= shared_limit
     fused = fits if shape.fused is None else shape.fused

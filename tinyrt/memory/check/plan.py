@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Span, Step
 from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
 from tinyrt.memory.check.moves import moved_runs
 from tinyrt.memory.check.rows import SCRATCH, replay_segment
-from tinyrt.memory.lifetimes import scratch_bytes, scratch_name, sweep_of
+from tinyrt.memory.kernels import Kernels
+from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.segments import Segment
+from tinyrt.memory.sweep import Span, Step
 
 STEP = 4_000
 """Work of one step of a kernel's sweep, in units of ``budget``."""
@@ -31,7 +31,7 @@ def check_plan(
     graph: Graph,
     offsets: Mapping[str, int],
     arena_bytes: int,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels,
     *,
     overlap: bool = True,
     idle: Collection[int] = (),
@@ -47,7 +47,7 @@ def check_plan(
         graph: the model.
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
-        isa: whose scratch memory counts.
+        kernels: their scratch memory counts.
         overlap: whether kernels keep to their declared order of reads and writes; else each op may
             touch its tensors in any order.
         idle: nodes that the program leaves out, as their output's bytes are there already.
@@ -68,7 +68,7 @@ def check_plan(
     inside = {i for s in segments for i in range(s.first, s.stop)}
     for node in graph.bound():
         if node.index in starts:
-            replay_segment(graph, starts[node.index], isa, replay)
+            replay_segment(graph, starts[node.index], kernels, replay)
         if node.index in inside:
             continue
         replay.where = node.describe()
@@ -77,8 +77,8 @@ def check_plan(
         else:
             # In memory of its own, the output may be written in any order.
             ordered = overlap and replay.lies_on_input(node)
-            steps = (sweep_of(node, isa) if ordered else None) or _in_any_order(node)
-            replay.run(node, steps, scratch_bytes(node, isa))
+            steps = (kernels.sweep(node) if ordered else None) or _in_any_order(node)
+            replay.run(node, steps, kernels.scratch_bytes(node))
     for value in graph.output_values:
         if not value.is_constant:
             replay.where = "model output"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Span
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
-from tinyrt.memory.lifetimes import scratch_bytes, scratch_name
+from tinyrt.memory.kernels import Kernels
+from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
+from tinyrt.memory.sweep import Span
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
 
@@ -51,7 +51,7 @@ class Arena(Protocol):
         ...
 
 
-def replay_segment(graph: Graph, segment: Segment, isa: InstructionSet, arena: Arena) -> None:
+def replay_segment(graph: Graph, segment: Segment, kernels: Kernels, arena: Arena) -> None:
     """Run the steps of a segment; what its ops read must be what their windows ask for.
 
     It takes the windows from the ops, not from the plan: the plan only says where rows lie.
@@ -60,7 +60,7 @@ def replay_segment(graph: Graph, segment: Segment, isa: InstructionSet, arena: A
         VerifyError: a row was overwritten before it was read, lies elsewhere, or never comes.
 
     """
-    replay = _SegmentReplay(graph, segment, isa, arena)
+    replay = _SegmentReplay(graph, segment, kernels, arena)
     for step in segment.steps:
         stage = segment.stages[step.stage]
         ring = segment.ring_of(step.stage)
@@ -72,8 +72,8 @@ def replay_segment(graph: Graph, segment: Segment, isa: InstructionSet, arena: A
 
 
 class _SegmentReplay:
-    def __init__(self, graph: Graph, segment: Segment, isa: InstructionSet, arena: Arena) -> None:
-        self.graph, self.segment, self.isa, self.arena = graph, segment, isa, arena
+    def __init__(self, graph: Graph, segment: Segment, kernels: Kernels, arena: Arena) -> None:
+        self.graph, self.segment, self.kernels, self.arena = graph, segment, kernels, arena
         self.rows = [0] * len(segment.stages)
         nodes = [s.node.index for s in segment.stages if s.node is not None]
         if sorted(nodes) != list(range(segment.first, segment.stop)):
@@ -150,7 +150,7 @@ class _SegmentReplay:
     def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> Span:
         if node is None or op is None or op.fold is not None:
             return 0, 0
-        nbytes = scratch_bytes(op.on_rows(rows), self.isa)
+        nbytes = self.kernels.scratch_bytes(op.on_rows(rows))
         if not nbytes:
             return 0, 0
         at = self.arena.span(scratch_name(node.index), 0, nbytes)

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.sweep import Sweep, planes_of
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.lifetimes import Buffer, sweep_of, view_roots
+from tinyrt.memory.kernels import Kernels
+from tinyrt.memory.lifetimes import Buffer, view_roots
+from tinyrt.memory.sweep import Sweep, planes_of
 
 Span = tuple[int, int]
 
@@ -89,7 +89,7 @@ def _lead(sweep: Sweep, i: int, nbytes: int) -> Lead | None:
     return Lead(0, exact=True) if starts_together(sweep, i, nbytes) else None
 
 
-def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
+def leads(graph: Graph, found: list[Buffer], kernels: Kernels) -> Leads:
     """Every pair of buffers that may overlap, with the distance that makes it safe."""
     roots = view_roots(graph)
     home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
@@ -103,18 +103,18 @@ def leads(graph: Graph, found: list[Buffer], isa: InstructionSet) -> Leads:
         if not below:
             continue
         # Plans of one graph that differ in what lies outside have most of them in common.
-        key = "leads", node.index, isa, tuple(below)
-        steps, ahead = graph.noted(key, partial(_leads_of, node, isa, tuple(below)))
+        key = "leads", node.index, kernels, tuple(below)
+        steps, ahead = graph.noted(key, partial(_leads_of, node, kernels, tuple(below)))
         left -= steps
         allowed |= {(target, below[i]): lead for i, lead in ahead.items()}
     return allowed
 
 
 def _leads_of(
-    node: BoundNode, isa: InstructionSet, inputs: tuple[int, ...]
+    node: BoundNode, kernels: Kernels, inputs: tuple[int, ...]
 ) -> tuple[int, dict[int, Lead]]:
     """Steps of the node's sweep, and the leads of those inputs, by number, that may overlap."""
-    sweep = sweep_of(node, isa)
+    sweep = kernels.sweep(node)
     if sweep is None:
         return 0, {}
     found = {i: _lead(sweep, i, node.input(i).nbytes) for i in inputs}

@@ -9,10 +9,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.lifetimes import Buffer, buffers, scratch_bytes, scratch_name
+from tinyrt.memory.kernels import Kernels
+from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
 from tinyrt.memory.placing.overlap import leads
 from tinyrt.memory.plan import MemoryOptions, Moment
 from tinyrt.memory.regions import NO_LIMIT, traffic_of
@@ -113,7 +113,7 @@ class Model:
     def __init__(
         self,
         graph: Graph,
-        isa: InstructionSet,
+        kernels: Kernels,
         options: MemoryOptions,
         effort: Effort = THOROUGH,
     ) -> None:
@@ -128,7 +128,7 @@ class Model:
         self.alignment = options.alignment
         self._left = effort.steps
         self._rows = [0, *accumulate(map(_rows_of, graph.bound()))]
-        self.buffers = buffers(graph, isa, options.outside)
+        self.buffers = buffers(graph, kernels, options.outside)
         if len(self.buffers) * len(graph.nodes) > MAX_CELLS:
             raise BudgetError(
                 f"{len(graph.nodes):,} ops are too many to find out which of them can run by rows",
@@ -137,11 +137,11 @@ class Model:
                 hint="leave out --by-rows and --input-rows",
             )
         names = [b.names[0] for b in self.buffers]
-        found = leads(graph, self.buffers, isa)
+        found = leads(graph, self.buffers, kernels)
         self.leads = {(names[y], names[x]): lead for (y, x), lead in found.items()}
         extents = extents_of(graph, self.buffers, (), {})
         self._kept = Packing(extents, found, options.alignment).kept
-        self.isa = isa
+        self.kernels = kernels
         self._scratch: dict[tuple[int, int], int] = {}
         self._candidates: dict[tuple[int, int, str | None], Candidate | None] = {}
 
@@ -203,7 +203,7 @@ class Model:
         if key not in self._scratch:
             op = self.ops[index]
             assert op is not None
-            self._scratch[key] = scratch_bytes(op.on_rows(rows), self.isa)
+            self._scratch[key] = self.kernels.scratch_bytes(op.on_rows(rows))
         return self._scratch[key]
 
     def whole_buffers(self, segments: Sequence[Segment]) -> list[Buffer]:
@@ -256,12 +256,12 @@ class Candidate:
     @cached_property
     def instructions(self) -> int:
         """What the segments add to the program."""
-        return added_instructions(self._graph, self.segments, self._model.isa)
+        return added_instructions(self._graph, self.segments, self._model.kernels)
 
     @cached_property
     def code(self) -> int:
         """Bytes of code that the segments add to the program."""
-        return added_code(self._graph, self.segments, self._model.isa)
+        return added_code(self._graph, self.segments, self._model.kernels)
 
     def is_cheap(self, base: Cost) -> bool:
         """Whether that much may be added to ``base``; the code is looked at last: it takes long."""

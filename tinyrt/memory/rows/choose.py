@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ir import Graph
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.rows.candidates import THOROUGH, Candidate, Effort, Model, PlacedSegments
@@ -34,7 +34,7 @@ MAX_OF_LEAST = 150
 
 def choose_segments(
     graph: Graph,
-    isa: InstructionSet,
+    kernels: Kernels,
     options: MemoryOptions,
     *,
     most: int,
@@ -49,7 +49,7 @@ def choose_segments(
 
     Args:
         graph: a verified graph.
-        isa: whose kernels' scratch memory the arena must hold.
+        kernels: the target's; the arena holds their scratch memory.
         options: ports outside the arena, and alignment.
         most: bytes that the arena must be smaller than.
         enough: bytes that are few enough: where no arena of so few is cheap, see ``row_costs``,
@@ -59,8 +59,10 @@ def choose_segments(
         effort: how far the search goes.
 
     """
-    model = Model(graph, isa, options, effort)
-    wanted = _Wanted(most, enough, pushed is not None, None if costly else whole_cost(graph, isa))
+    model = Model(graph, kernels, options, effort)
+    wanted = _Wanted(
+        most, enough, pushed is not None, None if costly else whole_cost(graph, kernels)
+    )
     variants = _with_one(model, pushed, most, enough)
     best = wanted.best_of(variants)
     if best is None and pushed is not None:
@@ -244,10 +246,10 @@ def _smallest(
 
 
 def place_segments(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, segments: tuple[Segment, ...]
+    graph: Graph, kernels: Kernels, options: MemoryOptions, segments: tuple[Segment, ...]
 ) -> PlacedSegments:
     """A model with just these segments, placed."""
-    return Candidate(Model(graph, isa, options), segments).finished()
+    return Candidate(Model(graph, kernels, options), segments).finished()
 
 
 def _ranges(

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.mve.cost import element_cost
-from tinyrt.backends.c.mve.packing import VECTOR
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.lifetimes import kernel_of
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.ops import OPS, is_weighted
@@ -25,8 +22,8 @@ MAX_GROWTH = 3
 VECTOR_STEP, VECTOR_RUN = 20, 45
 """Instructions of a step on a Cortex-M55, and more of one that calls a kernel."""
 
-VECTOR_KERNELS = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
-"""Bytes of kernels' code there."""
+VECTOR = 16
+"""Bytes that a vector of a Cortex-M55 holds."""
 
 LONG_ROW = 16
 """Columns from which on a depthwise convolution's row is a long one."""
@@ -54,12 +51,12 @@ class Cost:
         return all(more * 100 <= MAX_GROWTH * whole for more, whole in found)
 
 
-def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
+def whole_cost(graph: Graph, kernels: Kernels) -> Cost:
     """Of a program without segments."""
     nodes = list(graph.bound())
-    if isa is InstructionSet.MVE:
-        kernels = sum(VECTOR_KERNELS.get(op, 0) for op in {node.op for node in nodes})
-        return Cost(sum(map(call_cost, nodes)), 1_100 + kernels + sum(map(_vector_code, nodes)))
+    if kernels.has_vectors:
+        shared = 1_100 + kernels.code_bytes(node.op for node in nodes)
+        return Cost(sum(map(kernels.cost, nodes)), shared + sum(map(_vector_code, nodes)))
     instructions, code = 0, 5_300
     for node in nodes:
         instructions += _instructions(node)
@@ -67,24 +64,18 @@ def whole_cost(graph: Graph, isa: InstructionSet) -> Cost:
     return Cost(instructions, code)
 
 
-def call_cost(node: BoundNode) -> int:
-    """Instructions of one call of an op's kernel on a Cortex-M55."""
-    kernel = kernel_of(node, InstructionSet.MVE)
-    return element_cost(node) if kernel is None or kernel.cost is None else int(kernel.cost())
-
-
-def added_instructions(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
+def added_instructions(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) -> int:
     """What segments add to a program's instructions per inference."""
-    if isa is InstructionSet.MVE:
-        return sum(_added_to_vectors(graph, s) for s in segments)
+    if kernels.has_vectors:
+        return sum(_added_to_vectors(graph, s, kernels) for s in segments)
     return sum(_added_instructions(graph, s) for s in segments)
 
 
-def added_code(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
+def added_code(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) -> int:
     """Bytes that segments add to a program's code."""
     shared = SHARED_LOOP * (len(segments) - 1)
-    loops = sum(_added_code(s, isa) for s in segments)
-    return loops - shared + _added_kernels(graph, segments, isa)
+    loops = sum(_added_code(s, kernels) for s in segments)
+    return loops - shared + _added_kernels(graph, segments, kernels)
 
 
 def _vector_code(node: BoundNode) -> int:
@@ -116,7 +107,7 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
     return total
 
 
-def _added_to_vectors(graph: Graph, segment: Segment) -> int:
+def _added_to_vectors(graph: Graph, segment: Segment, kernels: Kernels) -> int:
     """The same where vector kernels compute: calls for a few rows instead of those for all."""
     total = 0
     nodes = [graph.bind(s.node.index) if s.node is not None else None for s in segment.stages]
@@ -129,11 +120,11 @@ def _added_to_vectors(graph: Graph, segment: Segment) -> int:
             filled = step.clear * ring.nbytes + step.fill * ring.block_bytes
             each += (3 * moved + 2 * filled) // VECTOR
         if step.run and op is not None:
-            each += call_cost(op.on_rows(step.count))
+            each += kernels.cost(op.on_rows(step.count))
         elif step.run:
             each += 3 * step.count * stage.writes.nbytes // VECTOR
         total += count * each
-    return total - sum(call_cost(node) for node in nodes if node is not None)
+    return total - sum(kernels.cost(node) for node in nodes if node is not None)
 
 
 def _step_instructions(segment: Segment, step: Step, each: int) -> int:
@@ -171,7 +162,7 @@ def _takes_short_rows(node: BoundNode) -> bool:
     return node.attrs.stride == (1, 1) and node.output.shape[2] < LONG_ROW
 
 
-def _added_code(segment: Segment, isa: InstructionSet) -> int:
+def _added_code(segment: Segment, kernels: Kernels) -> int:
     """The loop over steps and its tables; calls that are alike share one."""
     numbers = {i: i for i in range(len(segment.stages))}
     advancing = len({s.stage for s in segment.steps if s.shift or s.clear or s.fill})
@@ -183,15 +174,15 @@ def _added_code(segment: Segment, isa: InstructionSet) -> int:
     in_tables = max(len(segment.stages) - 4, 0)
     tables = 8 * advancing + len(encode(segment, numbers))
     pushed = 130 if segment.pushed is not None else 0
-    cut = 45 if isa is InstructionSet.MVE else 20
+    cut = 45 if kernels.has_vectors else 20
     cuts = 100 * bool(uneven) + cut * len(uneven)
     return 275 + tables - 8 * in_tables + cuts + pushed
 
 
-def _added_kernels(graph: Graph, segments: tuple[Segment, ...], isa: InstructionSet) -> int:
+def _added_kernels(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) -> int:
     """Kernels that only segments need, without those that only whole tensors need."""
     folds = {s.node.index for g in segments for s in g.stages if s.fold and s.node is not None}
-    if isa is InstructionSet.MVE:
+    if kernels.has_vectors:
         return -500 * bool(folds)
     inside = {i for s in segments for i in range(s.first, s.stop)}
     depthwise = [n for n in graph.bound() if _is_depthwise(n)]

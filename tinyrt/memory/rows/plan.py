@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.arena import aligned_for, check_regions, plan_memory
 from tinyrt.memory.check.plan import check_plan
+from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import view_roots
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT, Region
@@ -24,7 +24,7 @@ WORTHWHILE = 95
 
 def plan_by_rows(
     graph: Graph,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels,
     *,
     options: MemoryOptions | None = None,
     enough: int = 0,
@@ -35,7 +35,7 @@ def plan_by_rows(
 
     Args:
         graph: a verified graph.
-        isa: whose kernels' scratch memory the arena must hold.
+        kernels: the target's; the arena holds their scratch memory.
         options: regions, ports outside the arena, and alignment. Where regions have sizes, one plan
             that fits is as good as another; what a segment moves lies in one region.
         enough: bytes that are few enough: a plan without segments is taken if it takes no more,
@@ -53,7 +53,7 @@ def plan_by_rows(
     whole, most = None, NO_LIMIT
     too_small: BudgetError | None = None
     try:
-        whole = plan_memory(graph, isa, options=options, enough=enough, checked=effort.checked)
+        whole = plan_memory(graph, kernels, options=options, enough=enough, checked=effort.checked)
         if whole.arena_bytes <= enough:
             return whole
         most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
@@ -66,14 +66,14 @@ def plan_by_rows(
     for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
         try:
             placed = choose_segments(
-                *(graph, isa, options),
+                *(graph, kernels, options),
                 most=most,
                 enough=enough,
                 costly=at_any_cost,
                 effort=effort,
             )
             if placed is not None:
-                found.append(_as_plan(graph, isa, options, placed, effort))
+                found.append(_as_plan(graph, kernels, options, placed, effort))
         except BudgetError as error:
             too_small = error
         if found and (not enough or found[-1].arena_bytes <= enough):
@@ -85,7 +85,7 @@ def plan_by_rows(
 
 def plan_pushed(
     graph: Graph,
-    isa: InstructionSet = InstructionSet.SCALAR,
+    kernels: Kernels,
     *,
     options: MemoryOptions | None = None,
     enough: int = 0,
@@ -96,7 +96,7 @@ def plan_pushed(
 
     Args:
         graph: as for ``plan_by_rows``.
-        isa: likewise.
+        kernels: likewise.
         options: likewise.
         enough: likewise.
         costly: likewise; where nothing is that cheap, 3 % more instructions and any code will do,
@@ -116,7 +116,7 @@ def plan_pushed(
     for at_any_cost, few in ways.items():
         try:
             found = choose_segments(
-                *(graph, isa, options),
+                *(graph, kernels, options),
                 most=NO_LIMIT,
                 enough=0 if few >= NO_LIMIT else few,
                 pushed=graph.fed[0],
@@ -125,7 +125,7 @@ def plan_pushed(
             )
             if found is None:
                 break
-            return _as_plan(graph, isa, options, found, effort)
+            return _as_plan(graph, kernels, options, found, effort)
         except BudgetError as error:
             too_small = error
     if too_small is not None:
@@ -158,7 +158,7 @@ def _not_by_rows(graph: Graph) -> UnsupportedError:
 
 def plan_segments(
     graph: Graph,
-    isa: InstructionSet,
+    kernels: Kernels,
     segments: tuple[Segment, ...],
     options: MemoryOptions | None = None,
 ) -> ArenaPlan:
@@ -170,7 +170,9 @@ def plan_segments(
 
     """
     options = _with_states(graph, options)
-    return _as_plan(graph, isa, options, place_segments(graph, isa, options, segments), THOROUGH)
+    return _as_plan(
+        graph, kernels, options, place_segments(graph, kernels, options, segments), THOROUGH
+    )
 
 
 def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
@@ -180,7 +182,7 @@ def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
 
 
 def _as_plan(
-    graph: Graph, isa: InstructionSet, options: MemoryOptions, found: PlacedSegments, effort: Effort
+    graph: Graph, kernels: Kernels, options: MemoryOptions, found: PlacedSegments, effort: Effort
 ) -> ArenaPlan:
     roots = view_roots(graph)
     absent = options.outside | {s.pushed for s in found.segments if s.pushed is not None}
@@ -209,7 +211,7 @@ def _as_plan(
         graph,
         plan.linear_offsets(),
         plan.arena_bytes,
-        isa,
+        kernels,
         idle=plan.idle,
         outside=outside,
         segments=plan.segments,

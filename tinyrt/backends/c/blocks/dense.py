@@ -41,9 +41,9 @@ from tinyrt.backends.c.kernel import (
     call,
     unordered,
 )
-from tinyrt.backends.c.sweep import columns, windows
 from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.memory.sweep import columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

@@ -49,8 +49,8 @@ from tinyrt.backends.c.kernel import (
     Scratch,
     call,
 )
-from tinyrt.backends.c.sweep import Sweep, planes_by_lines, planes_by_rows
 from tinyrt.ir import BoundNode, DType, Shape
+from tinyrt.memory.sweep import Sweep, planes_by_lines, planes_by_rows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

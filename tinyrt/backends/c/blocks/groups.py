@@ -28,8 +28,8 @@ from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Scratch, call
-from tinyrt.backends.c.sweep import Sweep
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.memory.sweep import Sweep
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

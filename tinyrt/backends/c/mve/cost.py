@@ -31,6 +31,10 @@ UNCLAMPED = 12
 """What these take more where results below zero are not all alike."""
 
 
+CODE_BYTES = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
+"""Op -> bytes of code of its kernels."""
+
+
 def element_cost(node: BoundNode) -> int:
     """Instructions of a call of a kernel that has no formula of its own."""
     inputs = (v.size for v in node.inputs if v is not None and not v.is_constant)

@@ -22,9 +22,9 @@ from tinyrt.backends.c.mve.packing import (
     turned,
     turned_fields,
 )
-from tinyrt.backends.c.sweep import Sweep, row_bands, whole_images
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import Sweep, row_bands, whole_images
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

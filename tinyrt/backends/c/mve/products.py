@@ -32,8 +32,8 @@ from tinyrt.backends.c.mve.packing import (
     turned,
     turned_fields,
 )
-from tinyrt.backends.c.sweep import Sweep, columns, windows
 from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

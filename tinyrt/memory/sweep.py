@@ -13,8 +13,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from tinyrt import budget
-from tinyrt.backends.c.indices import Places, ends_of
 from tinyrt.ir import BoundNode, Value
+from tinyrt.memory.indices import Places, ends_of
 from tinyrt.ops.shared.window import Window
 
 Span = tuple[int, int]

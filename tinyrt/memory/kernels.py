@@ -1,0 +1,57 @@
+"""What the planner asks of the kernels that will run a model: memory, order, cost.
+
+A plan is made for one target's kernels. The planner takes them as an argument, so that it depends
+on no backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tinyrt.ir import BoundNode
+from tinyrt.memory.sweep import Sweep
+
+
+class Kernels(Protocol):
+    """The kernels of one target."""
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether they cost what vector kernels cost on a Cortex-M55, not what a Cortex-M4 does."""
+
+    def scratch_bytes(self, node: BoundNode) -> int:
+        """Working memory that the node's kernel takes from the arena."""
+
+    def sweep(self, node: BoundNode) -> Sweep | None:
+        """The order in which the node's kernel reads and writes; None where it keeps to none."""
+
+    def cost(self, node: BoundNode) -> int:
+        """Instructions of one run of the node's kernel, where there are vectors."""
+
+    def code_bytes(self, ops: Iterable[str]) -> int:
+        """Bytes of the kernels' code that these ops share, where there are vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoKernels:
+    """Of backends that take no memory from the arena and overlap nothing."""
+
+    has_vectors: bool = False
+
+    def scratch_bytes(self, node: BoundNode) -> int:
+        """None."""
+        return 0
+
+    def sweep(self, node: BoundNode) -> Sweep | None:
+        """None."""
+        return None
+
+    def cost(self, node: BoundNode) -> int:
+        """Unknown."""
+        return 0
+
+    def code_bytes(self, ops: Iterable[str]) -> int:
+        """Unknown."""
+        return 0
