@@ -82,16 +82,16 @@ class Builder:
 
     def entered(self, wish: str, data: Array, q: QParams | None) -> Value | None:
         """The constant of that name, if it is equal."""
-        known = self.values.get(wish)
-        if known is None or known.data is None or known.q != q:
+        existing = self.values.get(wish)
+        if existing is None or existing.data is None or existing.q != q:
             return None
-        if known.dtype.numpy != data.dtype or known.shape != data.shape:
+        if existing.dtype.numpy != data.dtype or existing.shape != data.shape:
             return None
-        places = (known.data.__array_interface__["data"], data.__array_interface__["data"])
-        if places[0] == places[1] and known.data.strides == data.strides:
-            return known
+        places = (existing.data.__array_interface__["data"], data.__array_interface__["data"])
+        if places[0] == places[1] and existing.data.strides == data.strides:
+            return existing
         budget.current().spend(data.size, f"comparing the constants named '{wish}'")
-        return known if np.array_equal(known.data, data) else None
+        return existing if np.array_equal(existing.data, data) else None
 
     def constant(self, wish: str, data: Array, q: QParams | None = None) -> Value:
         """A constant of that name; equal data under the same wish is entered once.
@@ -101,15 +101,15 @@ class Builder:
 
         """
         data = np.asarray(data)
-        known = self.entered(wish, data, q)
-        if known is not None:
-            return known
-        name, held = self.unique_name(wish), budget.current()
+        existing = self.entered(wish, data, q)
+        if existing is not None:
+            return existing
+        name, limits = self.unique_name(wish), budget.current()
         if not data.flags.c_contiguous:
-            data = held.computed(
+            data = limits.computed(
                 f"the constant '{name}'", data.nbytes, lambda: np.ascontiguousarray(data)
             )
-        held.keep(data, f"the constant '{name}'")
+        limits.keep(data, f"the constant '{name}'")
         return self.add_value(Value.constant(name, data, q))
 
 
@@ -156,14 +156,14 @@ class Call:
         """All inputs, of which there must be one at least."""
         return [self.operand(i) for i in range(max(len(self.node.inputs), 1))]
 
-    def is_known(self, i: int) -> bool:
+    def is_constant_input(self, i: int) -> bool:
         """Whether input ``i`` is present and known on import."""
         return self.has(i) and not isinstance(self.operand(i), Value | Quantized)
 
-    def all_known(self) -> bool:
+    def all_inputs_constant(self) -> bool:
         """Whether every input that is present is known on import."""
         present = (i for i in range(len(self.node.inputs)) if self.has(i))
-        return all(self.is_known(i) for i in present)
+        return all(self.is_constant_input(i) for i in present)
 
     def shape(self, i: int) -> Shape:
         """The shape of input ``i``."""
@@ -176,16 +176,16 @@ class Call:
             UnsupportedError: it depends on the model's input.
 
         """
-        found = self.operand(i)
-        if isinstance(found, Value | Quantized):
-            value = found if isinstance(found, Value) else found.value
+        operand = self.operand(i)
+        if isinstance(operand, Value | Quantized):
+            value = operand if isinstance(operand, Value) else operand.value
             raise UnsupportedError(
                 f"{what or f'input {i}'} depends on the model's input",
                 tensor=value.describe(),
                 expected="a constant",
                 hint="export the model with fixed shapes and weights, or rewrite this part",
             )
-        return found
+        return operand
 
     def optional_array(self, i: int, what: str = "") -> Array | None:
         """Input ``i`` as ``array`` gives it, or None where it is absent."""
@@ -198,10 +198,10 @@ class Call:
             ModelFormatError: it has several elements, or none.
 
         """
-        found = self.array(i, what)
-        if found.size != 1:
-            raise ModelFormatError(f"{what} has shape {list(found.shape)}", expected="one number")
-        number: float | int = found.reshape(-1)[0].item()
+        array = self.array(i, what)
+        if array.size != 1:
+            raise ModelFormatError(f"{what} has shape {list(array.shape)}", expected="one number")
+        number: float | int = array.reshape(-1)[0].item()
         return number
 
     def whole(self, i: int, what: str) -> int:
@@ -224,16 +224,16 @@ class Call:
             BudgetError: it is too long.
 
         """
-        found = self.array(i, what)
-        if found.dtype.kind not in "iu" or found.ndim > 1:
+        array = self.array(i, what)
+        if array.dtype.kind not in "iu" or array.ndim > 1:
             raise ModelFormatError(
-                f"{what or f'input {i}'} is {found.dtype}{list(found.shape)}",
+                f"{what or f'input {i}'} is {array.dtype}{list(array.shape)}",
                 expected="a vector of integers",
             )
-        spent = budget.current()
-        spent.reserve(TYPED * found.size, what or f"input {i}")
-        spent.spend(TYPED * found.size, what or f"input {i}")
-        return tuple(found.reshape(-1).tolist())
+        limits = budget.current()
+        limits.reserve(TYPED * array.size, what or f"input {i}")
+        limits.spend(TYPED * array.size, what or f"input {i}")
+        return tuple(array.reshape(-1).tolist())
 
     def axes(self, input_since: int) -> tuple[int, ...] | None:
         """The op's ``axes``: an attribute before opset ``input_since``, then input 1."""
@@ -248,17 +248,17 @@ class Call:
             UnsupportedError: its element type is not float32.
 
         """
-        found = self.operand(i)
-        if isinstance(found, Value):
-            return found
-        if isinstance(found, Quantized):
+        operand = self.operand(i)
+        if isinstance(operand, Value):
+            return operand
+        if isinstance(operand, Quantized):
             raise UnsupportedError(
                 f"{self.node.op} on a tensor of integers",
-                tensor=found.value.describe(),
+                tensor=operand.value.describe(),
                 expected="DequantizeLinear in front of it, or an op that only moves data",
                 hint="quantise the model in QDQ form",
             )
-        return self.constant(self.node.inputs[i], found, tensor_params(found))
+        return self.constant(self.node.inputs[i], operand, tensor_params(operand))
 
     def constant(self, name: str, data: Array, q: QParams | None = None) -> Value:
         """A float constant of the graph; scalars get one dimension.
@@ -280,12 +280,12 @@ class Call:
                 hint="export the model in float32; tinyrt quantises it itself",
             )
         data = np.atleast_1d(data)
-        known = self.builder.entered(name, data, q)
-        if known is not None:
-            return known
-        spent = budget.current()
-        spent.spend(data.size, f"the constant '{name}'")
-        spent.reserve(data.size, f"the constant '{name}'")
+        existing = self.builder.entered(name, data, q)
+        if existing is not None:
+            return existing
+        limits = budget.current()
+        limits.spend(data.size, f"the constant '{name}'")
+        limits.reserve(data.size, f"the constant '{name}'")
         if np.isnan(data).any():
             raise ModelFormatError(
                 f"the constant '{name}' holds NaN",

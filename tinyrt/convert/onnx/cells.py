@@ -189,8 +189,8 @@ class GruCell:
                 product = emit.dense("candidate_h", h, self.candidate, self.candidate_bias)
             total = emit("add", "candidate_sum", total, emit("mul", "remembered", r, product))
         elif h is not None:
-            kept = emit("mul", "remembered", r, h)
-            product = emit.dense("candidate_h", kept, self.candidate)
+            reset_state = emit("mul", "remembered", r, h)
+            product = emit.dense("candidate_h", reset_state, self.candidate)
             total = emit("add", "candidate_sum", total, product)
         new = self.g(emit, "candidate", total)
         if h is None:
@@ -224,13 +224,13 @@ def lstm_cell(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Ac
         raise UnsupportedError("LSTM with input_forget", expected="independent gates")
     peepholes = None
     if call.has(7):
-        found = call.array(7, "the peepholes")
-        if found.ndim != 2 or found.shape[1] != 3 * w.hidden or len(found) <= number:
+        weights = call.array(7, "the peepholes")
+        if weights.ndim != 2 or weights.shape[1] != 3 * w.hidden or len(weights) <= number:
             raise ModelFormatError(
-                f"peepholes of shape {list(found.shape)}",
+                f"peepholes of shape {list(weights.shape)}",
                 expected=f"{3 * w.hidden} for each direction",
             )
-        rows = found[number].reshape(3, w.hidden)
+        rows = weights[number].reshape(3, w.hidden)
         i, o, g = (emit.constant(f"P{k}", row) for k, row in enumerate(rows))
         peepholes = (i, o, g)
     return LstmCell(emit.constant("R", w.r), w.hidden, peepholes, *f)

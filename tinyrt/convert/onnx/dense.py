@@ -33,11 +33,11 @@ def gemm(call: Call) -> Value:
     """``alpha * A' @ B' + beta * C``, where A or B is constant and ' may transpose."""
     _two_dimensions(call, 0)
     _two_dimensions(call, 1)
-    if not call.is_known(0) and not call.is_known(1):
+    if not call.is_constant_input(0) and not call.is_constant_input(1):
         return _gemm_of_activations(call)
     alpha = np.float32(call.node.get_float("alpha", 1.0))
     trans_a, trans_b = call.node.get_int("transA", 0) != 0, call.node.get_int("transB", 0) != 0
-    if not call.is_known(1):
+    if not call.is_constant_input(1):
         return _gemm_of_constant(call, alpha, trans_a, trans_b)
     w = call.array(1, "the weights")
     w = w if trans_b else turned(w, (1, 0))
@@ -85,7 +85,7 @@ def _bias(call: Call, channels: int) -> tuple[Value | None, Value | None]:
     """C of Gemm as a bias of one element per channel, or else as an addend of its own."""
     if not call.has(2):
         return None, None
-    if not call.is_known(2):
+    if not call.is_constant_input(2):
         return None, _scaled_addend(call)
     c = call.array(2)
     if c.size != 1 and (c.size != channels or c.shape[-1] != channels):
@@ -97,7 +97,7 @@ def _bias(call: Call, channels: int) -> tuple[Value | None, Value | None]:
 
 def _scaled_addend(call: Call) -> Value:
     beta = np.float32(call.node.get_float("beta", 1.0))
-    if call.is_known(2):
+    if call.is_constant_input(2):
         return call.constant(call.node.inputs[2], call.array(2) * beta)
     if beta == 1:
         return call.value(2)
@@ -109,7 +109,7 @@ def _is_matrix(call: Call, i: int) -> bool:
     """Whether operand ``i`` is constant, and one matrix or vector."""
     shape = call.shape(i)
     leads = shape[:-2] == (1,) * (len(shape) - 2) and len(shape) <= max(len(call.shape(1 - i)), 2)
-    return call.is_known(i) and leads
+    return call.is_constant_input(i) and leads
 
 
 def _matmul_of_activations(call: Call) -> Value:
@@ -131,7 +131,7 @@ def matmul(call: Call) -> Value:
         raise ModelFormatError("a product with a scalar", expected="one dimension or more")
     if not _is_matrix(call, 1) and not (_is_matrix(call, 0) and len(call.shape(0)) > 1):
         return _matmul_of_activations(call)
-    if not call.is_known(1):
+    if not call.is_constant_input(1):
         return _matmul_of_constant(call)
     w = _matrix(call, 1)
     x = call.value(0)
@@ -163,16 +163,16 @@ def _matmul_of_constant(call: Call) -> Value:
 
 def _matrix(call: Call, i: int) -> Array:
     """Operand ``i``, constant, without leading dimensions of 1 beyond the second."""
-    found = call.array(i, "neither operand is constant: the first" if i == 0 else "the weights")
-    if found.ndim > 2:
-        if found.shape[:-2] != (1,) * (found.ndim - 2) or found.ndim > len(call.shape(1 - i)):
+    matrix = call.array(i, "neither operand is constant: the first" if i == 0 else "the weights")
+    if matrix.ndim > 2:
+        if matrix.shape[:-2] != (1,) * (matrix.ndim - 2) or matrix.ndim > len(call.shape(1 - i)):
             raise UnsupportedError(
-                f"a product with constant weights of shape {list(found.shape)}",
+                f"a product with constant weights of shape {list(matrix.shape)}",
                 expected="one matrix",
                 hint="split the product into one per matrix",
             )
-        found = found.reshape(found.shape[-2:])
-    return found
+        matrix = matrix.reshape(matrix.shape[-2:])
+    return matrix
 
 
 def batch_normalization(call: Call) -> Value:
@@ -189,8 +189,8 @@ def batch_normalization(call: Call) -> Value:
     rank, names = len(x.shape), ("scale", "B", "mean", "var")
     if rank < 2:
         raise ModelFormatError(f"the input is {x.type}", expected="(n, c, ...)")
-    known = [call.array(i, f"'{name}'") for i, name in enumerate(names, start=1)]
-    parameters = [call.constant(node.inputs[i], array) for i, array in enumerate(known, start=1)]
+    arrays = [call.array(i, f"'{name}'") for i, name in enumerate(names, start=1)]
+    parameters = [call.constant(node.inputs[i], array) for i, array in enumerate(arrays, start=1)]
     epsilon = node.get_float("epsilon", 1e-5)
     if np.any(call.array(4) + np.float32(epsilon) <= 0):
         raise ModelFormatError(

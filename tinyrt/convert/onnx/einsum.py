@@ -87,13 +87,13 @@ def _term(call: Call, i: int, labels: str) -> Term:
     return Term(call.constant(call.node.inputs[i], np.atleast_1d(operand)), labels or "#")
 
 
-def _summed(call: Call, term: Term, gone: Sequence[str], name: str) -> Term:
-    if not gone:
+def _summed(call: Call, term: Term, labels_summed: Sequence[str], name: str) -> Term:
+    if not labels_summed:
         return term
-    axes = tuple(term.labels.index(c) for c in gone)
+    axes = tuple(term.labels.index(c) for c in labels_summed)
     name = f"{call.result}.{name}"
     y = call.emit("sum", term.value, name=name, axes=axes, keep_dims=False)
-    return Term(y, "".join(c for c in term.labels if c not in gone))
+    return Term(y, "".join(c for c in term.labels if c not in labels_summed))
 
 
 def _ordered(call: Call, term: Term, labels: str, name: str) -> Term:
@@ -102,11 +102,11 @@ def _ordered(call: Call, term: Term, labels: str, name: str) -> Term:
     return Term(call.transpose(term.value, perm, f"{call.result}.{name}"), labels)
 
 
-def _product(call: Call, a: Term, b: Term, kept: str, name: str) -> Term:
-    """The product of two terms, summed over shared labels that are not kept."""
+def _product(call: Call, a: Term, b: Term, output: str, name: str) -> Term:
+    """The product of two terms, summed over shared labels that the output lacks."""
     shared = [c for c in a.labels if c in b.labels]
-    batch = [c for c in shared if c in kept]
-    inner = [c for c in shared if c not in kept]
+    batch = [c for c in shared if c in output]
+    inner = [c for c in shared if c not in output]
     rows = [c for c in a.labels if c not in shared]
     columns = [c for c in b.labels if c not in shared]
     if not inner:

@@ -37,7 +37,7 @@ def loop(call: Call, run: Bodies) -> list[Operand]:
     state = [call.operand(i) for i in range(2, len(call.node.inputs))]
     scans: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     count = 0
-    while count < trips and _decision(_known(go_on)):
+    while count < trips and _decision(_constant_condition(go_on)):
         if count == MAX_ITERATIONS:
             raise UnsupportedError(
                 f"the loop runs more than {MAX_ITERATIONS} times",
@@ -59,8 +59,8 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
     operands = call.operands()
     if call.opset < 9 or not 1 <= count <= len(operands):
         raise UnsupportedError(f"Scan of {count} sequences", expected="opset 9 or later, 1 or more")
-    kept = len(operands) - count
-    state, sequences = list(operands[:kept]), operands[kept:]
+    state_count = len(operands) - count
+    state, sequences = list(operands[:state_count]), operands[state_count:]
     axes = node.get_ints("scan_input_axes", count) or (0,) * count
     backwards = node.get_ints("scan_input_directions", count) or (0,) * count
     axes = tuple(normal_axes([a], len(s.shape))[0] for a, s in zip(axes, sequences, strict=True))
@@ -71,21 +71,21 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
             expected=f"sequences of one length, at most {MAX_ITERATIONS}",
         )
     (length,) = lengths
-    outputs: list[list[Operand]] = [[] for _ in range(len(body.output) - kept)]
+    outputs: list[list[Operand]] = [[] for _ in range(len(body.output) - state_count)]
     for i in range(length):
-        taken = [
+        elements = [
             _element(call, s, a, length - 1 - i if back else i)
             for s, a, back in zip(sequences, axes, backwards, strict=True)
         ]
-        results = run(body, [*state, *taken])
-        state = results[:kept]
-        for found, element in zip(outputs, results[kept:], strict=True):
-            found.append(element)
+        results = run(body, [*state, *elements])
+        state = results[:state_count]
+        for sequence, element in zip(outputs, results[state_count:], strict=True):
+            sequence.append(element)
     directions = node.get_ints("scan_output_directions", len(outputs)) or (0,) * len(outputs)
     places = node.get_ints("scan_output_axes", len(outputs)) or (0,) * len(outputs)
     stacked = (
-        _stacked(call, found[::-1] if back else found, axis)
-        for found, back, axis in zip(outputs, directions, places, strict=True)
+        _stacked(call, sequence[::-1] if back else sequence, axis)
+        for sequence, back, axis in zip(outputs, directions, places, strict=True)
     )
     return [*state, *stacked]
 
@@ -96,7 +96,7 @@ def _trip_count(call: Call) -> int:
     return call.whole(0, "the trip count of Loop")
 
 
-def _known(condition: Operand) -> np.ndarray:
+def _constant_condition(condition: Operand) -> np.ndarray:
     if isinstance(condition, Value | Quantized):
         raise UnsupportedError(
             "whether the loop goes on depends on the model's input",

@@ -167,11 +167,11 @@ def checked_scale(scale: NDArray[Any], what: str = "the scale") -> NDArray[np.fl
         ModelFormatError: one of its elements is no positive number.
 
     """
-    found = np.asarray(scale, np.float32)
-    if found.size == 0 or not np.all(np.isfinite(found) & (found > 0)):
+    scales = np.asarray(scale, np.float32)
+    if scales.size == 0 or not np.all(np.isfinite(scales) & (scales > 0)):
         raise ModelFormatError(
-            f"{what} is {found.reshape(-1)[:4].tolist()}",
+            f"{what} is {scales.reshape(-1)[:4].tolist()}",
             expected="positive numbers",
             hint="quantise the model again",
         )
-    return found
+    return scales

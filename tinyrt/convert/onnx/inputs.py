@@ -64,12 +64,12 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
             hint="correct the name in --shape",
         )
     sizes: dict[str, int] = {}
-    for found in inputs:
-        if found.name in shapes:
-            _bind_given(found, shapes[found.name], sizes)
-    for found in inputs:
-        if found.name not in shapes and found.dims and isinstance(found.dims[0], str):
-            sizes.setdefault(found.dims[0], 1)
+    for entry in inputs:
+        if entry.name in shapes:
+            _bind_symbols(entry, shapes[entry.name], sizes)
+    for entry in inputs:
+        if entry.name not in shapes and entry.dims and isinstance(entry.dims[0], str):
+            sizes.setdefault(entry.dims[0], 1)
     return [
         (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantized)
         for i in inputs
@@ -82,12 +82,12 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
     dtype = DType.INT32 if kind.elem_type in INDICES else DType.FLOAT32
     is_number = kind.elem_type in {*QUANTIZED, *INDICES, onnx.TensorProto.FLOAT}
     if not info.type.HasField("tensor_type") or not is_number:
-        found = element_type(kind.elem_type) if kind.elem_type else "no tensor"
+        type_name = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
-            f"the input '{info.name}' is {found}",
+            f"the input '{info.name}' is {type_name}",
             expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
             hint="export the model in float32 (PyTorch: model.float()); tinyrt quantises it itself"
-            if found in REALS
+            if type_name in REALS
             else "export the part of the model that computes on numbers",
         )
     if not info.name:
@@ -101,49 +101,49 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
     return _Input(info.name, tuple(dims), dtype, is_quantized)
 
 
-def _bind_given(found: _Input, shape: Shape, sizes: dict[str, int]) -> None:
+def _bind_symbols(entry: _Input, shape: Shape, sizes: dict[str, int]) -> None:
     """Enter the symbols that a given shape decides."""
-    dims = found.dims if found.dims is not None else shape
+    dims = entry.dims if entry.dims is not None else shape
     fits = len(dims) == len(shape) and all(size > 0 for size in shape)
     for dim, size in zip(dims, shape, strict=False):
-        known = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
-        fits = fits and known == size
+        bound = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+        fits = fits and bound == size
     if not fits:
         raise ShapeError(
-            f"the shape {list(shape)} given for '{found.name}' contradicts the model",
-            expected=_text(found),
-            hint=f"give a shape that fits, such as --shape {_example(found, {})}",
+            f"the shape {list(shape)} given for '{entry.name}' contradicts the model",
+            expected=_text(entry),
+            hint=f"give a shape that fits, such as --shape {_example(entry, {})}",
         )
 
 
-def _resolved(found: _Input, sizes: Mapping[str, int]) -> Shape:
+def _resolved(entry: _Input, sizes: Mapping[str, int]) -> Shape:
     """The input's shape, all symbols replaced by their sizes."""
-    if found.dims is None:
+    if entry.dims is None:
         raise ShapeError(
-            f"the input '{found.name}' has no shape",
-            hint=f"give it, with your numbers: --shape {found.name}=1,49,10,1",
+            f"the input '{entry.name}' has no shape",
+            hint=f"give it, with your numbers: --shape {entry.name}=1,49,10,1",
         )
-    dims = [sizes.get(d, d) if isinstance(d, str) else d for d in found.dims]
+    dims = [sizes.get(d, d) if isinstance(d, str) else d for d in entry.dims]
     for i, dim in enumerate(dims):
         if isinstance(dim, str):
             raise ShapeError(
-                f"the input '{found.name}' has an open dimension: number {i} ('{dim}')",
-                tensor=_text(found),
+                f"the input '{entry.name}' has an open dimension: number {i} ('{dim}')",
+                tensor=_text(entry),
                 expected="a fixed size for every dimension but the first",
-                hint=f"give it, with your numbers: --shape {_example(found, sizes)}",
+                hint=f"give it, with your numbers: --shape {_example(entry, sizes)}",
             )
     return tuple(d for d in dims if isinstance(d, int))
 
 
-def _text(found: _Input) -> str:
-    dims = ("any shape",) if found.dims is None else map(str, found.dims)
-    return f"'{found.name}' {found.dtype.short}[{','.join(dims)}]"
+def _text(entry: _Input) -> str:
+    dims = ("any shape",) if entry.dims is None else map(str, entry.dims)
+    return f"'{entry.name}' {entry.dtype.short}[{','.join(dims)}]"
 
 
-def _example(found: _Input, sizes: Mapping[str, int]) -> str:
+def _example(entry: _Input, sizes: Mapping[str, int]) -> str:
     """``input=1,49,10,1``: what is known, and some size for what is not."""
     dims = (
         sizes.get(d, 32 if i else 1) if isinstance(d, str) else d
-        for i, d in enumerate(found.dims or ())
+        for i, d in enumerate(entry.dims or ())
     )
-    return f"{found.name}={','.join(map(str, dims))}"
+    return f"{entry.name}={','.join(map(str, dims))}"

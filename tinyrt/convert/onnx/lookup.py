@@ -28,11 +28,11 @@ def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Valu
 
 def gather_at_run_time(call: Call, indices: Value) -> Value:
     """An embedding, whose table is turned so that its rows are what is picked."""
-    known = call.array(0, "the table that computed indices pick from")
-    (axis,) = normal_axes([call.node.get_int("axis", 0)], known.ndim)
+    elements = call.array(0, "the table that computed indices pick from")
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
         return _embedding(call, call.value(0), indices)
-    table = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(known, axis, 0))
+    table = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(elements, axis, 0))
     rows = _embedding(call, table, indices, f"{call.result}.rows")
     picked = len(indices.shape)
     rest = range(picked, len(rows.shape))

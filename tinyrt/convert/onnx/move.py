@@ -75,7 +75,7 @@ def split(call: Call) -> list[Value]:
     return parts
 
 
-def taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
+def take_elements(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
     """Elements along one dimension: as a slice where they are equally far apart."""
     sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
     flat = indices.reshape(-1).tolist()
@@ -93,9 +93,9 @@ def taken(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str
 
 def gather(call: Call) -> Value:
     """Elements of one dimension, picked by constant indices, or rows by those of the input."""
-    found = call.operand(1)
-    if isinstance(found, Value):
-        return gather_at_run_time(call, found)
+    operand = call.operand(1)
+    if isinstance(operand, Value):
+        return gather_at_run_time(call, operand)
     x = call.value(0)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
     indices = call.array(1, "which elements are gathered").astype(np.int64)
@@ -104,16 +104,16 @@ def gather(call: Call) -> Value:
         raise ModelFormatError(
             f"indices into dimension {axis} of {x.type}", expected=f"{-d} to {d - 1}, at least one"
         )
-    return taken(call, x, axis, np.where(indices < 0, indices + d, indices), call.result)
+    return take_elements(call, x, axis, np.where(indices < 0, indices + d, indices), call.result)
 
 
 def expand(call: Call) -> Value:
     """Broadcast to a shape, or to what both broadcast to."""
-    x, wanted = call.value(0), call.ints(1, "the shape")
+    x, target = call.value(0), call.ints(1, "the shape")
     try:
-        shape = np.broadcast_shapes(x.shape, wanted)
+        shape = np.broadcast_shapes(x.shape, target)
     except ValueError as error:
-        raise ModelFormatError(f"{x.type} does not broadcast to {listed(wanted)}") from error
+        raise ModelFormatError(f"{x.type} does not broadcast to {listed(target)}") from error
     return x if shape == x.shape else call.emit("broadcast_to", x, shape=shape)
 
 
@@ -167,31 +167,31 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
     sizes, scales = list(x.shape), [1.0] * rank
     at = 1 if call.opset < 11 else 2
     if call.node.op == "Upsample" and call.opset < 9:
-        given: Sequence[float] = call.node.get_floats("scales") or ()
+        factors: Sequence[float] = call.node.get_floats("scales") or ()
     elif call.has(3):
-        given = []
-        wanted = call.ints(3, "the sizes")
-        if len(wanted) != len(axes):
-            raise ModelFormatError(f"{len(wanted)} sizes for {len(axes)} dimensions")
+        factors = []
+        targets = call.ints(3, "the sizes")
+        if len(targets) != len(axes):
+            raise ModelFormatError(f"{len(targets)} sizes for {len(axes)} dimensions")
         policies = ("stretch", "not_larger", "not_smaller")
         policy = call.node.get_choice("keep_aspect_ratio_policy", *policies)
-        ratios = [size / x.shape[axis] for axis, size in zip(axes, wanted, strict=True)]
+        ratios = [size / x.shape[axis] for axis, size in zip(axes, targets, strict=True)]
         if policy != "stretch" and ratios:
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            wanted = tuple(math.floor(x.shape[a] * ratio + 0.5) for a in axes)
+            targets = tuple(math.floor(x.shape[a] * ratio + 0.5) for a in axes)
             ratios = [ratio] * len(ratios)
-        for axis, size, ratio in zip(axes, wanted, ratios, strict=True):
+        for axis, size, ratio in zip(axes, targets, ratios, strict=True):
             sizes[axis], scales[axis] = size, ratio
     else:
-        found = call.array(at, "the scales")
-        if found.size != len(axes):
-            raise ModelFormatError(f"{found.size} scales for {len(axes)} dimensions")
-        given = [float(s) for s in found.reshape(-1)]
-    if not np.isfinite(given).all():
-        raise ModelFormatError(f"scales {list(given)}", expected="finite numbers")
-    if given and len(given) != len(axes):
-        raise ModelFormatError(f"{len(given)} scales for {len(axes)} dimensions")
-    for axis, scale in zip(axes, given, strict=False):
+        array = call.array(at, "the scales")
+        if array.size != len(axes):
+            raise ModelFormatError(f"{array.size} scales for {len(axes)} dimensions")
+        factors = [float(s) for s in array.reshape(-1)]
+    if not np.isfinite(factors).all():
+        raise ModelFormatError(f"scales {list(factors)}", expected="finite numbers")
+    if factors and len(factors) != len(axes):
+        raise ModelFormatError(f"{len(factors)} scales for {len(axes)} dimensions")
+    for axis, scale in zip(axes, factors, strict=False):
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
     if min(sizes) < 1 or min(scales) <= 0:
         raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
@@ -270,7 +270,7 @@ def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: 
         return call.transpose(y, (0, 3, 1, 2))
     for axis in moved:
         name = call.result if axis == moved[-1] else f"{call.result}.axis{axis}"
-        x = taken(call, x, axis, picked[axis], name)
+        x = take_elements(call, x, axis, picked[axis], name)
     return x
 
 
@@ -322,13 +322,13 @@ def _rois(call: Call, rank: int) -> list[tuple[float, float]]:
     """The part of each dimension that tf_crop_and_resize looks at."""
     whole = [(0.0, 1.0)] * rank
     has_roi = call.node.op == "Resize" and call.opset >= 11
-    given = call.optional_array(1, "the region") if has_roi else None
-    if given is None or given.size == 0:
+    region = call.optional_array(1, "the region") if has_roi else None
+    if region is None or region.size == 0:
         return whole
     axes = _resized_axes(call, rank)
-    if given.size != 2 * len(axes):
-        raise ModelFormatError(f"a region of {given.size} numbers", expected=f"{2 * len(axes)}")
-    ends = given.reshape(2, len(axes)).T.tolist()
+    if region.size != 2 * len(axes):
+        raise ModelFormatError(f"a region of {region.size} numbers", expected=f"{2 * len(axes)}")
+    ends = region.reshape(2, len(axes)).T.tolist()
     for axis, (start, end) in zip(axes, ends, strict=True):
         whole[axis] = (float(start), float(end))
     return whole

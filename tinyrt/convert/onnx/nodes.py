@@ -70,7 +70,7 @@ class Source:
         weights: reads the file's tensors.
         functions: the file's own functions, by domain and name.
         depth: how many bodies the nodes lie in.
-        given: in a function, the attributes that it is called with.
+        arguments: in a function, the attributes of its call.
         absent: in a function, inputs that it is called without.
         bodies: those of control flow, by the identity of their graph.
 
@@ -80,7 +80,7 @@ class Source:
     weights: Weights
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
     depth: int = 0
-    given: Mapping[str, onnx.AttributeProto] | None = None
+    arguments: Mapping[str, onnx.AttributeProto] | None = None
     absent: frozenset[str] = frozenset()
     bodies: dict[int, tuple[onnx.GraphProto, Body]] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ def body_of(
     """
     budget.current().spend(LOOK * len(protos), f"going through {len(protos)} nodes")
     opsets = source.opsets
-    context = (source.weights, source.given, source.absent)
+    context = (source.weights, source.arguments, source.absent)
     needed = set(outputs)
     nodes: list[tuple[OnnxNode, tuple[str, ...]]] = []
     for i in reversed(range(len(protos))):
@@ -190,8 +190,8 @@ def _is_quantized(node: OnnxNode) -> bool:
 
 def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
-    found = ((name, builder.tensors.get(name)) for name in body.read)
-    dynamic = {name for name, operand in found if isinstance(operand, Value | Quantized)}
+    operands = ((name, builder.tensors.get(name)) for name in body.read)
+    dynamic = {name for name, operand in operands if isinstance(operand, Value | Quantized)}
     missing: list[OnnxNode] = []
     for node, read in body.nodes:
         is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)
@@ -280,8 +280,8 @@ def _quantized(call: Call, source: Source) -> Sequence[Operand]:
 def _on_integers(call: Call) -> Sequence[Operand]:
     """The outputs of an op that takes integers as it takes numbers."""
     builder, outer = call.builder, call.builder.tensors
-    held = {name: outer[name] for name in call.node.inputs if name in outer}
-    integers = {name: x for name, x in held.items() if isinstance(x, Quantized)}
+    operands = {name: outer[name] for name in call.node.inputs if name in outer}
+    integers = {name: x for name, x in operands.items() if isinstance(x, Quantized)}
     if not integers:
         return _plain(call)
     grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
@@ -317,9 +317,9 @@ def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:
 def _plain(call: Call) -> Sequence[Operand]:
     """The outputs of an op of a table."""
     node = call.node
-    if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_known()):
+    if node.op in STATIC and (node.op in SHAPE_ONLY or call.all_inputs_constant()):
         return [evaluate_static(call)]
-    if node.op in STATIC_SEVERAL and call.all_known():
+    if node.op in STATIC_SEVERAL and call.all_inputs_constant():
         return evaluate_several(call)
     if node.op in SEVERAL:
         return SEVERAL[node.op](call)
@@ -353,10 +353,10 @@ def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[O
     formals = list(function.input)
     scope = {name: call.operand(i) for i, name in enumerate(formals) if call.has(i)}
     absent = frozenset(name for i, name in enumerate(formals) if not call.has(i))
-    given = {a.name: a for a in function.attribute_proto} | dict(node.attributes)
+    arguments = {a.name: a for a in function.attribute_proto} | dict(node.attributes)
     opsets = {**source.opsets, **{o.domain: int(o.version) for o in function.opset_import}}
     opsets["ai.onnx"] = opsets.get("", 0)
-    inner = replace(source.inner(), opsets=opsets, given=given, absent=absent, bodies={})
+    inner = replace(source.inner(), opsets=opsets, arguments=arguments, absent=absent, bodies={})
     outputs = list(function.output)[: len(node.outputs)]
     body = body_of(inner, function.node, (), outputs)
     return _in_scope(builder, inner, body, ChainMap(scope), outputs)
@@ -374,12 +374,12 @@ def _in_scope(
     builder.tensors, builder.defined = scope, set()
     try:
         import_nodes(builder, source, body)
-        found = [builder.tensors.get(name) for name in outputs]
+        operands = [builder.tensors.get(name) for name in outputs]
     finally:
         builder.tensors, builder.defined = outer, defined
-    results = [operand for operand in found if operand is not None]
+    results = [operand for operand in operands if operand is not None]
     if len(results) != len(outputs):
-        absent = (name for name, operand in zip(outputs, found, strict=True) if operand is None)
+        absent = (name for name, operand in zip(outputs, operands, strict=True) if operand is None)
         raise ModelFormatError(
             f"a body computes no {listed(list(absent))[1:-1]}",
             hint="the file is damaged: export the model again",

@@ -14,7 +14,7 @@ from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
 from tinyrt.convert.onnx.grid import Quantized
-from tinyrt.convert.onnx.move import MOVE, split, taken
+from tinyrt.convert.onnx.move import MOVE, split, take_elements
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
 from tinyrt.convert.onnx.reduce import REDUCE, layer_normalization
@@ -82,7 +82,7 @@ def _variadic(op: str) -> Importer:
 
 def sub(call: Call) -> Value:
     """``x - c = x + (-c)`` where c is constant: additions fold into biases."""
-    if not call.is_known(1):
+    if not call.is_constant_input(1):
         return _binary("sub")(call)
     negated = call.constant(f"{call.node.inputs[1]}.negated", -call.array(1))
     return call.emit("add", call.value(0), negated)
@@ -90,7 +90,7 @@ def sub(call: Call) -> Value:
 
 def div(call: Call) -> Value:
     """``x / c = x * (1 / c)`` where c is constant: products fold into weights."""
-    if not call.is_known(1):
+    if not call.is_constant_input(1):
         return _binary("div")(call)
     divisor = call.array(1)
     if divisor.dtype == np.float32 and not np.all(divisor):
@@ -110,16 +110,16 @@ def neg(call: Call) -> Value:
 def _bound(call: Call, i: int, name: str, default: float) -> float:
     """A limit of Clip: an attribute before opset 11, then an input."""
     if call.opset < 11:
-        found = call.node.get_float(name, default)
+        bound = call.node.get_float(name, default)
     else:
         limit = call.optional_array(i, f"the limit '{name}'")
         if limit is None:
             return default
         if limit.size != 1:
             raise ModelFormatError(f"'{name}' has shape {list(limit.shape)}", expected="a scalar")
-        found = float(limit.reshape(-1)[0])
+        bound = float(limit.reshape(-1)[0])
     # Exporters write "no limit" as the greatest float.
-    return default if abs(found) >= np.finfo(np.float32).max else found
+    return default if abs(bound) >= np.finfo(np.float32).max else bound
 
 
 def clip(call: Call) -> Value:
@@ -281,7 +281,7 @@ def _repeating_pad(call: Call, x: Value, paddings: list[tuple[int, int]], mode: 
         sized((size,), f"the places of '{call.result}'", TYPED // WIDEST)
         places = np.pad(np.arange(x.shape[axis]), paddings[axis], mode=mode)  # type: ignore[call-overload]
         name = "" if axis == moved[-1] else f"{call.result}.axis{axis}"
-        x = taken(call, x, axis, places, name or call.result)
+        x = take_elements(call, x, axis, places, name or call.result)
     return x
 
 

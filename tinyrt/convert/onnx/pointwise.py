@@ -199,18 +199,18 @@ def shrink(call: Call) -> Value:
 def power(call: Call) -> Value:
     """``x ** e``; small constant exponents as products and roots."""
     x = call.value(0)
-    if not call.is_known(1):
+    if not call.is_constant_input(1):
         return call.emit("pow", x, call.value(1))
     exponent = call.array(1).astype(np.float32)
-    known = float(exponent.reshape(-1)[0]) if exponent.size == 1 else None
-    if known == 1 and x.dtype is DType.FLOAT32:
+    scalar_exponent = float(exponent.reshape(-1)[0]) if exponent.size == 1 else None
+    if scalar_exponent == 1 and x.dtype is DType.FLOAT32:
         return x
-    if known == 2:
+    if scalar_exponent == 2:
         return call.emit("mul", x, x)
-    if known == 3:
+    if scalar_exponent == 3:
         return call.emit("mul", call.emit("mul", x, x, name=f"{call.result}.square"), x)
-    if known in (0.5, -0.5):
-        return call.emit("sqrt" if known > 0 else "rsqrt", x)
+    if scalar_exponent in (0.5, -0.5):
+        return call.emit("sqrt" if scalar_exponent > 0 else "rsqrt", x)
     return call.emit("pow", x, call.constant(call.node.inputs[1], exponent))
 
 

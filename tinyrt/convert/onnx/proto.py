@@ -164,7 +164,7 @@ class OnnxNode:
         index: int,
         opset: int,
         weights: Weights,
-        given: Mapping[str, onnx.AttributeProto] | None = None,
+        arguments: Mapping[str, onnx.AttributeProto] | None = None,
         absent: Collection[str] = (),
     ) -> OnnxNode:
         """The node as it stands in the file.
@@ -174,14 +174,14 @@ class OnnxNode:
             index: its position.
             opset: the version of its domain.
             weights: reads the file's tensors.
-            given: in a function, the attributes that it is called with.
+            arguments: in a function, the attributes of its call.
             absent: in a function, inputs that it is called without.
 
         """
         attributes = {}
         for attribute in proto.attribute:
             name = attribute.ref_attr_name
-            if attribute.name in attributes or (name and given is None):
+            if attribute.name in attributes or (name and arguments is None):
                 raise ModelFormatError(
                     f"attribute '{attribute.name}' "
                     + ("is that of a function" if name else "is given twice"),
@@ -189,7 +189,7 @@ class OnnxNode:
                     expected="one value for each attribute",
                     hint="the file is damaged: export the model again",
                 )
-            source = attribute if not name or given is None else given.get(name)
+            source = attribute if not name or arguments is None else arguments.get(name)
             if source is not None:
                 attributes[attribute.name] = source
         inputs = tuple(proto.input)
@@ -221,66 +221,70 @@ class OnnxNode:
 
     def get_int(self, name: str, default: int) -> int:
         """An integer attribute."""
-        found = self._attribute(name, onnx.AttributeProto.INT)
-        return default if found is None else int(found.i)
+        attribute = self._attribute(name, onnx.AttributeProto.INT)
+        return default if attribute is None else int(attribute.i)
 
     def get_float(self, name: str, default: float) -> float:
         """A float attribute."""
-        found = self._attribute(name, onnx.AttributeProto.FLOAT)
-        return default if found is None else float(found.f)
+        attribute = self._attribute(name, onnx.AttributeProto.FLOAT)
+        return default if attribute is None else float(attribute.f)
 
     def get_string(self, name: str, default: str) -> str:
         """A string attribute."""
-        found = self._attribute(name, onnx.AttributeProto.STRING)
-        return default if found is None else found.s.decode(errors="replace")
+        attribute = self._attribute(name, onnx.AttributeProto.STRING)
+        return default if attribute is None else attribute.s.decode(errors="replace")
 
     def get_choice(self, name: str, *choices: str) -> str:
         """A string attribute that is one of the choices; the first where it is absent."""
-        found = self.get_string(name, choices[0])
-        if found not in choices:
+        choice = self.get_string(name, choices[0])
+        if choice not in choices:
             raise ModelFormatError(
-                f"attribute '{name}' is {listed([found])}", expected=", ".join(choices)
+                f"attribute '{name}' is {listed([choice])}", expected=", ".join(choices)
             )
-        return found
+        return choice
 
     def get_ints(self, name: str, length: int | None = None) -> tuple[int, ...] | None:
         """A list of integers, of that length if one is given; None where it is absent."""
-        found = self._attribute(name, onnx.AttributeProto.INTS)
-        if found is not None and length is not None and len(found.ints) != length:
+        attribute = self._attribute(name, onnx.AttributeProto.INTS)
+        if attribute is not None and length is not None and len(attribute.ints) != length:
             raise ModelFormatError(
-                f"attribute '{name}' is {listed(found.ints)}", expected=f"{length} integers"
+                f"attribute '{name}' is {listed(attribute.ints)}", expected=f"{length} integers"
             )
-        return None if found is None else tuple(found.ints)
+        return None if attribute is None else tuple(attribute.ints)
 
     def get_floats(self, name: str) -> tuple[float, ...] | None:
         """A list of floats; None where it is absent."""
-        found = self._attribute(name, onnx.AttributeProto.FLOATS)
-        return None if found is None else tuple(found.floats)
+        attribute = self._attribute(name, onnx.AttributeProto.FLOATS)
+        return None if attribute is None else tuple(attribute.floats)
 
     def get_tensor(self, name: str) -> Array | None:
         """A tensor attribute's elements; None where it is absent."""
-        found = self._attribute(name, onnx.AttributeProto.TENSOR)
-        return None if found is None else self.weights.array(found.t)
+        attribute = self._attribute(name, onnx.AttributeProto.TENSOR)
+        return None if attribute is None else self.weights.array(attribute.t)
 
     def get_strings(self, name: str) -> tuple[str, ...] | None:
         """A list of strings; None where it is absent."""
-        found = self._attribute(name, onnx.AttributeProto.STRINGS)
-        return None if found is None else tuple(s.decode(errors="replace") for s in found.strings)
+        attribute = self._attribute(name, onnx.AttributeProto.STRINGS)
+        return (
+            None
+            if attribute is None
+            else tuple(s.decode(errors="replace") for s in attribute.strings)
+        )
 
     def get_graph(self, name: str) -> onnx.GraphProto:
         """A body, which must be there."""
-        found = self._attribute(name, onnx.AttributeProto.GRAPH)
-        if found is None:
+        attribute = self._attribute(name, onnx.AttributeProto.GRAPH)
+        if attribute is None:
             raise ModelFormatError(f"attribute '{name}' is missing", expected="a graph")
-        return found.g
+        return attribute.g
 
     def _attribute(self, name: str, kind: int) -> onnx.AttributeProto | None:
-        found = self.attributes.get(name)
-        if found is not None and found.type != kind:
+        attribute = self.attributes.get(name)
+        if attribute is not None and attribute.type != kind:
             kinds = onnx.AttributeProto.AttributeType
-            is_known = found.type in kinds.values()
+            actual = kinds.Name(attribute.type) if attribute.type in kinds.values() else "?"
             raise ModelFormatError(
-                f"attribute '{name}' is of type {kinds.Name(found.type) if is_known else '?'}",
+                f"attribute '{name}' is of type {actual}",
                 expected=kinds.Name(kind),
             )
-        return found
+        return attribute

@@ -73,7 +73,7 @@ def quantize_linear(call: Call) -> Operand:
             expected=", ".join(OFFSETS),
             hint="quantise the model to 8 or 16 bits",
         )
-    if call.is_known(0):
+    if call.is_constant_input(0):
         return _stored(call.array(0), grid)
     return Quantized(_on_grid(call, call.value(0), grid), grid)
 
@@ -124,13 +124,13 @@ def _integer_type(x: Array | Quantized) -> str | None:
     return x.dtype.name
 
 
-def _scaled(call: Call, x: Value, held: Grid | float, wanted: Grid) -> Value:
-    """Integers, held as real values, with another scale and zero point.
+def _scaled(call: Call, x: Value, source: Grid | float, target: Grid) -> Value:
+    """Integers ``q``, stored as real values, with another scale and zero point.
 
-    ``s * (q - z)`` for integers that are held as ``x = t * (q - u)``.
+    ``x = t * (q - u)`` of the source grid becomes ``s * (q - z)`` of the target grid.
     """
-    t, u = (held.along(1)) if isinstance(held, Grid) else (np.float32(held), np.zeros(()))
-    s, z = wanted.along(len(x.shape))
+    t, u = (source.along(1)) if isinstance(source, Grid) else (np.float32(source), np.zeros(()))
+    s, z = target.along(len(x.shape))
     factor = np.asarray(s / np.asarray(t, np.float32), np.float32)
     shift = np.asarray(s * (np.asarray(u, np.float64) - z.astype(np.float64)), np.float32)
     if np.any(factor != 1):

@@ -110,28 +110,28 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
         if output in inputs:
             outputs[i] = output = builder.unique_name(f"{output}.output")
         renames[value.name] = output
-    for taken in set(outputs) & builder.values.keys() - renames.keys():
-        renames[taken] = builder.unique_name(f"{taken}.nhwc")
+    for clash in set(outputs) & builder.values.keys() - renames.keys():
+        renames[clash] = builder.unique_name(f"{clash}.nhwc")
     graph = Graph(name, inputs, tuple(outputs), builder.values, tuple(builder.nodes))
     return _renamed(graph, renames)
 
 
 def _output_value(builder: Builder, output: str) -> Value:
-    found = builder.tensors.get(output)
-    if isinstance(found, Quantized):
-        return found.value
-    if found is None:
+    operand = builder.tensors.get(output)
+    if isinstance(operand, Quantized):
+        return operand.value
+    if operand is None:
         raise ModelFormatError(
             f"no node computes the output '{output}'",
             hint="the file is damaged: export the model again",
         )
-    if not isinstance(found, Value):
+    if not isinstance(operand, Value):
         raise UnsupportedError(
             f"the output '{output}' does not depend on the model's input",
             expected="outputs that are computed",
             hint="remove this output from the model",
         )
-    return found
+    return operand
 
 
 def _copy(builder: Builder, value: Value, name: str) -> Value:

@@ -162,9 +162,9 @@ def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) 
     if call.has(3):
         bias = call.array(3, "the bias")
         shapes["B"] = (bias.shape, (directions, 2 * rows))
-    for name, (found, wanted) in shapes.items():
-        if tuple(found) != wanted:
-            raise ModelFormatError(f"{name} has shape {list(found)}", expected=str(list(wanted)))
+    for name, (shape, expected) in shapes.items():
+        if tuple(shape) != expected:
+            raise ModelFormatError(f"{name} has shape {list(shape)}", expected=str(list(expected)))
     return Weights(w[number], r[number], bias[number, :rows], bias[number, rows:])
 
 
@@ -173,17 +173,17 @@ def _initial(call: Call, emit: Emitter, i: int, number: int, shape: Shape) -> Va
     if not call.has(i):
         return None
     by_batch = call.node.get_int("layout", 0) != 0
-    if call.is_known(i):
-        known = call.array(i)
-        if not np.any(known):
+    if call.is_constant_input(i):
+        states = call.array(i)
+        if not np.any(states):
             return None
-        known = known.swapaxes(0, 1) if by_batch and known.ndim == 3 else known
-        if known.shape[1:] != shape or len(known) <= number:
+        states = states.swapaxes(0, 1) if by_batch and states.ndim == 3 else states
+        if states.shape[1:] != shape or len(states) <= number:
             raise ModelFormatError(
                 f"input {i}, a first state, has shape {list(call.shape(i))}",
                 expected=f"{list(shape)} for each direction",
             )
-        rows = known[number]
+        rows = states[number]
         return emit.constant(f"initial{i}", rows.reshape(shape))
     x = call.value(i)
     x = call.transpose(x, (1, 0, 2), f"{emit.prefix}.initial{i}_turned") if by_batch else x
@@ -215,13 +215,13 @@ def _activations(call: Call, kind: Kind, number: int) -> list[Activation]:
     if len(names) == count:
         names *= 2
     names = names[number * count : (number + 1) * count]
-    known = {name.lower(): name for name in (*ONE_OP, "LeakyRelu", "HardSigmoid", "Affine")}
+    supported = {name.lower(): name for name in (*ONE_OP, "LeakyRelu", "HardSigmoid", "Affine")}
     alphas, betas = node.get_floats("activation_alpha"), node.get_floats("activation_beta")
-    refused = [n for n in names if n.lower() not in known]
+    refused = [n for n in names if n.lower() not in supported]
     if refused or len(names) != count or node.get_float("clip", 0):
         raise UnsupportedError(
             f"{node.op} with activations {names}" + (" and clip" if node.has("clip") else ""),
-            expected=f"{count} of {', '.join(known.values())}, without clip",
+            expected=f"{count} of {', '.join(supported.values())}, without clip",
             hint="train the layer with its usual activations",
         )
 
@@ -230,6 +230,6 @@ def _activations(call: Call, kind: Kind, number: int) -> list[Activation]:
 
     first = number * count
     return [
-        Activation(known[n.lower()], parameter(alphas, first + i), parameter(betas, first + i))
+        Activation(supported[n.lower()], parameter(alphas, first + i), parameter(betas, first + i))
         for i, n in enumerate(names)
     ]

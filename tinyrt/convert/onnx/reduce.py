@@ -65,20 +65,20 @@ def _arg(op: str) -> Importer:
         keep = call.node.get_int("keepdims", 1) != 0
         name = f"{call.result}.index" if keep else ""
         y = call.emit(op, x, name=name, axis=axis, dtype=DType.INT64)
-        kept = (1 if i == axis else d for i, d in enumerate(x.shape))
-        return call.reshape(y, tuple(kept)) if keep else y
+        dims = (1 if i == axis else d for i, d in enumerate(x.shape))
+        return call.reshape(y, tuple(dims)) if keep else y
 
     return convert
 
 
 def _operand(call: Call, i: int) -> Value:
     """Input ``i`` of any dtype; known arrays become constants."""
-    found = call.operand(i)
-    if isinstance(found, Value):
-        return found
-    if isinstance(found, Quantized) or found.dtype == np.float32:
+    operand = call.operand(i)
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, Quantized) or operand.dtype == np.float32:
         return call.value(i)
-    return call.builder.constant(call.node.inputs[i], np.atleast_1d(found))
+    return call.builder.constant(call.node.inputs[i], np.atleast_1d(operand))
 
 
 def _logic(op: str, arity: int = 2) -> Importer:

@@ -110,8 +110,8 @@ def resample(
         x = _along(call, x, axis, matrix, name)
     if outside is None or masked.all():
         return x
-    kept = call.constant(f"{call.result}.inside", masked.astype(np.float32))
-    x = call.emit("mul", x, kept, name=f"{call.result}.kept")
+    mask = call.constant(f"{call.result}.inside", masked.astype(np.float32))
+    x = call.emit("mul", x, mask, name=f"{call.result}.kept")
     rest = call.constant(f"{call.result}.outside", np.where(masked, 0, outside).astype(np.float32))
     return call.emit("add", x, rest)
 

@@ -35,11 +35,12 @@ def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
         ),
         "it has peepholes": call.has(7),
         "it begins with a given state": any(
-            call.has(i) and not (call.is_known(i) and not np.any(call.array(i))) for i in (5, 6)
+            call.has(i) and not (call.is_constant_input(i) and not np.any(call.array(i)))
+            for i in (5, 6)
         ),
         "its last cell state is used": cell in call.builder.read,
     }
-    reasons = [reason for reason, found in checks.items() if found]
+    reasons = [reason for reason, applies in checks.items() if applies]
     if reasons:
         name = call.node.describe()
         warnings.warn(f"{name} is unrolled: {reasons[0]}", ConversionWarning, stacklevel=2)

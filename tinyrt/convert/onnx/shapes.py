@@ -30,11 +30,11 @@ def sized(shape: Sequence[int], what: str = "a constant", copies: int = 2) -> Sh
         BudgetError: computing it would take more memory or work than is left.
 
     """
-    found = checked_shape(shape, what)
-    elements, spent = copies * math.prod(found), budget.current()
-    spent.reserve(WIDEST * elements, f"{what} of shape {listed(found)}")
-    spent.spend(elements, f"{what} of shape {listed(found)}")
-    return found
+    checked = checked_shape(shape, what)
+    elements, limits = copies * math.prod(checked), budget.current()
+    limits.reserve(WIDEST * elements, f"{what} of shape {listed(checked)}")
+    limits.spend(elements, f"{what} of shape {listed(checked)}")
+    return checked
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -44,27 +44,27 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
         ModelFormatError: an axis does not exist or is named twice.
 
     """
-    found = tuple(a + rank if a < 0 else a for a in axes)
-    if any(not 0 <= a < rank for a in found) or len(set(found)) != len(found):
+    normal = tuple(a + rank if a < 0 else a for a in axes)
+    if any(not 0 <= a < rank for a in normal) or len(set(normal)) != len(normal):
         raise ModelFormatError(
             f"axes {list(axes)} of {rank} dimensions", expected="different axes that exist"
         )
-    return found
+    return normal
 
 
 def reshaped(call: Call) -> Shape:
     """Reshape's output shape: 0 copies a dimension (unless ``allowzero``), -1 fills up."""
-    shape, wanted = call.shape(0), call.ints(1, "the shape")
+    shape, target = call.shape(0), call.ints(1, "the shape")
     keep_zero = call.node.get_int("allowzero", 0) != 0
-    if not keep_zero and any(d == 0 and i >= len(shape) for i, d in enumerate(wanted)):
-        raise ModelFormatError(f"shape {list(wanted)} copies more dimensions than {list(shape)}")
-    target = [shape[i] if d == 0 and not keep_zero else d for i, d in enumerate(wanted)]
-    count, known = math.prod(shape), math.prod(d for d in target if d != -1)
-    if target.count(-1) == 1 and known > 0 and count % known == 0:
-        target[target.index(-1)] = count // known
-    if any(d < 0 for d in target) or math.prod(target) != count:
-        raise ModelFormatError(f"{list(shape)} can't take shape {list(wanted)}")
-    return tuple(target)
+    if not keep_zero and any(d == 0 and i >= len(shape) for i, d in enumerate(target)):
+        raise ModelFormatError(f"shape {list(target)} copies more dimensions than {list(shape)}")
+    sizes = [shape[i] if d == 0 and not keep_zero else d for i, d in enumerate(target)]
+    count, product = math.prod(shape), math.prod(d for d in sizes if d != -1)
+    if sizes.count(-1) == 1 and product > 0 and count % product == 0:
+        sizes[sizes.index(-1)] = count // product
+    if any(d < 0 for d in sizes) or math.prod(sizes) != count:
+        raise ModelFormatError(f"{list(shape)} can't take shape {list(target)}")
+    return tuple(sizes)
 
 
 def flattened(call: Call) -> Shape:
@@ -81,10 +81,10 @@ def squeezed(call: Call) -> Shape:
     shape, axes = call.shape(0), call.axes(input_since=13)
     if axes is None:
         return tuple(d for d in shape if d != 1)
-    gone = normal_axes(axes, len(shape))
-    if any(shape[a] != 1 for a in gone):
+    unit_axes = normal_axes(axes, len(shape))
+    if any(shape[a] != 1 for a in unit_axes):
         raise ModelFormatError(f"axes {list(axes)} of {list(shape)}", expected="dimensions of 1")
-    return tuple(d for i, d in enumerate(shape) if i not in gone)
+    return tuple(d for i, d in enumerate(shape) if i not in unit_axes)
 
 
 def unsqueezed(call: Call) -> Shape:

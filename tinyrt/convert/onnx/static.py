@@ -75,22 +75,22 @@ def evaluate_static(call: Call) -> Array:
 
     """
     # Not ``asarray``, which would drop the grid that a constant lies on.
-    return _asked(call, STATIC[call.node.op], np.asanyarray)
+    return _compute(call, STATIC[call.node.op], np.asanyarray)
 
 
 def evaluate_several(call: Call) -> Sequence[Array]:
     """The results of an op of ``STATIC_SEVERAL``; raises as ``evaluate_static``."""
-    return _asked(call, STATIC_SEVERAL[call.node.op], list)
+    return _compute(call, STATIC_SEVERAL[call.node.op], list)
 
 
-def _asked(call: Call, op: Static, as_found: Callable[[Any], Computed]) -> Computed:
-    """What the op computes, once the budget allows it."""
+def _compute(call: Call, op: Static, postprocess: Callable[[Any], Computed]) -> Computed:
+    """The result of the op, once the budget allows it."""
     what = f"'{call.result}', the constant result of {call.node.op}"
     try:
         with np.errstate(all="ignore"):
             elements = op.copies * math.prod(sized(op.shape(call), what, copies=0))
             return budget.current().computed(
-                what, WIDEST * elements, lambda: as_found(op.compute(call)), elements
+                what, WIDEST * elements, lambda: postprocess(op.compute(call)), elements
             )
     except (*_MISFITS, TypeError) as error:
         if isinstance(error, TypeError) and not type(error).__module__.startswith("numpy"):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call
-from tinyrt.convert.onnx.move import taken
+from tinyrt.convert.onnx.move import take_elements
 from tinyrt.convert.onnx.shapes import sized
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
@@ -70,7 +70,7 @@ def lines(call: Call, x: Value, kernel: tuple[int, ...]) -> list[Line]:
     pads = node.get_ints("pads", 2 * rank) or (*zeros, *zeros)
     if min(*strides, *dilations, *kernel) < 1 or min(pads) < 0:
         raise ModelFormatError(f"kernel {kernel}, strides {strides}, dilations {dilations}")
-    found = []
+    windows = []
     for i, size in enumerate(x.shape[2:]):
         extent = (kernel[i] - 1) * dilations[i] + 1
         before, after = (pads[i], pads[i + rank]) if mode == "NOTSET" else (0, 0)
@@ -92,8 +92,8 @@ def lines(call: Call, x: Value, kernel: tuple[int, ...]) -> list[Line]:
                 expected="a window that always touches the input",
                 hint="check the input's shape (--shape NAME=...), or retrain with less padding",
             )
-        found.append(line)
-    return found
+        windows.append(line)
+    return windows
 
 
 def max_by_taps(call: Call, x: Value, windows: list[Line]) -> Value:
@@ -106,7 +106,7 @@ def max_by_taps(call: Call, x: Value, windows: list[Line]) -> Value:
         result: Value | None = None
         for tap, places in enumerate(index):
             name = f"{call.result}.axis{axis}.tap{tap}"
-            part = taken(call, x, axis, places, name)
+            part = take_elements(call, x, axis, places, name)
             result = (
                 part if result is None else call.emit("maximum", result, part, name=f"{name}.max")
             )
@@ -134,7 +134,7 @@ def _sum(call: Call, x: Value, axis: int, line: Line, name: str) -> Value:
         x = call.emit("pad", x, name=f"{name}.padded", paddings=border)
     result: Value | None = None
     for tap, places in enumerate(line.positions + line.before):
-        part = taken(call, x, axis, places, f"{name}.tap{tap}")
+        part = take_elements(call, x, axis, places, f"{name}.tap{tap}")
         result = part if result is None else call.emit("add", result, part, name=f"{name}.sum{tap}")
     assert result is not None, "a window has taps"
     return result

@@ -42,7 +42,7 @@ def conv_transpose(call: Call) -> Value:
     taps = kernel.shape[2], kernel.shape[3]
     size = height_width(x.shape[2:], 1)
     whole = tuple((n - 1) * s + k for n, s, k in zip(size, stride, taps, strict=True))
-    before, out = _kept(call, whole, size, stride, rank)
+    before, out = _output_region(call, whole, size, stride, rank)
     same = Window.of(out, taps, stride, "SAME")
     fits = whole != out and (same.out, same.before) == (size, before)
     whole = out if fits else whole
@@ -116,7 +116,7 @@ def _spread(call: Call, w: Array, rank: int) -> Array:
     return spread
 
 
-def _kept(
+def _output_region(
     call: Call, whole: tuple[int, ...], size: Pair, stride: Pair, rank: int
 ) -> tuple[Pair, Pair]:
     """Where the output begins in the whole result, and its height and width."""
@@ -124,16 +124,16 @@ def _kept(
     more = height_width(node.get_ints("output_padding", rank) or (0,) * rank, 0)
     pads = node.get_ints("pads", 2 * rank) or (0,) * (2 * rank)
     before, after = height_width(pads[:rank], 0), height_width(pads[rank:], 0)
-    given = node.get_ints("output_shape")
+    output_shape = node.get_ints("output_shape")
     mode = node.get_string("auto_pad", "NOTSET")
-    if given is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
+    if output_shape is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
         same = (size[0] * stride[0], size[1] * stride[1])
-        wanted = height_width(given[-rank:], 1) if given is not None else same
+        target = height_width(output_shape[-rank:], 1) if output_shape is not None else same
         # An output larger than what the layer reaches is filled up at the end.
-        total = [max(w + m - o, 0) for w, m, o in zip(whole, more, wanted, strict=True)]
+        total = [max(w + m - o, 0) for w, m, o in zip(whole, more, target, strict=True)]
         upper = mode == "SAME_UPPER" or mode == "NOTSET"
         first = [t // 2 if upper else t - t // 2 for t in total]
-        return (first[0], first[1]), wanted
+        return (first[0], first[1]), target
     out = [w - b - a + m for w, b, a, m in zip(whole, before, after, more, strict=True)]
     if min(*before, *after) < 0 or min(out) < 1:
         raise UnsupportedError(

@@ -57,8 +57,8 @@ TYPED = 50
 
 def element_type(number: int) -> str:
     """The name of an ONNX element type, for messages."""
-    known = number in _TENSOR.DataType.values()
-    return str(_TENSOR.DataType.Name(number)) if known else f"type {number}"
+    is_standard = number in _TENSOR.DataType.values()
+    return str(_TENSOR.DataType.Name(number)) if is_standard else f"type {number}"
 
 
 LONGEST_NAME = 100
@@ -125,10 +125,10 @@ class Weights:
             BudgetError: they take too much memory.
 
         """
-        known = self._read.get(id(tensor))
-        if known is None:
-            known = self._read[id(tensor)] = (tensor, self._decoded(tensor))
-        return known[1]
+        entry = self._read.get(id(tensor))
+        if entry is None:
+            entry = self._read[id(tensor)] = (tensor, self._decoded(tensor))
+        return entry[1]
 
     def _decoded(self, tensor: onnx.TensorProto) -> Array:
         where = f"'{tensor.name}' {element_type(tensor.data_type)}{listed(tensor.dims)}"
@@ -153,8 +153,8 @@ class Weights:
             return _typed_elements(tensor, dtype, shape, where)
         if data.size != nbytes:
             raise _wrong_size(where, f"{data.size} bytes", f"{nbytes} bytes")
-        found = data.view(dtype.newbyteorder("<"))
-        return np.require(found.astype(dtype, copy=False), requirements="A").reshape(shape)
+        elements = data.view(dtype.newbyteorder("<"))
+        return np.require(elements.astype(dtype, copy=False), requirements="A").reshape(shape)
 
     def _external(self, tensor: onnx.TensorProto, where: str, nbytes: int) -> NDArray[np.uint8]:
         """The bytes of a tensor in another file: a view into it."""
@@ -170,8 +170,8 @@ class Weights:
         if length != nbytes:
             raise _wrong_size(where, f"{length} bytes", f"{nbytes} bytes")
         if offset + length > len(file):
-            found = max(len(file) - offset, 0)
-            raise _wrong_size(where, f"{found} bytes in '{location[:200]}'", f"{nbytes} bytes")
+            available = max(len(file) - offset, 0)
+            raise _wrong_size(where, f"{available} bytes in '{location[:200]}'", f"{nbytes} bytes")
         return np.frombuffer(file[offset : offset + length], np.uint8)
 
     def _mapped(self, location: str, where: str) -> memoryview:
@@ -190,7 +190,7 @@ class Weights:
                     expected=f"it beside the model, in {self._folder}",
                     hint="copy it there, or export the model with its weights inside",
                 )
-            found = _map_regular(path)
+            content = _map_regular(path)
         except FileNotFoundError as error:
             raise ModelFormatError(
                 f"the weights file '{location[:200]}' is missing",
@@ -200,8 +200,8 @@ class Weights:
             ) from error
         except OSError as error:
             raise _unreadable(location, where, error.strerror or str(error)) from error
-        self._files[location] = found
-        return found
+        self._files[location] = content
+        return content
 
 
 def _map_regular(path: str) -> memoryview:
@@ -241,9 +241,9 @@ def _typed_elements(
     return np.asarray(values, wide).astype(dtype).reshape(shape)
 
 
-def _wrong_size(where: str, found: str, expected: str) -> ModelFormatError:
+def _wrong_size(where: str, actual: str, expected: str) -> ModelFormatError:
     return ModelFormatError(
-        f"a constant has {found}",
+        f"a constant has {actual}",
         tensor=where,
         expected=expected,
         hint="the file is damaged: export or copy the model again",

@@ -284,14 +284,14 @@ def pool(
 
 def _is_nonnegative(call: Call, x: Value) -> bool:
     """Whether the ops that compute ``x`` rule out negative elements."""
-    pending, seen = [x.name], {x.name}
+    pending, visited = [x.name], {x.name}
     while pending:
         producer = call.builder.producers.get(pending.pop())
         if producer is None or producer.op not in NONNEGATIVE | TRANSPARENT:
             return False
         if producer.op in TRANSPARENT:
-            pending += set(producer.inputs) - seen
-            seen.update(producer.inputs)
+            pending += set(producer.inputs) - visited
+            visited.update(producer.inputs)
     return True
 
 
