@@ -18,8 +18,9 @@ from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.requant import weighted_requant, wide_requant
 from tinyrt.ops.shared.rows import RowOp, windowed_rows
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.spec import Array, IntegerForm, qparams
 from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.weighted import weighted_op
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionAttrs, ConvolutionS8, ConvolutionS16
 
@@ -120,19 +121,15 @@ def rows(node: BoundNode) -> RowOp | None:
     return windowed_rows(node, window_of(node.attrs, x.shape, w.shape), qparams(x)[1])
 
 
-CONV2D = OpSpec(
+CONV2D = weighted_op(
     name="conv2d",
     attrs=Conv2dAttrs,
-    arity=(2, 3),
     infer=infer,
-    quant=Quant.WEIGHTED,
     weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={
-        Form.INT8: IntegerForm(prepare_s8, ref_s8),
-        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
-    },
+    int8=IntegerForm(prepare_s8, ref_s8),
+    int16x8=IntegerForm(prepare_s16, ref_s16),
     macs=macs,
     rows=rows,
     int4_weights=True,

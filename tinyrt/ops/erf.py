@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from tinyrt.floatmath import elementary
 from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ops.exponential import exp_ref, exp_vjp
-from tinyrt.ops.shared.lut import infer_float
-from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.lut import float_op
+from tinyrt.ops.shared.spec import Array, NoAttrs
 from tinyrt.ops.shared.traits import Traits
 
 _EXP = Function("exp", exp_ref, exp_vjp)
@@ -30,12 +30,9 @@ def vjp(
     return (grad * _EXP(attrs, x * x * -1.0) * (2 / math.sqrt(math.pi)),)
 
 
-ERF = OpSpec(
+ERF = float_op(
     name="erf",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=ref_f32,
     vjp=vjp,
     traits=Traits(elementwise=True, in_tflite=False),

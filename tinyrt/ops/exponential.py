@@ -8,8 +8,8 @@ import numpy as np
 
 from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.lut import LutS8, exp_f32, float_table, infer_unary, lut_s8
-from tinyrt.ops.shared.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.lut import LutS8, exp_f32, float_table, table_op
+from tinyrt.ops.shared.spec import Array, NoAttrs
 from tinyrt.ops.shared.traits import Traits
 
 
@@ -51,26 +51,20 @@ def prepare_log(node: BoundNode) -> LutS8:
     return float_table(node, lambda x: np.where(x > 0, elementary.log(x), np.float32(-np.inf)))
 
 
-EXP = OpSpec(
+EXP = table_op(
     name="exp",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=exp_ref,
     vjp=exp_vjp,
-    forms={Form.INT8: IntegerForm(prepare_exp, lut_s8)},
+    prepare=prepare_exp,
     traits=Traits(elementwise=True, channelwise=True),
 )
 
-LOG = OpSpec(
+LOG = table_op(
     name="log",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=log_ref,
     vjp=log_vjp,
-    forms={Form.INT8: IntegerForm(prepare_log, lut_s8)},
+    prepare=prepare_log,
     traits=Traits(elementwise=True),
 )

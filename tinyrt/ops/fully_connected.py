@@ -16,8 +16,9 @@ from tinyrt.ops.batch_matmul import float_product
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
 from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand, size_of
-from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.spec import Array, IntegerForm, qparams
 from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.weighted import weighted_op
 
 WEIGHT_AXIS = 0
 """The weights' axis of output channels."""
@@ -145,19 +146,15 @@ def macs(node: BoundNode) -> int:
     return node.output.size * node.input(1).shape[1]
 
 
-FULLY_CONNECTED = OpSpec(
+FULLY_CONNECTED = weighted_op(
     name="fully_connected",
     attrs=FullyConnectedAttrs,
-    arity=(2, 3),
     infer=infer,
-    quant=Quant.WEIGHTED,
     weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={
-        Form.INT8: IntegerForm(prepare_s8, ref_s8),
-        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
-    },
+    int8=IntegerForm(prepare_s8, ref_s8),
+    int16x8=IntegerForm(prepare_s16, ref_s16),
     macs=macs,
     int4_weights=True,
     traits=Traits(fuses=True, biased=True),

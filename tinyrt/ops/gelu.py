@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tinyrt.floatmath import elementary
 from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.lut import LutS8, float_table, infer_unary, lut_s8
-from tinyrt.ops.shared.spec import Array, Form, IntegerForm, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.lut import LutS8, float_table, table_op
+from tinyrt.ops.shared.spec import Array, NoAttrs
 from tinyrt.ops.shared.traits import Traits
 from tinyrt.ops.tanh import ref_f32 as tanh
 from tinyrt.ops.tanh import vjp as tanh_vjp
@@ -88,14 +88,11 @@ def prepare_s8(node: BoundNode) -> LutS8:
     return float_table(node, function)
 
 
-GELU = OpSpec(
+GELU = table_op(
     name="gelu",
     attrs=GeluAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    prepare=prepare_s8,
     traits=Traits(elementwise=True, channelwise=True),
 )

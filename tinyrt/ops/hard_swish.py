@@ -11,18 +11,9 @@ from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import INT32_MAX, rounding_divide_by_pot
 from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8
+from tinyrt.ops.shared.lut import LutS8, input_values, table_op
 from tinyrt.ops.shared.requant import multiplier
-from tinyrt.ops.shared.spec import (
-    Array,
-    Form,
-    IntegerForm,
-    NoAttrs,
-    OpSpec,
-    Quant,
-    qparams,
-    require_s8,
-)
+from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 HIRES_BITS = 7
@@ -117,14 +108,11 @@ def _high_mul(a: Int64s, b: Int64s) -> Int64s:
     return _saturate(np.trunc(a * b / 2**15).astype(np.int64))
 
 
-HARD_SWISH = OpSpec(
+HARD_SWISH = table_op(
     name="hard_swish",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={Form.INT8: IntegerForm(prepare_s8, lut_s8)},
+    prepare=prepare_s8,
     traits=Traits(elementwise=True, channelwise=True),
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.activation import act_range, activate, activation_grad
-from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.lut import LutS8, infer_unary, input_values, lut_s8, rescale, table_op
 from tinyrt.ops.shared.requant import multiplier
 from tinyrt.ops.shared.spec import (
     Array,
@@ -127,26 +127,20 @@ RELU6 = OpSpec(
     traits=Traits(elementwise=True, channelwise=True, nonnegative=True, activation="RELU6"),
 )
 
-RELU_N1_TO_1 = OpSpec(
+RELU_N1_TO_1 = table_op(
     name="relu_n1_to_1",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=partial(_ref_f32, "RELU_N1_TO_1"),
     vjp=partial(_vjp, "RELU_N1_TO_1"),
-    forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_N1_TO_1"), lut_s8)},
+    prepare=partial(_prepare_own_range, "RELU_N1_TO_1"),
     traits=Traits(elementwise=True, channelwise=True, activation="RELU_N1_TO_1"),
 )
 
-RELU_0_TO_1 = OpSpec(
+RELU_0_TO_1 = table_op(
     name="relu_0_to_1",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=partial(_ref_f32, "RELU_0_TO_1"),
     vjp=partial(_vjp, "RELU_0_TO_1"),
-    forms={Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU_0_TO_1"), lut_s8)},
+    prepare=partial(_prepare_own_range, "RELU_0_TO_1"),
     traits=Traits(elementwise=True, channelwise=True),
 )

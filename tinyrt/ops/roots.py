@@ -8,18 +8,9 @@ import numpy as np
 
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root
 from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.lut import LutS8, float_op, input_values, rescale, table_op
 from tinyrt.ops.shared.requant import multiplier
-from tinyrt.ops.shared.spec import (
-    Array,
-    Form,
-    IntegerForm,
-    NoAttrs,
-    OpSpec,
-    Quant,
-    qparams,
-    require_s8,
-)
+from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 SPARE_BITS = 20
@@ -95,36 +86,27 @@ def prepare_sqrt(node: BoundNode) -> LutS8:
     return LutS8.of(np.floor(steps).astype(np.int64) + y_zp)
 
 
-SQRT = OpSpec(
+SQRT = table_op(
     name="sqrt",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=sqrt_ref,
     vjp=sqrt_vjp,
-    forms={Form.INT8: IntegerForm(prepare_sqrt, lut_s8)},
+    prepare=prepare_sqrt,
     traits=Traits(elementwise=True),
 )
 
-RSQRT = OpSpec(
+RSQRT = table_op(
     name="rsqrt",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=rsqrt_ref,
     vjp=rsqrt_vjp,
-    forms={Form.INT8: IntegerForm(prepare_rsqrt, lut_s8)},
+    prepare=prepare_rsqrt,
     traits=Traits(elementwise=True),
 )
 
-SQUARE = OpSpec(
+SQUARE = float_op(
     name="square",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=square_ref,
     vjp=square_vjp,
     traits=Traits(elementwise=True, channelwise=True),

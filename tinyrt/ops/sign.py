@@ -8,18 +8,9 @@ import numpy as np
 
 from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.lut import LutS8, infer_float, infer_unary, input_values, lut_s8, rescale
+from tinyrt.ops.shared.lut import LutS8, float_op, input_values, rescale, table_op
 from tinyrt.ops.shared.requant import multiplier
-from tinyrt.ops.shared.spec import (
-    Array,
-    Form,
-    IntegerForm,
-    NoAttrs,
-    OpSpec,
-    Quant,
-    qparams,
-    require_s8,
-)
+from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 
@@ -76,35 +67,26 @@ def no_vjp(
     return (grad * 0.0,)
 
 
-ABS = OpSpec(
+ABS = table_op(
     name="abs",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_unary,
-    quant=Quant.OWN_RANGE,
     ref_f32=abs_ref,
     vjp=abs_vjp,
-    forms={Form.INT8: IntegerForm(prepare_abs, lut_s8)},
+    prepare=prepare_abs,
     traits=Traits(elementwise=True, channelwise=True),
 )
 
-NEG = OpSpec(
+NEG = float_op(
     name="neg",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=neg_ref,
     vjp=neg_vjp,
     traits=Traits(elementwise=True, channelwise=True),
 )
 
-SIGN = OpSpec(
+SIGN = float_op(
     name="sign",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=sign_ref,
     vjp=no_vjp,
     traits=Traits(elementwise=True),

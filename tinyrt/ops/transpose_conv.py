@@ -16,7 +16,8 @@ from tinyrt.ops.shared.convolution import CONVOLUTION, adjoint, bias_gradient
 from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand
-from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qparams
+from tinyrt.ops.shared.spec import Array, IntegerForm, qparams
+from tinyrt.ops.shared.weighted import weighted_op
 from tinyrt.ops.shared.window import Pair, Window
 
 WEIGHT_AXIS = 0
@@ -146,18 +147,14 @@ def macs(node: BoundNode) -> int:
     return node.input(0).size * (w.size // w.shape[3])
 
 
-TRANSPOSE_CONV = OpSpec(
+TRANSPOSE_CONV = weighted_op(
     name="transpose_conv",
     attrs=TransposeConvAttrs,
-    arity=(2, 3),
     infer=infer,
-    quant=Quant.WEIGHTED,
     weight_axis=WEIGHT_AXIS,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={
-        Form.INT8: IntegerForm(prepare_s8, ref_s8),
-        Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
-    },
+    int8=IntegerForm(prepare_s8, ref_s8),
+    int16x8=IntegerForm(prepare_s16, ref_s16),
     macs=macs,
 )

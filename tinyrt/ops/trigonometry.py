@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tinyrt.floatmath import elementary
 from tinyrt.floatmath.function import Function
-from tinyrt.ops.shared.lut import infer_float
-from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
+from tinyrt.ops.shared.lut import float_op
+from tinyrt.ops.shared.spec import Array, NoAttrs
 from tinyrt.ops.shared.traits import Traits
 
 
@@ -42,23 +42,17 @@ def cos_vjp(
 _SIN = Function("sin", sin_ref, sin_vjp)
 _COS = Function("cos", cos_ref, cos_vjp)
 
-SIN = OpSpec(
+SIN = float_op(
     name="sin",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=sin_ref,
     vjp=sin_vjp,
     traits=Traits(elementwise=True),
 )
 
-COS = OpSpec(
+COS = float_op(
     name="cos",
     attrs=NoAttrs,
-    arity=(1, 1),
-    infer=infer_float,
-    quant=Quant.BY_TABLE,
     ref_f32=cos_ref,
     vjp=cos_vjp,
     traits=Traits(elementwise=True),

@@ -20,7 +20,18 @@ from tinyrt.fixedpoint import (
 from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.shapes import check_computable, operand
-from tinyrt.ops.shared.spec import qparams, require_s8
+from tinyrt.ops.shared.spec import (
+    Array,
+    AttrsT,
+    Form,
+    IntegerForm,
+    OpSpec,
+    Quant,
+    Vjp,
+    qparams,
+    require_s8,
+)
+from tinyrt.ops.shared.traits import NO_TRAITS, Traits
 
 INPUT_INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of logistic and tanh."""
@@ -122,3 +133,50 @@ def float_table(
 def exp_f32(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """``exp(x)``, correctly rounded to float32 as C libraries do in all but the rarest cases."""
     return np.asarray(elementary.exp(x), np.float32)
+
+
+def table_op(
+    name: str,
+    attrs: type[AttrsT],
+    *,
+    ref_f32: Callable[[AttrsT, Array], Array],
+    vjp: Vjp[AttrsT],
+    prepare: Callable[[BoundNode], LutS8],
+    traits: Traits = NO_TRAITS,
+) -> OpSpec[AttrsT]:
+    """The record of an op of one input whose int8 form, and no other, is the table of ``prepare``.
+
+    The other fields are as in ``OpSpec``.
+    """
+    return OpSpec(
+        name=name,
+        attrs=attrs,
+        arity=(1, 1),
+        infer=infer_unary,
+        quant=Quant.OWN_RANGE,
+        ref_f32=ref_f32,
+        vjp=vjp,
+        forms={Form.INT8: IntegerForm(prepare, lut_s8)},
+        traits=traits,
+    )
+
+
+def float_op(
+    name: str,
+    attrs: type[AttrsT],
+    *,
+    ref_f32: Callable[[AttrsT, Array], Array],
+    vjp: Vjp[AttrsT],
+    traits: Traits = NO_TRAITS,
+) -> OpSpec[AttrsT]:
+    """The record of an op of one input that is quantised as a step of ``pointwise`` only."""
+    return OpSpec(
+        name=name,
+        attrs=attrs,
+        arity=(1, 1),
+        infer=infer_float,
+        quant=Quant.BY_TABLE,
+        ref_f32=ref_f32,
+        vjp=vjp,
+        traits=traits,
+    )

@@ -15,7 +15,7 @@ from tinyrt.floatmath.function import Array as Array
 from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.rows import RowOp, elementwise_rows
-from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.traits import NO_TRAITS, Traits
 
 Outputs = Any
 """An array, or a tuple of arrays where an op has several outputs."""
@@ -27,6 +27,8 @@ PreparedT = TypeVar("PreparedT")
 """What an integer form knows beforehand."""
 
 Infer = Callable[[AttrsT, Sequence[TensorType | None]], tuple[TensorType, ...]]
+
+Vjp = Callable[[AttrsT, Sequence[Array], Array, Array], tuple[Gradient, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +144,14 @@ class OpSpec(Generic[AttrsT]):
     quant: Quant
     ref_f32: Callable[Concatenate[AttrsT, ...], Outputs] | None = None
     train_f32: Callable[Concatenate[AttrsT, ...], Array] | None = None
-    vjp: Callable[[AttrsT, Sequence[Array], Array, Array], tuple[Gradient, ...]] | None = None
+    vjp: Vjp[AttrsT] | None = None
     forms: Mapping[Form, IntegerForm[Any]] = field(default_factory=dict)
     int4_weights: bool = False
     weight_axis: int = 0
     macs: Callable[[BoundNode], int] = no_macs
     rows: Callable[[BoundNode], RowOp | None] | None = None
     rebatch: Callable[[AttrsT, int, int], AttrsT] | None = None
-    traits: Traits = field(default_factory=Traits)
+    traits: Traits = NO_TRAITS
 
     def form(self, node: BoundNode) -> IntegerForm[Any]:
         """The form that a quantised node takes.

@@ -55,3 +55,7 @@ class Traits:
     in_tflite: bool = True
     not_in_integers: str = ""
     not_on_devices: str = ""
+
+
+NO_TRAITS = Traits()
+"""Of an op of which nothing is known beyond its record."""
