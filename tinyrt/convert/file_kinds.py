@@ -48,8 +48,8 @@ def refuse_foreign(path: Path, beginning: bytes) -> None:
             if saved
             else "give the model in it",
         )
-    for known, what, hint in BEGINNINGS:
-        if beginning.lower().startswith(known):
+    for signature, what, hint in BEGINNINGS:
+        if beginning.lower().startswith(signature):
             raise ModelFormatError(
                 f"this is {what}",
                 file=str(path),

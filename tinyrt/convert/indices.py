@@ -34,16 +34,16 @@ def places_in_float(graph: Graph) -> Graph:
 
 def places_in_integers(graph: Graph) -> Graph:
     """The graph with each such op on the integers themselves, where it reads a dequantize."""
-    gone = {n.output.name: n.input(0).name for n in graph.bound() if _serves_order(graph, n)}
-    if not gone:
+    integers = {n.output.name: n.input(0).name for n in graph.bound() if _serves_order(graph, n)}
+    if not integers:
         return graph
     nodes = [
-        replace(node, inputs=tuple(gone.get(name, name) for name in node.inputs))
+        replace(node, inputs=tuple(integers.get(name, name) for name in node.inputs))
         for node in graph.nodes
-        if node.outputs[0] not in gone
+        if node.outputs[0] not in integers
     ]
-    kept = {name: value for name, value in graph.values.items() if name not in gone}
-    return replace(graph, nodes=tuple(nodes), values=kept)
+    values = {name: value for name, value in graph.values.items() if name not in integers}
+    return replace(graph, nodes=tuple(nodes), values=values)
 
 
 def _serves_order(graph: Graph, node: BoundNode) -> bool:

@@ -56,11 +56,11 @@ class Regions:
         that was taken in depends on it alone.
         """
         graph, inside = self.graph, {root.outputs[0]: root}
-        open_ends, found = self._operands(root), None
+        open_ends, region = self._operands(root), None
         while open_ends:
             latest = max(open_ends, key=lambda name: self._place.get(name, -1))
             if len(open_ends) == 1 and graph.value(latest).dtype is DType.FLOAT32:
-                found = Region(latest, tuple(sorted(inside.values(), key=self._order)))
+                region = Region(latest, tuple(sorted(inside.values(), key=self._order)))
             node = graph.producer(latest)
             readers = graph.consumers(latest)
             if (
@@ -74,7 +74,7 @@ class Regions:
                 break
             inside[latest] = node
             open_ends = (open_ends - {latest}) | further
-        return found
+        return region
 
     def _order(self, node: Node) -> int:
         return self._place[node.outputs[0]]
@@ -84,7 +84,7 @@ class Regions:
         if not OPS[node.op].pointwise or len(node.outputs) > 1 or not self._belongs(node):
             return set()
         y = self.graph.value(node.outputs[0])
-        found = set()
+        operands = set()
         for name in node.inputs:
             value = self.graph.values.get(name)
             if value is None or value.q is not None:
@@ -93,24 +93,24 @@ class Regions:
                 if value.dtype is not DType.FLOAT32 or value.size != 1:
                     return set()
             elif value.shape == y.shape and value.dtype in INSIDE:
-                found.add(name)
+                operands.add(name)
             else:
                 return set()
-        return found if y.dtype in INSIDE and y.q is None else set()
+        return operands if y.dtype in INSIDE and y.q is None else set()
 
     def attrs(self, region: Region) -> PointwiseAttrs:
         """The region as attributes of one op."""
-        known = {region.source: 0}
+        places = {region.source: 0}
         steps = []
         for i, node in enumerate(region.nodes, 1):
-            operands = tuple(self._operand(name, known) for name in node.inputs)
+            operands = tuple(self._operand(name, places) for name in node.inputs)
             steps.append(Step(node.op, node.attrs, operands))
-            known[node.outputs[0]] = i
+            places[node.outputs[0]] = i
         return PointwiseAttrs(tuple(steps))
 
-    def _operand(self, name: str, known: dict[str, int]) -> Operand:
+    def _operand(self, name: str, places: dict[str, int]) -> Operand:
         data = self.graph.value(name).data
-        return known[name] if data is None else float(data.reshape(-1)[0])
+        return places[name] if data is None else float(data.reshape(-1)[0])
 
 
 def _any(node: Node) -> bool:
@@ -119,38 +119,38 @@ def _any(node: Node) -> bool:
 
 
 def gather(
-    graph: Graph, wanted: Callable[[Region], bool], belongs: Callable[[Node], bool] = _any
+    graph: Graph, accepts: Callable[[Region], bool], belongs: Callable[[Node], bool] = _any
 ) -> Graph:
-    """The graph with one op for each region that is wanted.
+    """The graph with one op in place of each region that is accepted.
 
     Args:
         graph: a float graph.
-        wanted: whether a region is to become one op; those that end last are asked for first.
+        accepts: whether a region is to become one op; regions that end last come first.
         belongs: which nodes may be part of one.
 
     """
     regions = Regions(graph, belongs)
     ends: dict[str, Node] = {}
-    gone: set[str] = set()
+    absorbed: set[str] = set()
     for node in reversed(graph.nodes):
-        if node.outputs[0] in gone or graph.value(node.outputs[0]).dtype is not DType.FLOAT32:
+        if node.outputs[0] in absorbed or graph.value(node.outputs[0]).dtype is not DType.FLOAT32:
             continue
         region = regions.behind(node)
-        if region is not None and wanted(region):
+        if region is not None and accepts(region):
             attrs, last = regions.attrs(region), region.nodes[-1]
             ends[last.outputs[0]] = replace(
                 last, op="pointwise", inputs=(region.source,), attrs=attrs
             )
-            gone.update(n.outputs[0] for n in region.nodes[:-1])
+            absorbed.update(n.outputs[0] for n in region.nodes[:-1])
     if not ends:
         return graph
-    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in gone]
+    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in absorbed]
     return _without_unused(replace(graph, nodes=tuple(nodes)))
 
 
 def gather_islands(graph: Graph) -> Graph:
     """The graph with one op on int8 for each region between a dequantize and a quantize."""
-    regions, ends, gone = Regions(graph, _any), dict[str, Node](), set[str]()
+    regions, ends, absorbed = Regions(graph, _any), dict[str, Node](), set[str]()
     for node in graph.bound():
         if node.op != "quantize" or node.output.dtype is not DType.INT8:
             continue
@@ -164,13 +164,13 @@ def gather_islands(graph: Graph) -> Graph:
             continue
         name, attrs = node.output.name, regions.attrs(region)
         ends[name] = Node("pointwise", node.name, source.inputs, (name,), attrs)
-        gone.update(n.outputs[0] for n in region.nodes)
+        absorbed.update(n.outputs[0] for n in region.nodes)
     if not ends:
         return graph
-    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in gone]
+    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in absorbed]
     read = {name for node in nodes for name in node.inputs} | set(graph.outputs)
-    kept = [n for n in nodes if n.op != "dequantize" or n.outputs[0] in read]
-    return _without_unused(replace(graph, nodes=tuple(kept)))
+    live = [n for n in nodes if n.op != "dequantize" or n.outputs[0] in read]
+    return _without_unused(replace(graph, nodes=tuple(live)))
 
 
 def _widens(graph: Graph, node: Node) -> bool:
@@ -184,8 +184,8 @@ def _widens(graph: Graph, node: Node) -> bool:
 def _without_unused(graph: Graph) -> Graph:
     used = {name for n in graph.nodes for name in (*n.inputs, *n.outputs)}
     used.update(graph.inputs, graph.outputs)
-    kept = {name: value for name, value in graph.values.items() if name in used}
-    return replace(graph, values=kept)
+    values = {name: value for name, value in graph.values.items() if name in used}
+    return replace(graph, values=values)
 
 
 def spread(graph: Graph, *, all_of_them: bool = True) -> Graph:
@@ -214,23 +214,23 @@ class _Spread:
 
     def run(self) -> None:
         node, shape = self._node, self._node.output.shape
-        known = [node.input(0).name]
+        results = [node.input(0).name]
         integer = node.output.dtype is not DType.FLOAT32
         if integer:
             real = self._value("real", DType.FLOAT32)
-            self._add("dequantize", NoAttrs(), known, real)
-            known = [real]
+            self._add("dequantize", NoAttrs(), results, real)
+            results = [real]
         for i, step in enumerate(node.attrs.steps, 1):
             operands = [
-                known[o] if isinstance(o, int) else self._number(o, shape) for o in step.operands
+                results[o] if isinstance(o, int) else self._number(o, shape) for o in step.operands
             ]
             types = [self._typed(name).type for name in operands]
             (kind,) = OPS[step.op].infer(step.attrs, types)
             last = i == len(node.attrs.steps) and not integer
-            known.append(node.output.name if last else self._value(f"step{i}", kind.dtype))
-            self._add(step.op, step.attrs, operands, known[-1])
+            results.append(node.output.name if last else self._value(f"step{i}", kind.dtype))
+            self._add(step.op, step.attrs, operands, results[-1])
         if integer:
-            self._add("quantize", QuantizeAttrs(node.output.dtype), known[-1:], node.output.name)
+            self._add("quantize", QuantizeAttrs(node.output.dtype), results[-1:], node.output.name)
 
     def _add(self, op: str, attrs: object, inputs: Iterable[str], output: str) -> None:
         name = self._node.name if output == self._node.output.name else output

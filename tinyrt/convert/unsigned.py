@@ -131,10 +131,10 @@ class _Signed:
         if node.op == "depthwise_conv2d":
             wide = self._interleaved(x, len(parts))
             grouped = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
-            held = self._constant(weights, np.concatenate(grouped, axis=3), _moved(q))
+            stacked = self._constant(weights, np.concatenate(grouped, axis=3), _moved(q))
             a = node.attrs
             attrs = Conv2dAttrs(a.stride, a.padding, a.dilation, a.activation)
-            inputs = (wide, held, *node.node.inputs[2:])
+            inputs = (wide, stacked, *node.node.inputs[2:])
             self._append(replace(node.node, op="conv2d", inputs=inputs, attrs=attrs))
             return
         if node.op == "fully_connected":
@@ -142,8 +142,8 @@ class _Signed:
             rows = (math.prod(x.shape) // length, length)
             x = x if x.shape[-1] == length else self._reshaped(x, rows)
         wide = self._beside(x, len(x.shape) - 1, len(parts))
-        held = self._constant(weights, np.concatenate(parts, axis=-1), q)
-        self._append(_with_inputs(node.node, {0: wide, 1: held}))
+        stacked = self._constant(weights, np.concatenate(parts, axis=-1), q)
+        self._append(_with_inputs(node.node, {0: wide, 1: stacked}))
 
     def _interleaved(self, x: Value, times: int) -> str:
         """Every channel beside itself."""

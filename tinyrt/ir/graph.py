@@ -175,8 +175,8 @@ class BoundNode:
 def _noted(notes: dict[Hashable, Any], key: Hashable, find: Callable[[], T]) -> T:
     if key not in notes:
         notes[key] = find()
-    found: T = notes[key]
-    return found
+    note: T = notes[key]
+    return note
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,14 @@ class Graph:
     @cached_property
     def fed(self) -> tuple[str, ...]:
         """The inputs that a caller feeds: those that are no state."""
-        kept = {name for name, _ in self.states}
-        return tuple(name for name in self.inputs if name not in kept)
+        states = {name for name, _ in self.states}
+        return tuple(name for name in self.inputs if name not in states)
 
     @cached_property
     def answers(self) -> tuple[str, ...]:
         """The outputs that a caller reads: those that are no state."""
-        kept = {name for _, name in self.states}
-        return tuple(name for name in self.outputs if name not in kept)
+        states = {name for _, name in self.states}
+        return tuple(name for name in self.outputs if name not in states)
 
     def value(self, name: str) -> Value:
         """The value of that name."""
@@ -288,15 +288,15 @@ class Graph:
     def unique_name(self, wish: str, others: Container[str] = ()) -> str:
         """``wish``, or ``wish_1``, ``wish_2``, ... if a value or one of the others has the name."""
         i = self._numbers.get(wish, 0)
-        while self.is_taken(name := f"{wish}_{i}" if i else wish):
+        while self.has_value(name := f"{wish}_{i}" if i else wish):
             i += 1
         self._numbers[wish] = i
-        while name in others or self.is_taken(name):
+        while name in others or self.has_value(name):
             i += 1
             name = f"{wish}_{i}"
         return name
 
-    def is_taken(self, name: str) -> bool:
+    def has_value(self, name: str) -> bool:
         """Whether a value has the name."""
         return name in self.values
 

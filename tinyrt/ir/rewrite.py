@@ -81,26 +81,26 @@ class RewriteLog:
 
 @dataclass(slots=True)
 class _Change:
-    """A patch as what it does at each place.
+    """A patch, by its effect at each place of the graph.
 
     Attributes:
-        gone: nodes that go.
-        places: identity of a node -> what comes in front of it; under 0, what comes at the end.
-        patch: whose change it is.
+        removed: the nodes that it removes.
+        places: identity of a node -> the nodes inserted in front of it; 0 stands for the end.
+        patch: the patch.
 
     """
 
-    gone: list[Node]
+    removed: list[Node]
     places: dict[int, Sequence[Node]]
     patch: Patch
 
     @classmethod
     def of(cls, graph: Graph, patch: Patch) -> _Change:
-        """What the patch does; one that says where every node goes leaves most of them alone."""
+        """The patch's effect; of a patch that replaces the whole list, only the differences."""
         is_whole = len(patch.remove) == len(graph.nodes)
-        kept = {id(n) for n in patch.remove} & {id(n) for n in patch.add} if is_whole else set()
-        order = [id(n) for n in patch.remove if id(n) in kept]
-        if not kept or order != [id(n) for n in patch.add if id(n) in kept]:
+        lasting = {id(n) for n in patch.remove} & {id(n) for n in patch.add} if is_whole else set()
+        order = [id(n) for n in patch.remove if id(n) in lasting]
+        if not lasting or order != [id(n) for n in patch.add if id(n) in lasting]:
             anchor = patch.remove[-1] if patch.remove else patch.anchor
             come: dict[int, Sequence[Node]] = {id(node): others for node, others in patch.swaps}
             if patch.add:
@@ -110,19 +110,19 @@ class _Change:
         places: dict[int, Sequence[Node]] = {}
         run: list[Node] = []
         for node in patch.add:
-            if id(node) not in kept:
+            if id(node) not in lasting:
                 run.append(node)
             elif run:
                 places[id(node)], run = run, []
         if run:
             # Behind the last node that stays: in place of the last one, if that goes.
             last = patch.remove[-1]
-            places[0 if id(last) in kept else id(last)] = run
-        return cls([n for n in patch.remove if id(n) not in kept], places, patch)
+            places[0 if id(last) in lasting else id(last)] = run
+        return cls([n for n in patch.remove if id(n) not in lasting], places, patch)
 
     def nodes(self) -> Iterator[Node]:
         """The nodes that go and those that come."""
-        yield from self.gone
+        yield from self.removed
         for added in self.places.values():
             yield from added
 
@@ -152,7 +152,7 @@ def apply_patch(graph: Graph, patch: Patch) -> Graph:
 
 def _apply(graph: Graph, changes: Sequence[_Change]) -> Graph:
     """The graph with changes applied that have nothing to do with each other."""
-    gone = {id(n) for change in changes for n in change.gone}
+    removed = {id(n) for change in changes for n in change.removed}
     rename = {old: new for change in changes for old, new in change.patch.rename.items()}
     places: dict[int, list[Node]] = {}
     for change in changes:
@@ -161,7 +161,7 @@ def _apply(graph: Graph, changes: Sequence[_Change]) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         nodes.extend(places.get(id(node), ()))
-        if id(node) not in gone:
+        if id(node) not in removed:
             nodes.append(_renamed(node, rename) if rename else node)
     nodes.extend(places.get(0, ()))
     outputs = tuple(rename.get(n, n) for n in graph.outputs)
@@ -225,26 +225,26 @@ def rewrite(
 
 
 class _Names(tuple[str, ...]):
-    """Names that are looked up at once, however many there are."""
+    """Names that are looked up in constant time."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._found = frozenset(names)
+        self._names = frozenset(names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._found
+        return name in self._names
 
 
 class _Watched(Graph):
-    """A graph that notes what it is asked about.
+    """A graph that records the queries of a rule.
 
     Attributes:
-        seen: what it was asked about.
-        taken: names of values that the changes bring which are to be made with it.
+        marks: the parts of the graph that the rule has looked at.
+        new_names: names of the values that the pending changes add.
 
     """
 
-    seen: set[Mark]
-    taken: set[str]
+    marks: set[Mark]
+    new_names: set[str]
 
     @classmethod
     def of(cls, graph: Graph) -> _Watched:
@@ -252,47 +252,47 @@ class _Watched(Graph):
         own = {f.name: getattr(graph, f.name) for f in fields(Graph)}
         own |= {"inputs": _Names(graph.inputs), "outputs": _Names(graph.outputs)}
         watched = cls(**own)
-        object.__setattr__(watched, "seen", set())
-        object.__setattr__(watched, "taken", set())
+        object.__setattr__(watched, "marks", set())
+        object.__setattr__(watched, "new_names", set())
         return watched
 
-    def is_taken(self, name: str) -> bool:
-        """As ``Graph.is_taken``, or whether another change brings a value of the name."""
-        return name in self.taken or super().is_taken(name)
+    def has_value(self, name: str) -> bool:
+        """As ``Graph.has_value``; also true where another pending change adds the name."""
+        return name in self.new_names or super().has_value(name)
 
     def value(self, name: str) -> Value:
         """As ``Graph.value``."""
-        self.seen.add(name)
+        self.marks.add(name)
         return super().value(name)
 
     def consumers(self, name: str) -> tuple[Node, ...]:
         """As ``Graph.consumers``."""
-        self.seen.add((name,))
+        self.marks.add((name,))
         return super().consumers(name)
 
     def producer(self, name: str) -> Node | None:
         """As ``Graph.producer``."""
-        self.seen.add(name)
+        self.marks.add(name)
         return super().producer(name)
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
-        """As ``Graph.noted``; whoever takes note has looked at what was looked at to find it."""
+        """As ``Graph.noted``; a note that is read counts as the queries that made it."""
 
         def find_watched() -> tuple[T, set[Mark]]:
-            before, found = set(self.seen), self.seen
-            found.clear()
+            before, marks = set(self.marks), self.marks
+            marks.clear()
             result = find()
-            looked_at = set(found)
-            found |= before
+            looked_at = set(marks)
+            marks |= before
             return result, looked_at
 
         result, looked_at = super().noted(key, find_watched)
-        self.seen |= looked_at
+        self.marks |= looked_at
         return result
 
 
 class _Pending:
-    """Which rules are still to be asked about which nodes, at first and when something changes."""
+    """The pairs of rule and node that are still to be tried, after each change too."""
 
     def __init__(self, rules: Sequence[Rule], graph: Graph) -> None:
         self._rules = rules
@@ -304,46 +304,46 @@ class _Pending:
         self._enter(graph)
 
     def _enter(self, graph: Graph) -> None:
-        """Ask all rules about the nodes that are new."""
+        """Queue every rule for the new nodes."""
         for node in graph.nodes:
             if id(node) not in self._nodes:
                 self._nodes[id(node)] = node
-                for number in self._asked(node.op):
+                for number in self._rules_at(node.op):
                     self._open[number][id(node)] = node
 
-    def _asked(self, op: str) -> list[int]:
+    def _rules_at(self, op: str) -> list[int]:
         """The rules that may start at an op."""
         if op not in self._by_op:
             ops = (rule.ops for rule in self._rules)
-            self._by_op[op] = [i for i, wanted in enumerate(ops) if not wanted or op in wanted]
+            self._by_op[op] = [i for i, starts in enumerate(ops) if not starts or op in starts]
         return self._by_op[op]
 
     def of(self, rule: int, places: dict[int, int]) -> list[Node]:
-        """The nodes that a rule is to be asked about, in their order."""
+        """The nodes on which a rule is to be tried, in graph order."""
         return sorted(self._open[rule].values(), key=lambda node: places[id(node)])
 
     def __bool__(self) -> bool:
         return any(self._open)
 
-    def settle(self, rule: int, node: Node, seen: Iterable[Mark]) -> None:
-        """Note that a rule does not apply to the node, by what it has seen."""
+    def settle(self, rule: int, node: Node, marks: Iterable[Mark]) -> None:
+        """Record that a rule does not apply to the node; ``marks`` are what it looked at."""
         del self._open[rule][id(node)]
         key = (rule, id(node))
-        for mark in {*seen, *node.inputs, *node.outputs}:
+        for mark in {*marks, *node.inputs, *node.outputs}:
             self._readers.setdefault(mark, set()).add(key)
 
     def follow(self, before: Graph, after: Graph, changes: Sequence[_Change]) -> None:
-        """Ask again what depends on something that has changed, and about new nodes."""
+        """Queue the rules that looked at something that has changed, and the new nodes."""
         alive = {id(node) for node in after.nodes}
         for change in changes:
             for mark in change.changed():
                 for rule, identity in self._readers.pop(mark, ()):
-                    # Of a node that went, a new one may have the identity: that is asked anyway.
+                    # A new node may have the identity of a removed one: it is queued anyway.
                     node = self._nodes.get(identity)
-                    if node and identity in alive and rule in self._asked(node.op):
+                    if node and identity in alive and rule in self._rules_at(node.op):
                         self._open[rule][identity] = node
         for identity in self._nodes.keys() - alive:
-            for rule in self._asked(self._nodes.pop(identity).op):
+            for rule in self._rules_at(self._nodes.pop(identity).op):
                 self._open[rule].pop(identity, None)
         if before.outputs != after.outputs:
             self._nodes, self._readers = {}, {}
@@ -352,10 +352,10 @@ class _Pending:
 
 def _keep(patch: Patch) -> None:
     """Hold the memory of the constants that a patch brings."""
-    held = budget.current()
+    limits = budget.current()
     for value in patch.values:
         if value.data is not None:
-            held.keep(value.data, f"the constant '{value.name}'")
+            limits.keep(value.data, f"the constant '{value.name}'")
 
 
 def _next_changes(
@@ -364,36 +364,36 @@ def _next_changes(
     """The first rule that applies anywhere, and its changes that are free of each other."""
     if not pending:
         return None
-    watched, spent = _Watched.of(graph), budget.current()
+    watched, limits = _Watched.of(graph), budget.current()
     places = {id(node): i for i, node in enumerate(graph.nodes)}
     for number, rule in enumerate(rules):
         nodes = pending.of(number, places)
-        spent.spend(ASK * len(nodes), f"the pass '{rule.name}'")
+        limits.spend(ASK * len(nodes), f"the pass '{rule.name}'")
         changes: list[_Change] = []
         changed: set[Mark] = set()
         looked_at: set[Mark] = set()
-        gone: set[int] = set()
+        removed: set[int] = set()
         for node in nodes:
-            if id(node) in gone:
+            if id(node) in removed:
                 continue  # a change that is made already takes it away
-            watched.seen.clear()
+            watched.marks.clear()
             result = rule.apply(watched, node)
             if not isinstance(result, Patch):
-                pending.settle(number, node, watched.seen)
+                pending.settle(number, node, watched.marks)
                 if isinstance(result, Refusal):
                     log.refused[(rule.name, result.node)] = result.reason
                 continue
             _keep(result)
             change = _Change.of(graph, result)
-            touched, seen = change.changed(), watched.seen | change.named()
-            if changes and not (changed.isdisjoint(seen) and looked_at.isdisjoint(touched)):
+            touched, marks = change.changed(), watched.marks | change.named()
+            if changes and not (changed.isdisjoint(marks) and looked_at.isdisjoint(touched)):
                 continue
             changes.append(change)
-            watched.taken.update(value.name for value in result.values)
-            gone.update(map(id, change.gone))
+            watched.new_names.update(value.name for value in result.values)
+            removed.update(map(id, change.removed))
             log.applied.append((rule.name, node.name))
             changed |= touched
-            looked_at |= seen
+            looked_at |= marks
         if changes:
             return rule, changes
     return None

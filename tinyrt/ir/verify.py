@@ -59,7 +59,7 @@ def verify(
     rules: Mapping[str, OpRules],
     stage: Stage | None = None,
     placed: Collection[str] = (),
-    known: dict[int, BoundNode] | None = None,
+    verified: dict[int, BoundNode] | None = None,
 ) -> Graph:
     """Check the graph's invariants and return it unchanged.
 
@@ -71,8 +71,8 @@ def verify(
         rules: op name -> record.
         stage: whose rules must hold.
         placed: at PLANNED, the values that have a place in the arena.
-        known: nodes that were found right before, by identity, for graphs that are checked again
-            and again; those that are found right now are added.
+        verified: nodes that were correct in an earlier check, by identity; nodes that are correct
+            now are added. For graphs that are checked again and again.
 
     Raises:
         VerifyError: an invariant is broken.
@@ -83,12 +83,12 @@ def verify(
         _check_not_stored(value)
     for i, node in enumerate(graph.nodes):
         bound = graph.bind(i)
-        if known is None or not _is_same(known.get(id(node)), bound):
+        if verified is None or not _is_same(verified.get(id(node)), bound):
             with error_context(op=bound.describe()):
                 check_types(bound, rules)
                 _check_stage(bound, rules[node.op], stage)
-        if known is not None:
-            known[id(node)] = bound
+        if verified is not None:
+            verified[id(node)] = bound
     _check_states(graph)
     if stage is Stage.PLANNED:
         _check_placed(graph, placed)
@@ -112,11 +112,11 @@ def _check_states(graph: Graph) -> None:
             )
 
 
-def _is_same(known: BoundNode | None, found: BoundNode) -> bool:
+def _is_same(earlier: BoundNode | None, node: BoundNode) -> bool:
     """Whether both are the same node with the same values."""
-    if known is None or known.node is not found.node:
+    if earlier is None or earlier.node is not node.node:
         return False
-    pairs = zip((*known.inputs, *known.outputs), (*found.inputs, *found.outputs), strict=True)
+    pairs = zip((*earlier.inputs, *earlier.outputs), (*node.inputs, *node.outputs), strict=True)
     return all(a is b for a, b in pairs)
 
 
@@ -194,11 +194,11 @@ def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
         raise VerifyError(f"there is no op '{node.op}'")
     spec = rules[node.op]
     check_arity(node.node, spec)
-    found = tuple(v.type for v in node.outputs)
+    types = tuple(v.type for v in node.outputs)
     derived = spec.infer(node.attrs, [v.type if v else None for v in node.inputs])
-    if found != derived:
+    if types != derived:
         raise VerifyError(
-            f"output is {', '.join(map(str, found))}",
+            f"output is {', '.join(map(str, types))}",
             tensor=node.output.describe(),
             expected=", ".join(map(str, derived)),
         )

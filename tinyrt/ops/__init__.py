@@ -182,10 +182,10 @@ def verify(
     graph: Graph,
     stage: Stage | None = None,
     placed: Collection[str] = (),
-    known: dict[int, BoundNode] | None = None,
+    verified: dict[int, BoundNode] | None = None,
 ) -> Graph:
     """Check a graph against ``OPS`` and return it; see ``tinyrt.ir.verify``."""
-    return _verify(graph, OPS, stage, placed, known)
+    return _verify(graph, OPS, stage, placed, verified)
 
 
 __all__ = ["OPS", "TABLES", "OpSpec", "is_weighted", "ops_where", "verify"]

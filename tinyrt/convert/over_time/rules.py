@@ -147,8 +147,8 @@ def _reduce(node: BoundNode, x: Track) -> Streamed | None:
     axes = {axis % rank for axis in node.attrs.axes}
     if x.axis in axes:
         return None
-    gone = 0 if node.attrs.keep_dims else sum(axis < x.axis for axis in axes)
-    return Streamed(x.new, replace(x, axis=x.axis - gone))
+    removed = 0 if node.attrs.keep_dims else sum(axis < x.axis for axis in axes)
+    return Streamed(x.new, replace(x, axis=x.axis - removed))
 
 
 def _choice(node: BoundNode, x: Track) -> Streamed | None:
@@ -159,8 +159,8 @@ def _choice(node: BoundNode, x: Track) -> Streamed | None:
 def _fully_connected(node: BoundNode, x: Track) -> Streamed | None:
     """Each row by itself, where the rows stay a dimension of the output."""
     rank = len(node.input(0).shape)
-    kept = node.attrs.keep_num_dims or rank == len(node.output.shape) == 2
-    return Streamed(x.new, x) if kept and x.axis != rank - 1 else None
+    keeps_rows = node.attrs.keep_num_dims or rank == len(node.output.shape) == 2
+    return Streamed(x.new, x) if keeps_rows and x.axis != rank - 1 else None
 
 
 _RULES: dict[str, Rule] = {

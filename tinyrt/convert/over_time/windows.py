@@ -9,7 +9,7 @@ before it are kept and it runs as it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from tinyrt.convert.over_time.rules import Streamed, Track, rule_of, with_rows
@@ -57,9 +57,9 @@ def stream(graph: Graph, axis: int, hop: int = 1, name: str | None = None) -> St
     if graph.states:
         raise UnsupportedError("the model keeps state already", hint="stream the model it was")
     source, track = _source(graph, axis, hop, name)
-    wanted: dict[str, int] = {}
-    _Streamer(graph, source, track, wanted).run()
-    streamer = _Streamer(graph, source, track, wanted)
+    most_rows: dict[str, int] = {}
+    _Streamer(graph, source, track, most_rows).run()
+    streamer = _Streamer(graph, source, track, most_rows)
     streamed = streamer.run()
     macs, full = (sum(OPS[n.op].macs(n) for n in g.bound()) for g in (streamed, graph))
     if macs >= full and streamer.whole:
@@ -103,26 +103,28 @@ class _Streamer:
     many as the greediest of them.
     """
 
-    def __init__(self, graph: Graph, source: Value, track: Track, wanted: dict[str, int]) -> None:
+    def __init__(
+        self, graph: Graph, source: Value, track: Track, most_rows: dict[str, int]
+    ) -> None:
         self.whole: list[str] = []
         self._graph = graph
-        self._wanted = wanted
+        self._most_rows = most_rows
         self._values = dict(graph.values) | {source.name: with_rows(source, track)}
         self._tracks = {source.name: track}
         self._nodes: list[Node] = []
         self._states: list[tuple[str, str]] = []
-        self._kept: dict[str, str] = {}
+        self._state_inputs: dict[str, str] = {}
         self._windows: dict[tuple[str, int], str] = {}
 
     def run(self) -> Graph:
         """The streamed graph."""
         for node in self._graph.bound():
-            tracks = [self._tracks.get(name) for name in node.node.inputs]
-            found = [track for track in tracks if track is not None]
-            if not found:
+            candidates = [self._tracks.get(name) for name in node.node.inputs]
+            tracks = [track for track in candidates if track is not None]
+            if not tracks:
                 self._nodes.append(node.node)
                 continue
-            streamed = self._streamed(node, found)
+            streamed = self._streamed(node, tracks)
             if streamed is None:
                 self._run_whole(node)
             else:
@@ -170,18 +172,18 @@ class _Streamer:
     def _newest(self, name: str, rows: int) -> str:
         """The name of the tensor's newest rows, so many of them."""
         track = self._tracks[name]
-        self._wanted[name] = most = max(rows, self._wanted.get(name, 0), track.new)
+        self._most_rows[name] = most = max(rows, self._most_rows.get(name, 0), track.new)
         if (name, rows) in self._windows:
             return self._windows[name, rows]
         if rows == track.new:
-            found = name
+            newest = name
         elif rows == most:
-            found = self._with_old(name, rows)
+            newest = self._with_old(name, rows)
         else:
             longest = name if most == track.new else self._newest(name, most)
-            found = self._last(longest, track.axis, rows, f"{name}/newest")
-        self._windows[name, rows] = found
-        return found
+            newest = self._last(longest, track.axis, rows, f"{name}/newest")
+        self._windows[name, rows] = newest
+        return newest
 
     def _with_old(self, name: str, rows: int) -> str:
         """The new rows behind those that are kept."""
@@ -210,8 +212,8 @@ class _Streamer:
         return name
 
 
-def _unused(wish: str, taken: Iterable[str]) -> str:
-    names, name, i = set(taken), wish, 0
+def _unused(wish: str, names: Container[str]) -> str:
+    name, i = wish, 0
     while name in names:
         i += 1
         name = f"{wish}_{i}"

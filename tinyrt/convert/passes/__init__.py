@@ -193,8 +193,8 @@ def optimize(
         turned = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
         rules = tuple(rule for rule in turned if rule is not None)
     limit = PATCHES_PER_NODE * (len(graph.nodes) + 1)
-    known: dict[int, BoundNode] = {}
-    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, known=known), log, limit)
+    verified: dict[int, BoundNode] = {}
+    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, verified=verified), log, limit)
 
 
 def _chosen(passes: Collection[str], skip: Collection[str]) -> tuple[Rule, ...]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from tinyrt.convert.passes.common import (
     Names,
-    asked,
     bypass,
     is_private,
     producer,
+    spend_on_arrays,
     split_constant,
 )
 from tinyrt.convert.passes.patterns import number
@@ -31,7 +31,7 @@ def zero_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     output = graph.value(node.outputs[0])
     if output.name in graph.outputs:
         return Refusal(node.name, "its output is the model's own, which an op must compute")
-    asked(f"the zeros of '{output.name}'", output.size)
+    spend_on_arrays(f"the zeros of '{output.name}'", output.size)
     zeros = Value.constant(output.name, np.zeros(output.shape, np.float32))
     return Patch(remove=(node,), values=(zeros,))
 
@@ -48,7 +48,7 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
     if first.attrs.activation != "NONE":
         return Refusal(node.name, f"'{first.name}' has a fused {first.attrs.activation}")
     shape = np.broadcast_shapes(inner[1].shape, outer[1].shape)
-    asked(f"the constants of '{node.name}'", 4 * math.prod(shape))
+    spend_on_arrays(f"the constants of '{node.name}'", 4 * math.prod(shape))
     c, d = inner[1].astype(np.float64), outer[1].astype(np.float64)
     both = (c * d if node.op == "mul" else c + d).astype(np.float32)
     if not np.isfinite(both).all():
@@ -115,8 +115,8 @@ def write_out_power(graph: Graph, node: Node) -> Patch | Refusal | None:
         square = Node("mul", node.name, (x.name, x.name), node.outputs, MulAttrs())
         return Patch(remove=(node,), add=(square,))
     if exponent not in (1.5, 3):
-        known = "-1, -0.5, 0.5, 1, 1.5, 2 and 3"
-        return Refusal(node.name, f"the exponent {exponent:g} is none of {known}")
+        supported = "-1, -0.5, 0.5, 1, 1.5, 2 and 3"
+        return Refusal(node.name, f"the exponent {exponent:g} is none of {supported}")
     name = Names(graph).new(f"{output.name}.part")
     square = Node("mul", name, (x.name, x.name), (name,), MulAttrs())
     half = Node("sqrt", name, (x.name,), (name,), NoAttrs())

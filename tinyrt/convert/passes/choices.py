@@ -54,14 +54,14 @@ def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not is_private(graph, choice.outputs[0]):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
-    x, wanted = graph.value(choice.inputs[0]), graph.value(node.outputs[0]).shape
+    x, target = graph.value(choice.inputs[0]), graph.value(node.outputs[0]).shape
     axis = choice.attrs.axis % len(x.shape)
     before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    parts = (i for i in range(len(wanted), -1, -1) if math.prod(wanted[:i]) == before)
-    at = next((i for i in parts if math.prod(wanted[i:]) == behind), None)
+    parts = (i for i in range(len(target), -1, -1) if math.prod(target[:i]) == before)
+    at = next((i for i in parts if math.prod(target[i:]) == behind), None)
     if at is None:
         return Refusal(node.name, "its shape does not part where the axis is")
-    shape = (*wanted[:at], x.shape[axis], *wanted[at:])
+    shape = (*target[:at], x.shape[axis], *target[at:])
     name = Names(graph).new(f"{x.name}.reshaped")
     moved = replace(node, name=name, inputs=(x.name,), outputs=(name,), attrs=ReshapeAttrs(shape))
     attrs = replace(choice.attrs, axis=at)
@@ -71,8 +71,8 @@ def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _choice_before(graph: Graph, node: Node) -> Node | None:
-    found = producer(graph, node)
-    return found if found is not None and found.op in CHOICES else None
+    maker = producer(graph, node)
+    return maker if maker is not None and maker.op in CHOICES else None
 
 
 SKIP_MONOTONIC = Rule("skip_monotonic", CHOICES, skip_monotonic)

@@ -45,12 +45,12 @@ class Names:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._taken: set[str] = set()
+        self._names: set[str] = set()
 
     def new(self, wish: str) -> str:
         """``wish``, with a number where the name is taken."""
-        name = self._graph.unique_name(wish, self._taken)
-        self._taken.add(name)
+        name = self._graph.unique_name(wish, self._names)
+        self._names.add(name)
         return name
 
 
@@ -61,8 +61,8 @@ def is_private(graph: Graph, name: str) -> bool:
 
 def producer(graph: Graph, node: Node, i: int = 0, op: str = "") -> Node | None:
     """The node that computes input ``i``, if it is of that op (any by default)."""
-    found = graph.producer(node.inputs[i]) if i < len(node.inputs) else None
-    return found if found is not None and op in ("", found.op) else None
+    maker = graph.producer(node.inputs[i]) if i < len(node.inputs) else None
+    return maker if maker is not None and op in ("", maker.op) else None
 
 
 def constant_data(graph: Graph, name: str) -> Array | None:
@@ -165,7 +165,7 @@ def rescaled(
     along = [1] * w.ndim
     along[CHANNEL_AXIS[node.op]] = -1
     names = Names(graph)
-    asked(f"the weights of '{node.name}'", 3 * w.size, bias.size, factor.size)
+    spend_on_arrays(f"the weights of '{node.name}'", 3 * w.size, bias.size, factor.size)
     # In float64, so that folding rounds each weight once.
     weights = graph.value(node.inputs[1])
     q = _rescaled_params(weights, factor, CHANNEL_AXIS[node.op])
@@ -181,16 +181,16 @@ def rescaled(
     return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
 
 
-def asked(what: str, *elements: int, itemsize: int = 8) -> None:
-    """Ask the budget for arrays that a rule is about to compute.
+def spend_on_arrays(what: str, *elements: int, itemsize: int = 8) -> None:
+    """Spend the budget on arrays that a rule is about to compute.
 
     Raises:
         BudgetError: they take more memory or work than is left.
 
     """
-    count, spent = sum(elements), budget.current()
-    spent.reserve(itemsize * count, what)
-    spent.spend(count, f"computing {what}")
+    count, limits = sum(elements), budget.current()
+    limits.reserve(itemsize * count, what)
+    limits.spend(count, f"computing {what}")
 
 
 def weights_and_bias(graph: Graph, node: Node) -> tuple[Array | None, Array | None]:
@@ -219,8 +219,8 @@ def _rescaled_params(weights: Value, factor: Array, axis: int) -> QParams | None
     scales = np.abs(factor.astype(np.float64)) * np.asarray(weights.q.scales)
     if not np.all((scales >= np.finfo(np.float32).tiny) & np.isfinite(scales)):
         return None
-    found = tuple(float(np.float32(s)) for s in scales)
-    return QParams(found[:1]) if len(set(found)) == 1 else QParams(found, 0, axis)
+    new_scales = tuple(float(np.float32(s)) for s in scales)
+    return QParams(new_scales[:1]) if len(set(new_scales)) == 1 else QParams(new_scales, 0, axis)
 
 
 def reordered(value: Value, name: str, data: Array) -> Value:

@@ -55,10 +55,10 @@ def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
 def affine_of(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     """Factor and shift per channel, in float64."""
     parameters = [constant_data(graph, name) for name in node.inputs[1:]]
-    known = [p.astype(np.float64) for p in parameters if p is not None]
-    if len(known) != len(parameters):
+    arrays = [p.astype(np.float64) for p in parameters if p is not None]
+    if len(arrays) != len(parameters):
         return None
-    gamma, beta, mean, var = known
+    gamma, beta, mean, var = arrays
     factor = gamma / np.sqrt(var + node.attrs.epsilon)
     return factor, beta - mean * factor
 

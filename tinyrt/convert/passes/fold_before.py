@@ -11,12 +11,12 @@ from tinyrt.convert.passes.common import (
     CHANNEL_AXIS,
     Array,
     Names,
-    asked,
     channel_vector,
     derived,
     is_private,
     producer,
     scale_and_shift,
+    spend_on_arrays,
     split_constant,
     weights_and_bias,
 )
@@ -28,12 +28,12 @@ from tinyrt.ops.shared.window import Window
 def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     """conv(x*k + s, w, b) = conv(x, w*k, b + sum(w*s)), unless a border of zeros is in between."""
     maker = producer(graph, node)
-    found = _affine(graph, maker) if maker is not None else None
-    if maker is None or found is None:
+    affine = _affine(graph, maker) if maker is not None else None
+    if maker is None or affine is None:
         return None
-    if isinstance(found, Refusal):
-        return Refusal(node.name, found.reason)
-    source, factor, shift = found
+    if isinstance(affine, Refusal):
+        return Refusal(node.name, affine.reason)
+    source, factor, shift = affine
     if not is_private(graph, maker.outputs[0]):
         return Refusal(node.name, f"the output of '{maker.name}' has other readers")
     w, bias = weights_and_bias(graph, node)
@@ -44,7 +44,7 @@ def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     factors, shifts = (_along_weights(node, w, v) for v in (factor, shift))
     if factors is None or shifts is None:
         return Refusal(node.name, f"it does not read the channels of '{maker.name}' one by one")
-    asked(f"the weights of '{node.name}'", 6 * w.size)
+    spend_on_arrays(f"the weights of '{node.name}'", 6 * w.size)
     names, old = Names(graph), graph.value(node.inputs[1])
     new_w = derived(names, old.name, w * factors, _rescaled(old, factor))
     added = (w * shifts).astype(np.float64)

@@ -10,34 +10,40 @@ from tinyrt.ops.shared.evaluate import folded
 
 def fold_constants(graph: Graph, node: Node) -> Patch | None:
     """f(constants) = constant; with it go the ops that then have constants alone to read."""
-    found: dict[str, Value] = {}
-    gone: dict[str, Node] = {}
+    constants: dict[str, Value] = {}
+    folded_nodes: dict[str, Node] = {}
     unread: dict[str, int] = {}
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        inputs = None if node.outputs[0] in gone else _constants(graph, node, found)
+        inputs = None if node.outputs[0] in folded_nodes else _constants(graph, node, constants)
         if inputs is None:
             continue
         outputs = tuple(graph.value(n) for n in node.outputs)
         results = folded(BoundNode(0, node, inputs, outputs))
-        found |= {v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)}
-        gone[node.outputs[0]] = node
+        constants |= {
+            v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)
+        }
+        folded_nodes[node.outputs[0]] = node
         for name in unread.keys() & node.inputs:
             unread[name] -= 1
             if not unread[name] and name not in graph.outputs:
-                del found[name]  # all that read it are computed: its memory is free again
+                del constants[name]  # all that read it are computed: its memory is free again
         unread |= {value.name: len(graph.consumers(value.name)) for value in outputs}
         readers = [reader for value in outputs for reader in graph.consumers(value.name)]
         waiting += reversed(readers)
-    return Patch(remove=tuple(gone.values()), values=tuple(found.values())) if gone else None
+    return (
+        Patch(remove=tuple(folded_nodes.values()), values=tuple(constants.values()))
+        if folded_nodes
+        else None
+    )
 
 
 def _constants(
-    graph: Graph, node: Node, found: Mapping[str, Value]
+    graph: Graph, node: Node, constants: Mapping[str, Value]
 ) -> tuple[Value | None, ...] | None:
-    """The node's inputs, if all are constant once ``found`` is."""
-    inputs = tuple(found.get(n) or graph.value(n) if n else None for n in node.inputs)
+    """The node's inputs, if all are constant with ``constants`` in place."""
+    inputs = tuple(constants.get(n) or graph.value(n) if n else None for n in node.inputs)
     return inputs if all(v is None or v.is_constant for v in inputs) else None
 
 

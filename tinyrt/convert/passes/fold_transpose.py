@@ -8,12 +8,12 @@ from dataclasses import replace
 from tinyrt.convert.passes.common import (
     Array,
     Names,
-    asked,
     constant_data,
     inverse,
     moves_only_units,
     permuted,
     producer,
+    spend_on_arrays,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.arg import CHOICES
@@ -25,7 +25,7 @@ def absorbs_transpose(graph: Graph, node: Node, perm: tuple[int, ...]) -> bool:
     """Whether a rule of this file would let the node read ``x`` instead of its permuted input."""
     shape = graph.value(node.inputs[0]).shape
     if node.op in ("mean", *CHOICES):
-        order = _order_left(node, perm)
+        order = _order_of_rest(node, perm)
         return not _keeps_dims(node) and order == tuple(sorted(order))
     return node.op == "reshape" and _turned_weights(graph, node, shape, perm) is not None
 
@@ -77,7 +77,7 @@ def _turned_weights(
         start = next(sizes, None)
         if start is None or perm[:start] != tuple(range(start)):
             return None
-        asked(f"the weights of '{reader.name}'", w.size, itemsize=w.itemsize)
+        spend_on_arrays(f"the weights of '{reader.name}'", w.size, itemsize=w.itemsize)
         columns = [0, *(i - start + 1 for i in inverse(perm)[start:])]
         parted = w.reshape(w.shape[0], *shape[start:])
         turned[id(reader)] = parted.transpose(columns).reshape(w.shape)
@@ -90,10 +90,10 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     if transpose is None or _keeps_dims(node):
         return None
     perm = transpose.attrs.perm
-    gone = tuple(sorted(perm[a] for a in _axes(node)))
-    attrs = replace(node.attrs, axis=gone[0]) if node.op in CHOICES else MeanAttrs(gone)
+    reduced = tuple(sorted(perm[a] for a in _axes(node)))
+    attrs = replace(node.attrs, axis=reduced[0]) if node.op in CHOICES else MeanAttrs(reduced)
     mean = replace(node, inputs=transpose.inputs, attrs=attrs)
-    order = _order_left(node, perm)
+    order = _order_of_rest(node, perm)
     if order == tuple(sorted(order)):
         return Patch(remove=(node,), add=(mean,))
     output = graph.value(node.outputs[0])
@@ -112,11 +112,11 @@ def _keeps_dims(node: Node) -> bool:
     return node.op not in CHOICES and bool(node.attrs.keep_dims)
 
 
-def _order_left(mean: Node, perm: tuple[int, ...]) -> tuple[int, ...]:
-    """In which order the mean of a transpose has the dimensions that are left."""
-    gone = {perm[a] for a in _axes(mean)}
-    left = [i for i in perm if i not in gone]
-    return tuple(sorted(left).index(i) for i in left)
+def _order_of_rest(mean: Node, perm: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of the remaining dimensions in the mean of a transpose."""
+    reduced = {perm[a] for a in _axes(mean)}
+    rest = [i for i in perm if i not in reduced]
+    return tuple(sorted(rest).index(i) for i in rest)
 
 
 TRANSPOSE_INTO_DENSE = Rule("transpose_into_dense", ("reshape",), transpose_into_dense)

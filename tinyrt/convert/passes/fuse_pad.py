@@ -31,14 +31,14 @@ def fuse_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"'{pad.name}' pads other dimensions than height and width")
     kernel = _kernel(graph, node)
     padded, plain = (graph.value(n).shape[1:3] for n in (pad.outputs[0], pad.inputs[0]))
-    found = _window(node, padded, kernel, node.attrs.padding)
-    wanted = _window(node, plain, kernel, "SAME")
-    before = (rows[0] + found.before[0], columns[0] + found.before[1])
-    if before != wanted.before or found.out != wanted.out:
+    window = _window(node, padded, kernel, node.attrs.padding)
+    target = _window(node, plain, kernel, "SAME")
+    before = (rows[0] + window.before[0], columns[0] + window.before[1])
+    if before != target.before or window.out != target.out:
         return Refusal(
             node.name,
-            f"'{pad.name}' pads {before} before and leaves {found.out}, "
-            f"SAME {wanted.before} and {wanted.out}",
+            f"'{pad.name}' pads {before} before and leaves {window.out}, "
+            f"SAME {target.before} and {target.out}",
         )
     attrs = replace(node.attrs, padding="SAME")
     fused = replace(node, inputs=(pad.inputs[0], *node.inputs[1:]), attrs=attrs)

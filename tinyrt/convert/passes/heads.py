@@ -104,8 +104,8 @@ def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
 
 def _in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """The nodes, the first of which comes last: what replaces them stands where it stood."""
-    found = [n for n in graph.nodes if any(n is other for other in nodes)]
-    return (*found[1:], found[0])
+    ordered = [n for n in graph.nodes if any(n is other for other in nodes)]
+    return (*ordered[1:], ordered[0])
 
 
 def _is_part(graph: Graph, node: Node) -> bool:

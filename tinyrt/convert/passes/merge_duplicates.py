@@ -33,10 +33,10 @@ def _is_inner(graph: Graph, node: Node) -> bool:
 
 def _groups(graph: Graph, source: str) -> dict[tuple[str, tuple[str, ...], object], list[Node]]:
     """The readers of a value by what they do, to what and how; each list computes the same."""
-    found: dict[tuple[str, tuple[str, ...], object], list[Node]] = {}
+    groups: dict[tuple[str, tuple[str, ...], object], list[Node]] = {}
     for node in graph.consumers(source):
-        found.setdefault((node.op, node.inputs, node.attrs), []).append(node)
-    return found
+        groups.setdefault((node.op, node.inputs, node.attrs), []).append(node)
+    return groups
 
 
 MERGE_DUPLICATES = Rule("merge_duplicates", (), merge_duplicates)

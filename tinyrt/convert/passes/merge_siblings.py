@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyrt.convert.passes.common import Names, asked, constant_data, is_private, weights_and_bias
+from tinyrt.convert.passes.common import (
+    Names,
+    constant_data,
+    is_private,
+    spend_on_arrays,
+    weights_and_bias,
+)
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.slice import SliceAttrs
 
@@ -77,7 +83,9 @@ def _saves(graph: Graph, siblings: list[Node]) -> bool:
 def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
     first, names = siblings[0], Names(graph)
     parts = [weights_and_bias(graph, n) for n in siblings]
-    asked("weights that are joined", *(part[0].size for part in parts if part[0] is not None))
+    spend_on_arrays(
+        "weights that are joined", *(part[0].size for part in parts if part[0] is not None)
+    )
     name = names.new(f"{first.outputs[0]}.merged")
     w = np.concatenate([part[0] for part in parts if part[0] is not None])
     b = np.concatenate([part[1] for part in parts if part[1] is not None])
@@ -86,16 +94,16 @@ def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
     outputs = [graph.value(n.outputs[0]) for n in siblings]
     whole = replace(outputs[0], name=name, shape=(*outputs[0].shape[:-1], len(w)))
     inputs = (first.inputs[0], weights.name, bias.name)
-    made = [replace(first, name=name, inputs=inputs, outputs=(name,))]
+    merged = [replace(first, name=name, inputs=inputs, outputs=(name,))]
     if join is None:
-        made += _split(whole, outputs)
+        merged += _split(whole, outputs)
     nodes: list[Node] = []
     for node in graph.nodes:
         if not any(node is n for n in siblings):
             nodes.append(_joining(node, outputs, name) if node is join else node)
-        elif made:
-            nodes += made
-            made = []
+        elif merged:
+            nodes += merged
+            merged = []
     return Patch(remove=graph.nodes, add=tuple(nodes), values=(weights, bias, whole))
 
 
@@ -111,8 +119,8 @@ def _split(whole: Value, outputs: list[Value]) -> list[Node]:
 
 def _joining(join: Node, outputs: list[Value], name: str) -> Node:
     """The concatenation, which reads the merged output in place of the first part."""
-    gone = {output.name for output in outputs[1:]}
-    inputs = (name if n == outputs[0].name else n for n in join.inputs if n not in gone)
+    absorbed = {output.name for output in outputs[1:]}
+    inputs = (name if n == outputs[0].name else n for n in join.inputs if n not in absorbed)
     return replace(join, inputs=tuple(inputs))
 
 

@@ -47,10 +47,10 @@ def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | Non
 
 def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
     """transpose(split(transpose(x))) = transpose(split(x)), where the reshape splits dimensions."""
-    found = _between(graph, node, splits=True)
-    if not isinstance(found, _Between):
-        return found
-    first, split, parts = found.first, found.reshape, found.parts
+    match = _between(graph, node, splits=True)
+    if not isinstance(match, _Between):
+        return match
+    first, split, parts = match.first, match.reshape, match.parts
     source, perm = graph.value(first.inputs[0]), first.attrs.perm
     wide = graph.value(split.outputs[0]).shape
     # The parts of each dimension of x, in its own order.
@@ -67,18 +67,18 @@ def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     """transpose(join(transpose(x))) = join(transpose(x)), where the reshape joins dimensions."""
-    found = _between(graph, node, splits=False)
-    if not isinstance(found, _Between):
-        return found
-    order = [part for axis in node.attrs.perm for part in found.parts[axis]]
-    turned = graph.value(found.first.outputs[0])
+    match = _between(graph, node, splits=False)
+    if not isinstance(match, _Between):
+        return match
+    order = [part for axis in node.attrs.perm for part in match.parts[axis]]
+    turned = graph.value(match.first.outputs[0])
     name = Names(graph).new(f"{turned.name}.turned")
     inner = replace(turned, name=name, shape=permuted(turned.shape, order))
-    perm = TransposeAttrs(permuted(found.first.attrs.perm, order))
-    transpose = replace(found.first, name=name, outputs=(name,), attrs=perm)
+    perm = TransposeAttrs(permuted(match.first.attrs.perm, order))
+    transpose = replace(match.first, name=name, outputs=(name,), attrs=perm)
     shape = graph.value(node.outputs[0]).shape
     last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(shape))
-    return Patch(remove=(found.reshape, node), add=(transpose, last), values=(inner,))
+    return Patch(remove=(match.reshape, node), add=(transpose, last), values=(inner,))
 
 
 def _real(shape: Shape) -> int:

@@ -19,9 +19,9 @@ def number(graph: Graph, name: str) -> float | None:
     return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
-def is_near(found: float | None, wanted: float) -> bool:
+def is_near(constant: float | None, target: float) -> bool:
     """Whether a constant is meant to be that number."""
-    return found is not None and bool(np.isclose(found, wanted, rtol=TOLERANCE, atol=0))
+    return constant is not None and bool(np.isclose(constant, target, rtol=TOLERANCE, atol=0))
 
 
 def scaled(graph: Graph, name: str, op: str = "mul") -> tuple[str, float] | None:
@@ -40,13 +40,13 @@ def without_factor(graph: Graph, name: str) -> tuple[str, float]:
     return scaled(graph, name) or (name, 1.0)
 
 
-def products_with(graph: Graph, name: str, wanted: str) -> Iterator[tuple[Node, float]]:
-    """How the value is multiplied by ``wanted`` and constants, and by nothing else.
+def products_with(graph: Graph, name: str, factor: str) -> Iterator[tuple[Node, float]]:
+    """The products of the value with ``factor`` and constants, and with nothing else.
 
     Multiplications follow each other, each read by the next one alone. Yields those whose result
-    has ``wanted`` as a factor, with the product of the constants up to there.
+    contains ``factor``, with the product of the constants up to there.
     """
-    coefficient, has_wanted, current = 1.0, False, name
+    coefficient, has_factor, current = 1.0, False, name
     while is_read_by(graph, current):
         (node,) = graph.consumers(current)
         if node.op != "mul" or node.attrs.activation != "NONE" or node.inputs.count(current) != 1:
@@ -54,12 +54,12 @@ def products_with(graph: Graph, name: str, wanted: str) -> Iterator[tuple[Node, 
         (other,) = (n for n in node.inputs if n != current)
         constant = number(graph, other)
         if constant is None:
-            base, constant = (other, 1.0) if other == wanted else without_factor(graph, other)
-            if has_wanted or base != wanted:
+            base, constant = (other, 1.0) if other == factor else without_factor(graph, other)
+            if has_factor or base != factor:
                 return
-            has_wanted = True
+            has_factor = True
         coefficient *= constant
-        if has_wanted:
+        if has_factor:
             yield node, coefficient
         current = node.outputs[0]
 

@@ -27,13 +27,13 @@ def remove_requantize(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def _is_on_grid(graph: Graph, name: str, grid: FakeQuantizeAttrs) -> bool:
     """Whether ops that select from values on the grid compute the value."""
-    pending, seen = [name], set()
+    pending, visited = [name], set()
     while pending:
         current = pending.pop()
         maker = graph.producer(current)
-        if current in seen:
+        if current in visited:
             continue
-        seen.add(current)
+        visited.add(current)
         if maker is None:
             return False
         if maker.op == "fake_quantize":

@@ -41,16 +41,16 @@ def recognise_gelu(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _with_factor(
-    graph: Graph, node: Node, gate: str, x: str, wanted: float, op: str, attrs: Any
+    graph: Graph, node: Node, gate: str, x: str, target: float, op: str, attrs: Any
 ) -> Patch | Refusal:
-    """``op(x)`` in place of ``gate * x * wanted``."""
+    """``op(x)`` in place of ``gate * x * target``."""
     coefficient = None
     for product, coefficient in products_with(graph, gate, x):
-        if is_near(coefficient, wanted):
+        if is_near(coefficient, target):
             return _replaced(product, op, x, attrs)
     if coefficient is None:
         return Refusal(node.name, "it is not multiplied with what it is computed of")
-    return Refusal(node.name, f"it is multiplied by {coefficient:g} in place of {wanted:g}")
+    return Refusal(node.name, f"it is multiplied by {coefficient:g} in place of {target:g}")
 
 
 def _replaced(last: Node, op: str, x: str, attrs: Any) -> Patch:
@@ -59,8 +59,8 @@ def _replaced(last: Node, op: str, x: str, attrs: Any) -> Patch:
 
 
 def _erf_argument(graph: Graph, node: Node) -> str | None:
-    found = scaled(graph, node.inputs[0])
-    return found[0] if found is not None and is_near(found[1], math.sqrt(0.5)) else None
+    product = scaled(graph, node.inputs[0])
+    return product[0] if product is not None and is_near(product[1], math.sqrt(0.5)) else None
 
 
 def _tanh_argument(graph: Graph, node: Node) -> str | None:
@@ -88,11 +88,11 @@ def _is_cube(graph: Graph, name: str, x: str) -> bool:
 
 def recognise_hard_swish(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X * relu6(x + 3) / 6 = hard_swish(x), x * clip(x / 6 + 0.5, 0, 1) = hard_swish(x)."""
-    found = _hard_gate(graph, node)
-    if found is None:
+    gate = _hard_gate(graph, node)
+    if gate is None:
         return None
-    x, wanted = found
-    return _with_factor(graph, node, node.outputs[0], x, wanted, "hard_swish", NoAttrs())
+    x, target = gate
+    return _with_factor(graph, node, node.outputs[0], x, target, "hard_swish", NoAttrs())
 
 
 def _hard_gate(graph: Graph, node: Node) -> tuple[str, float] | None:
@@ -163,10 +163,10 @@ def scale_into_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     product = op_before(graph, node.inputs[0], "mul")
     if product is None:
         return None
-    found = scaled(graph, node.inputs[0])
-    if found is None:
+    operands = scaled(graph, node.inputs[0])
+    if operands is None:
         return Refusal(node.name, f"'{product.name}' is no product with one number")
-    x, factor = found
+    x, factor = operands
     if not factor > 0:
         return Refusal(node.name, f"the factor {factor:g} is not above 0")
     if graph.value(x).shape != graph.value(node.inputs[0]).shape:
@@ -183,10 +183,10 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     refused = None
     for name in product.inputs:
         factor = _behind_moves(graph, name)
-        found = scaled(graph, factor.outputs[0]) if factor is not None else None
-        if factor is None or found is None:
+        operands = scaled(graph, factor.outputs[0]) if factor is not None else None
+        if factor is None or operands is None:
             continue
-        x, scale = found
+        x, scale = operands
         if not is_private(graph, factor.outputs[0]):
             refused = Refusal(node.name, f"the output of '{factor.name}' has other readers")
         elif not scale > 0:

@@ -8,11 +8,11 @@ from tinyrt.convert.passes.common import (
     BINARY,
     UNARY,
     Names,
-    asked,
     channel_vector,
     is_private,
     producer,
     reordered,
+    spend_on_arrays,
     split_constant,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
@@ -51,7 +51,7 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
             return Refusal(node.name, f"'{reshape.name}' changes what its constant applies to")
         if len(constant.shape) > 1:
             name = names.new(f"{constant.name}.vector")
-            asked(f"the constant '{name}'", vector.size)
+            spend_on_arrays(f"the constant '{name}'", vector.size)
             constants.append(reordered(constant, name, vector.copy()))
             inputs[i] = constants[-1].name
     moved = replace(node, inputs=tuple(inputs))
@@ -107,14 +107,14 @@ def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.outputs[0]).shape
     if turned is None or len(wide) <= len(shape):
         return None
-    kept = _places(shape, wide)
-    if kept is None:
+    positions = _places(shape, wide)
+    if positions is None:
         return Refusal(node.name, "it does more than insert dimensions of 1")
     perm, source = turned.attrs.perm, graph.value(turned.inputs[0])
     # Axes of the source, and for each inserted one the axis that it comes before.
-    before = [perm[kept.index(i)] if i in kept else None for i in range(len(wide))]
+    before = [perm[positions.index(i)] if i in positions else None for i in range(len(wide))]
     anchors = [next((a for a in before[i:] if a is not None), len(shape)) for i in range(len(wide))]
-    order = sorted(range(len(wide)), key=lambda i: (anchors[i], i in kept))
+    order = sorted(range(len(wide)), key=lambda i: (anchors[i], i in positions))
     name = Names(graph).new(f"{source.name}.reshaped")
     inner = replace(source, name=name, shape=tuple(wide[i] for i in order))
     reshape = replace(node, name=name, inputs=turned.inputs, outputs=(name,))

@@ -93,8 +93,8 @@ def _applied(names: Names, node: Node, at: int, data: Array, constant: Array | N
     assert ref is not None, "element-wise ops compute in float"
     operands = [data] if constant is None else [data, constant][:: 1 if at == 0 else -1]
     with np.errstate(all="ignore"):
-        found = np.asarray(ref(node.attrs, *operands), np.float32).reshape(data.shape)
-    return Value.constant(names.new(f"{node.outputs[0]}.choice"), found)
+        result = np.asarray(ref(node.attrs, *operands), np.float32).reshape(data.shape)
+    return Value.constant(names.new(f"{node.outputs[0]}.choice"), result)
 
 
 def choose_factor(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -117,10 +117,10 @@ def choose_factor(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def recognise_choice(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X > 0 ? x : a x = leaky_relu(x); with a = 0 it is relu(x), with -1 abs(x)."""
-    found = _sides(graph, node)
-    if found is None:
+    sides = _sides(graph, node)
+    if sides is None:
         return None
-    x, positive, negative = found
+    x, positive, negative = sides
     if positive != x:
         return None
     slope = 0.0 if number(graph, negative) == 0 else _slope(graph, negative, x)
@@ -153,8 +153,8 @@ def _slope(graph: Graph, name: str, x: str) -> float | None:
     negated = op_before(graph, name, "neg")
     if negated is not None:
         return -1.0 if negated.inputs[0] == x else None
-    found = scaled(graph, name)
-    return found[1] if found is not None and found[0] == x else None
+    product = scaled(graph, name)
+    return product[1] if product is not None and product[0] == x else None
 
 
 CAST_AS_CHOICE = Rule("cast_as_choice", ("cast",), cast_as_choice)

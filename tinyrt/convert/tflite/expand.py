@@ -52,9 +52,9 @@ def _axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _check_count(found: int, wanted: int, what: str) -> None:
-    if found != wanted:
-        raise ModelFormatError(f"{found} {what}", expected=str(wanted))
+def _check_count(count: int, expected: int, what: str) -> None:
+    if count != expected:
+        raise ModelFormatError(f"{count} {what}", expected=str(expected))
 
 
 def _pack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
@@ -119,12 +119,13 @@ def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
 def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Constant indices into the first dimensions, taken as one."""
     del options
-    x, held, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
+    x, indices, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
     flat = constant_ints(inputs, 1, "indices")
-    depth = held.shape[-1] if held.shape else 0
+    depth = indices.shape[-1] if indices.shape else 0
     if not 1 <= depth <= len(x.shape):
         raise ModelFormatError(
-            f"indices {held.describe()}", expected=f"1 to {len(x.shape)} numbers for each element"
+            f"indices {indices.describe()}",
+            expected=f"1 to {len(x.shape)} numbers for each element",
         )
     indexed = x.shape[:depth]
     rows = np.asarray(flat, np.int64).reshape(-1, depth)
@@ -133,7 +134,7 @@ def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[V
     places = np.asarray(np.ravel_multi_index(tuple(rows.T), indexed))
     joined = parts.new(f"{y.name}/rows", x, (math.prod(indexed), *x.shape[depth:]))
     parts.reshape(x, joined)
-    attrs = GatherAttrs(0, tuple(int(i) for i in places), held.shape[:-1])
+    attrs = GatherAttrs(0, tuple(int(i) for i in places), indices.shape[:-1])
     parts.add("gather", [joined], y, attrs)
 
 
@@ -192,9 +193,9 @@ def _reduce_logic(op: str) -> Expand:
         numbers = Value(f"{y.name}/numbers", DType.FLOAT32, x.shape)
         floats = parts.new(numbers.name, numbers)
         parts.add("cast", [x], floats, CastAttrs(DType.FLOAT32))
-        found = parts.new(f"{y.name}/found", numbers, y.shape)
-        parts.add(op, [floats], found, ReduceAttrs(axes, keep_dims=bool(options.KeepDims())))
-        parts.add("cast", [found], y, CastAttrs(DType.BOOL))
+        reduced = parts.new(f"{y.name}/found", numbers, y.shape)
+        parts.add(op, [floats], reduced, ReduceAttrs(axes, keep_dims=bool(options.KeepDims())))
+        parts.add("cast", [reduced], y, CastAttrs(DType.BOOL))
 
     return expand
 

@@ -87,9 +87,9 @@ def index_of(options: Any, inputs: Operands, shape: Shape) -> tuple[SliceAttrs, 
             size.append(1)
             strides.append(1)
             continue
-        taken = range(*slice(entry.begin, entry.end, entry.stride).indices(d))
-        begin.append(taken.start)
-        size.append(len(taken))
+        places = range(*slice(entry.begin, entry.end, entry.stride).indices(d))
+        begin.append(places.start)
+        size.append(len(places))
         strides.append(entry.stride)
     dropped = tuple(i for i, entry in enumerate(entries) if entry.is_single)
     return SliceAttrs(tuple(begin), tuple(size), tuple(strides), dropped), added
@@ -102,8 +102,8 @@ def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequenc
     if not added:
         parts.add("slice", [x], y, attrs)
         return
-    kept = tuple(n for i, n in enumerate(attrs.size) if i not in attrs.dropped)
-    parts.reshape(parts.add("slice", [x], parts.new(f"{y.name}/cut", x, kept), attrs), y)
+    shape = tuple(n for i, n in enumerate(attrs.size) if i not in attrs.dropped)
+    parts.reshape(parts.add("slice", [x], parts.new(f"{y.name}/cut", x, shape), attrs), y)
 
 
 def reverse(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:

@@ -26,16 +26,16 @@ def _with_own_states(graph: Graph) -> Graph:
     """Each op with states that are constants has constants of its own: they become variables."""
     nodes: list[Node] = []
     values: list[Value] = []
-    seen: set[str] = set()
+    owned: set[str] = set()
     for node in graph.bound():
         inputs = list(node.node.inputs)
         for place in codec_for(node).encode(node).variables:
             value = node.input(place)
-            if value.is_constant and value.name in seen:
+            if value.is_constant and value.name in owned:
                 name = graph.unique_name(f"{node.output.name}/state{place}")
                 values.append(replace(value, name=name))
                 inputs[place] = name
-            seen.add(value.name)
+            owned.add(value.name)
         nodes.append(replace(node.node, inputs=tuple(inputs)))
     return graph.with_nodes(nodes, values) if values else graph
 

@@ -96,11 +96,11 @@ def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
         raise UnsupportedError(
             f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
         )
-    table, held = operand(inputs, 0), operand(inputs, 1)
-    if not held.is_constant and options.Axis() in (0, -len(table.shape)):
+    table, indices = operand(inputs, 0), operand(inputs, 1)
+    if not indices.is_constant and options.Axis() in (0, -len(table.shape)):
         return Decoded(NoAttrs(), 2, op="embedding")
-    indices = constant_ints(inputs, 1, "indices")
-    return Decoded(GatherAttrs(options.Axis(), indices, held.shape), 1)
+    numbers = constant_ints(inputs, 1, "indices")
+    return Decoded(GatherAttrs(options.Axis(), numbers, indices.shape), 1)
 
 
 def _encode_broadcast_to(node: BoundNode) -> Encoded:

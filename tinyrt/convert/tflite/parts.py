@@ -78,9 +78,9 @@ class Parts:
         check_arity(node, OPS[node.op])
         inputs = tuple(self.values[name] if name else None for name in node.inputs)
         (output, *others) = (self.values[name] for name in node.outputs)
-        known = all(value is None or value.data is not None for value in inputs)
+        all_constant = all(value is None or value.data is not None for value in inputs)
         computable = OPS[node.op].ref_f32 is not None
-        if not known or others or not computable or output.dtype not in COUNTED or output.q:
+        if not all_constant or others or not computable or output.dtype not in COUNTED or output.q:
             self._written.update(node.outputs)
             self.nodes.append(node)
             return
@@ -100,16 +100,16 @@ class Parts:
         """
         if self.values[value.name].data is not None or value.name in self._written:
             raise VerifyError(f"'{value.name}' is defined twice")
-        found = np.asarray(data)
+        array = np.asarray(data)
         current().hold(value.nbytes, f"the constant {value.describe()}")
-        if value.dtype not in COUNTED or found.size != value.size:
+        if value.dtype not in COUNTED or array.size != value.size:
             raise ModelFormatError(
                 "a tensor does not hold what the op computes for it",
                 tensor=value.describe(),
-                expected=f"int32 or int64, {found.size} elements",
+                expected=f"int32 or int64, {array.size} elements",
             )
-        array = found.astype(value.dtype.numpy).reshape(value.shape)
-        self.values[value.name] = replace(value, data=array)
+        elements = array.astype(value.dtype.numpy).reshape(value.shape)
+        self.values[value.name] = replace(value, data=elements)
 
     def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
         """The name of what a state becomes; one that begins anew with each run is a constant.

@@ -161,8 +161,8 @@ class _Reader:
         nodes = self.parts.nodes
         used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
         used.update(inputs, outputs)
-        kept = {name: value for name, value in self.parts.values.items() if name in used}
-        return Graph(self.name, inputs, outputs, kept, tuple(nodes), states)
+        values = {name: value for name, value in self.parts.values.items() if name in used}
+        return Graph(self.name, inputs, outputs, values, tuple(nodes), states)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
@@ -175,8 +175,8 @@ class _Reader:
         operators = range(self._count(self.graph.OperatorsLength()))
         used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
         names = {i: schema.builtin_name(self.model, i) for i in used}
-        known = (*DECODERS, *EXPANSIONS, *HANDLES)
-        missing = sorted({name for name in names.values() if name not in known})
+        readable = (*DECODERS, *EXPANSIONS, *HANDLES)
+        missing = sorted({name for name in names.values() if name not in readable})
         if missing:
             flows = CONTROL_FLOW.intersection(missing)
             raise UnsupportedError(
@@ -212,9 +212,9 @@ class _Reader:
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
     ) -> None:
         decoded = codec.decode(_options(operator, codec.table), inputs, outputs[0])
-        kept = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
-        names = tuple(v.name if v else "" for v in kept)
-        after = tuple(self._next(kept[i]) for i in decoded.states)
+        picked = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
+        names = tuple(v.name if v else "" for v in picked)
+        after = tuple(self._next(picked[i]) for i in decoded.states)
         while names and not names[-1]:
             names = names[:-1]
         results = (*(v.name for v in outputs), *after)
@@ -272,9 +272,9 @@ def _options(operator: Any, table: str | None) -> Any:
         return schema.default_options(table)
     if kind != schema.options_code(table):
         raise ModelFormatError(f"options of kind {kind}", expected=table)
-    found = operator.BuiltinOptions()
-    if found is None:
+    table_data = operator.BuiltinOptions()
+    if table_data is None:
         raise ModelFormatError("the op's options are missing", expected=table)
     options = schema.options_reader(table)
-    options.Init(found.Bytes, found.Pos)
+    options.Init(table_data.Bytes, table_data.Pos)
     return options

@@ -76,9 +76,9 @@ def _parse(data: bytes, inputs: Collection[str], outputs: Collection[str]) -> St
         pairs = tuple((str(before), str(after)) for before, after in json.loads(data))
     except (ValueError, TypeError) as error:
         raise ModelFormatError(f"metadata '{STATES}' is not a list of pairs: {error}") from error
-    known, answers = set(inputs), set(outputs)
+    feeds, answers = set(inputs), set(outputs)
     for before, after in pairs:
-        if before not in known or after not in answers:
+        if before not in feeds or after not in answers:
             raise ModelFormatError(
                 f"metadata '{STATES}' pairs '{before}' with '{after}'",
                 expected="an input and an output of the model",

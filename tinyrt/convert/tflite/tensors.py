@@ -149,11 +149,11 @@ class TensorReader:
             )
         axis = q.QuantizedDimension() if len(scales) > 1 else None
         try:
-            found = QParams(scales, zero_points.pop(), axis)
+            params = QParams(scales, zero_points.pop(), axis)
         except ValueError as error:
             raise ModelFormatError(str(error), tensor=what) from error
-        check_quantization(found, dtype, shape, what)
-        return found
+        check_quantization(params, dtype, shape, what)
+        return params
 
     def _buffer(self, index: int) -> NDArray[np.uint8] | None:
         """The bytes of a buffer as a view into the file; None where it is empty."""

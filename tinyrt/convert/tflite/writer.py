@@ -97,9 +97,9 @@ class _Writer:
 
     def write(self, metadata: Mapping[str, bytes]) -> memoryview:
         b = self.builder
-        kept = [pair for pair in self.graph.states if pair[0] not in self.variables]
-        if kept:
-            metadata = {STATES: json.dumps(kept).encode(), **metadata}
+        pairs = [pair for pair in self.graph.states if pair[0] not in self.variables]
+        if pairs:
+            metadata = {STATES: json.dumps(pairs).encode(), **metadata}
         fresh = [name for name in self.variables if self.graph.value(name).is_constant]
         if fresh:
             metadata = {FRESH: json.dumps(fresh).encode(), **metadata}
@@ -252,7 +252,7 @@ def _variables(graph: Graph) -> dict[str, str]:
         UnsupportedError: an op that keeps state is given it from elsewhere.
 
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for node in graph.bound():
         places = codec_for(node).encode(node).variables
         for place, after in zip(places, node.outputs[1:], strict=True):
@@ -260,15 +260,15 @@ def _variables(graph: Graph) -> dict[str, str]:
             is_state = (before.name, after.name) in graph.states or _begins_anew(
                 graph, before, after
             )
-            if not is_state or before.name in found:
+            if not is_state or before.name in variables:
                 raise UnsupportedError(
                     "the file format has no way to give this op its state",
                     op=node.describe(),
                     tensor=before.describe(),
                     expected="a state of the graph that this op alone changes, or zeros",
                 )
-            found[before.name] = after.name
-    return found
+            variables[before.name] = after.name
+    return variables
 
 
 def _begins_anew(graph: Graph, before: Value, after: Value) -> bool:
