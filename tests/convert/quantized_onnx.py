@@ -20,7 +20,7 @@ from tinyrt.convert.passes import optimize
 from tinyrt.ir import Graph, Value
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
-from tinyrt.quantize.imported.prequantized import quantize_as_given
+from tinyrt.quantize.imported.prequantized import quantize_on_own_grids
 
 FORMATS = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 DTYPES = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8, "int16": QuantType.QInt16}
@@ -77,7 +77,7 @@ def limits(m: OnnxModel) -> tuple[str, str]:
 def both(path: Path) -> tuple[Graph, Graph]:
     """The float graph that rounds as the file says, and the integer graph."""
     rounding = optimize(read_onnx(path))
-    return rounding, quantize_as_given(rounding)
+    return rounding, quantize_on_own_grids(rounding)
 
 
 def worst_steps(rounding: Graph, integers: Graph, feeds: dict[str, np.ndarray]) -> dict[str, int]:

@@ -67,10 +67,10 @@ def open_model(
         if not optimize or is_quantized(graph):
             return graph
         from tinyrt.convert.passes import optimize as run_passes
-        from tinyrt.quantize.imported.prequantized import has_given, quantize_as_given
+        from tinyrt.quantize.imported.prequantized import has_own_grids, quantize_on_own_grids
 
         graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
-        return quantize_as_given(graph, log) if has_given(graph) else graph
+        return quantize_on_own_grids(graph, log) if has_own_grids(graph) else graph
 
 
 def is_quantized(graph: Graph) -> bool:

@@ -192,14 +192,14 @@ class _Applier:
                 names += self._floats([value])
                 continue
             q = self.plan.activations[value.name]
-            wanted = target or q
+            grid = target or q
             if value.data is not None:
                 dtype = self.layout.dtypes[value.name]
-                scale = np.float32(wanted.scale)
-                data = quantize_array(value.data, scale, wanted.zero_point, dtype)
-                names.append(self._constant(value.name, data, wanted))
+                scale = np.float32(grid.scale)
+                data = quantize_array(value.data, scale, grid.zero_point, dtype)
+                names.append(self._constant(value.name, data, grid))
             else:
-                names.append(value.name if q == wanted else self._rescale(value, wanted))
+                names.append(value.name if q == grid else self._rescale(value, grid))
         return tuple(names)
 
     def _compared(self, node: BoundNode) -> tuple[str, ...]:

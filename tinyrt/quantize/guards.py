@@ -14,9 +14,9 @@ def remove_guard(graph: Graph, node: Node) -> Patch | Refusal | None:
 
     PyTorch guards softmax so, lest a row that is hidden as a whole give NaN.
     """
-    asked = op_before(graph, node.inputs[0], "not_equal")
+    guard = op_before(graph, node.inputs[0], "not_equal")
     x = node.inputs[2]
-    if asked is None or asked.inputs != (x, x):
+    if guard is None or guard.inputs != (x, x):
         return None
     if graph.value(x).shape != graph.value(node.outputs[0]).shape:
         return Refusal(node.name, "it makes its operand larger")

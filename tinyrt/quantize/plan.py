@@ -119,8 +119,8 @@ def make_plan(
     activations = {
         name: prescribed for names, prescribed in _prescribed(layout).items() for name in names
     }
-    for names, found in shared_ranges(layout, ranges).items():
-        activations.update(dict.fromkeys(names, found.params(layout.dtypes[names[0]])))
+    for names, range_ in shared_ranges(layout, ranges).items():
+        activations.update(dict.fromkeys(names, range_.params(layout.dtypes[names[0]])))
     for node in layout.graph.bound():
         if begins_anew(node) and layout.is_integer(node.output.name):
             _, hidden, cell = node.node.outputs
@@ -159,14 +159,14 @@ def shared_ranges(layout: Layout, ranges: Mapping[str, Range]) -> dict[tuple[str
     """
     groups = _Groups(layout)
     free = set(groups.members()) - set(_prescribed(layout))
-    found = {}
+    shared = {}
     for names in groups.members():
         if names in free:
             parts = [_range(layout, name, ranges) for name in names]
             whole = Range(min(p.low for p in parts), max(p.high for p in parts))
             summed = any(_is_summed(layout.graph, name) for name in names)
-            found[names] = whole.around_zero() if summed else whole
-    return found
+            shared[names] = whole.around_zero() if summed else whole
+    return shared
 
 
 def _is_summed(graph: Graph, name: str) -> bool:
@@ -181,24 +181,24 @@ def _prescribed(layout: Layout) -> dict[tuple[str, ...], QParams]:
         for node in layout.graph.bound()
         if (prescribed := layout.fixed_output(node)) is not None
     }
-    found = {}
+    params = {}
     for names in _Groups(layout).members():
         there = [fixed[name] for name in names if name in fixed]
         if there:
-            found[names] = there[-1]
-    return found
+            params[names] = there[-1]
+    return params
 
 
 def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
-    def known(name: str) -> Range | None:
+    def range_of(name: str) -> Range | None:
         data = layout.graph.value(name).data
         if data is not None:
             return Range.of(data)
         return ranges.get(name, ranges.get(layout.origins.get(name, name)))
 
-    found = known(name)
-    assert found is not None, "every activation was observed"
-    return narrowed(layout.graph, name, found, known).finite()
+    observed = range_of(name)
+    assert observed is not None, "every activation was observed"
+    return narrowed(layout.graph, name, observed, range_of).finite()
 
 
 def _is_shared(layout: Layout, value: Value) -> bool:
@@ -240,17 +240,17 @@ class _Groups:
     def __init__(self, layout: Layout) -> None:
         self.parent: dict[str, str] = {}
         for name in layout.graph.inputs:
-            self._found(layout, name)
+            self._enter(layout, name)
         for node in layout.graph.bound():
             weighted = OPS[node.op].quant in CONSTANT_WEIGHTS
-            self._found(layout, node.output.name)
+            self._enter(layout, node.output.name)
             data = node.inputs[:1] if weighted else node.inputs
             for value in data:
                 if value is not None:
-                    self._found(layout, value.name)
+                    self._enter(layout, value.name)
         self._tie(layout)
 
-    def _found(self, layout: Layout, name: str) -> None:
+    def _enter(self, layout: Layout, name: str) -> None:
         if layout.is_integer(name):
             self.parent.setdefault(name, name)
 
@@ -271,8 +271,8 @@ class _Groups:
             if not moves or not layout.is_integer(name):
                 continue
             # A number that several ops read must not tie them: each stores its own.
-            held = (v.name for v in node.inputs if v is not None and not _is_shared(layout, v))
-            inputs = [name for name in held if layout.is_integer(name)]
+            names = (v.name for v in node.inputs if v is not None and not _is_shared(layout, v))
+            inputs = [name for name in names if layout.is_integer(name)]
             # Joined with others, a prescribed range is rescaled first: it must not force its own
             # range upon them.
             free = [n for n in inputs if len(inputs) == 1 or self.find(n) not in fixed]

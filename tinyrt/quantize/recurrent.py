@@ -28,17 +28,17 @@ def cell_states(node: BoundNode, x: NDArray[Any]) -> NDArray[Any]:
     """The float node's cell state after each step (steps, n, units), for its input."""
     constants = [np.asarray(v.data) for v in node.inputs[1:] if v is not None]
     *constants, h, c = constants
-    found = []
+    states = []
     axis = 0 if node.attrs.time_major else 1
     for t in range(x.shape[axis]):
         _, h, c = ref_f32(node.attrs, x.take([t], axis), *constants, h, c)
-        found.append(c)
-    return np.stack(found)
+        states.append(c)
+    return np.stack(states)
 
 
-def cell_params(found: Range) -> QParams:
+def cell_params(cell_range: Range) -> QParams:
     """int16 parameters that cover the cell state's range: the least power of two that does."""
-    peak = max(-found.low, found.high)
+    peak = max(-cell_range.low, cell_range.high)
     mantissa, exponent = math.frexp(peak / INT16_MAX)
     power = exponent - (mantissa == 0.5) if peak > 0 else FINEST
     return QParams((2.0 ** min(max(power, FINEST), 0),), 0)

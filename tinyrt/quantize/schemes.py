@@ -143,7 +143,7 @@ def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
 
 def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     """Node output name -> scheme, of the ops that patterns match; raises as ``lay_out``."""
-    found: dict[str, Scheme] = {}
+    schemes: dict[str, Scheme] = {}
     rules = [*config.scheme_for, *((p, Scheme.FLOAT) for p in config.keep_float)]
     for pattern, scheme in rules:
         matched = [node.outputs[0] for node in graph.nodes if _matches(node, pattern)]
@@ -157,8 +157,8 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
                 + more,
                 hint="tinyrt inspect MODEL lists the ops",
             )
-        found.update(dict.fromkeys(matched, scheme))
-    return found
+        schemes.update(dict.fromkeys(matched, scheme))
+    return schemes
 
 
 def _matches(node: Node, pattern: str) -> bool:
@@ -218,11 +218,13 @@ def _adopt(
     for node in region:
         producer = graph.producer(node.inputs[0].name) if node.inputs[0] is not None else None
         moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and len(node.inputs) == 1
-        found = around
+        candidates = around
         if len(around) != 1:
-            found = {ACTIVATIONS[schemes[producer.outputs[0]]]} if moves and producer else set()
-        if len(found) == 1:
-            scheme = IN_DTYPE[next(iter(found))]
+            candidates = (
+                {ACTIVATIONS[schemes[producer.outputs[0]]]} if moves and producer else set()
+            )
+        if len(candidates) == 1:
+            scheme = IN_DTYPE[next(iter(candidates))]
             if scheme is Scheme.FLOAT or _form_of(node, scheme):
                 schemes[node.output.name] = scheme
 

@@ -46,37 +46,41 @@ class Depth(NamedTuple):
 
 def score_depths(graph: Graph) -> dict[str, Depth]:
     """Tensors that softmax alone reads -> how far below a row's greatest value they matter."""
-    found: dict[str, Depth] = {}
+    depths: dict[str, Depth] = {}
     for node in reversed(graph.nodes):
         readers = graph.consumers(node.outputs[0])
-        depths = [d for r in readers if (d := _depth(graph, r, found)) is not None]
-        if depths and node.outputs[0] not in graph.outputs and len(depths) == len(readers):
-            answers = any(d.answers for d in depths)
-            found[node.outputs[0]] = Depth(max(d.least for d in depths), answers)
-    return found
+        reader_depths = [d for r in readers if (d := _depth(graph, r, depths)) is not None]
+        if (
+            reader_depths
+            and node.outputs[0] not in graph.outputs
+            and len(reader_depths) == len(readers)
+        ):
+            answers = any(d.answers for d in reader_depths)
+            depths[node.outputs[0]] = Depth(max(d.least for d in reader_depths), answers)
+    return depths
 
 
-def _depth(graph: Graph, reader: Node, found: Mapping[str, Depth]) -> Depth | None:
+def _depth(graph: Graph, reader: Node, depths: Mapping[str, Depth]) -> Depth | None:
     source, output = reader.inputs[0], reader.outputs[0]
     if reader.op == "softmax":
         return Depth(DEPTH / float(reader.attrs.beta), output in graph.outputs)
     same_rows = graph.value(source).shape[-1:] == graph.value(output).shape[-1:]
-    return found.get(output) if reader.op == "reshape" and same_rows else None
+    return depths.get(output) if reader.op == "reshape" and same_rows else None
 
 
 def masks(graph: Graph) -> frozenset[str]:
     """Tensors of which what is far below all else decides nothing, be it minus infinity."""
-    depths, found = score_depths(graph), set[str]()
+    depths, names = score_depths(graph), set[str]()
     for node in reversed(graph.nodes):
         name = node.outputs[0]
         chosen = [
-            _passes(graph, reader) and (reader.outputs[0] in depths or reader.outputs[0] in found)
+            _passes(graph, reader) and (reader.outputs[0] in depths or reader.outputs[0] in names)
             for reader in graph.consumers(name)
             if not _takes_greatest(graph, name, reader)
         ]
         if graph.consumers(name) and name not in graph.outputs and all(chosen):
-            found.add(name)
-    return frozenset(found)
+            names.add(name)
+    return frozenset(names)
 
 
 def _passes(graph: Graph, reader: Node) -> bool:
@@ -99,25 +103,27 @@ def lift(x: NDArray[Any], depth: Depth) -> NDArray[Any]:
     """
     least, hidden = x.dtype.type(depth.least), x.dtype.type(HIDDEN * depth.least)
     peaks = x.max(axis=-1, keepdims=True)
-    seen = peaks > -hidden
-    peaks = np.where(seen, peaks, peaks[seen].min() if seen.any() else x.dtype.type(0))
+    is_visible = peaks > -hidden
+    peaks = np.where(
+        is_visible, peaks, peaks[is_visible].min() if is_visible.any() else x.dtype.type(0)
+    )
     deep = x < peaks - (hidden if depth.answers else least)
     return np.asarray(np.where(deep, peaks - least, x))
 
 
-def narrowed(graph: Graph, name: str, found: Range, range_of: RangeOf) -> Range:
+def narrowed(graph: Graph, name: str, own_range: Range, range_of: RangeOf) -> Range:
     """The part of a tensor's range that can decide scores, if it is a mask that is added to them.
 
     Args:
         graph: the graph.
         name: the tensor.
-        found: its range.
+        own_range: its range.
         range_of: the range of any other tensor, None where it has none.
 
     """
     low = _least(graph, name, range_of)
-    low = found.low if low is None else max(found.low, low)
-    return Range(low, max(found.high, low))
+    low = own_range.low if low is None else max(own_range.low, low)
+    return Range(low, max(own_range.high, low))
 
 
 def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:

@@ -72,7 +72,7 @@ class Simulator:
         self,
         activations: Mapping[str, QParams],
         weights: Weights,
-        known: Arrays | None = None,
+        earlier: Arrays | None = None,
         changed: Collection[str] = (),
     ) -> Arrays:
         """Every activation, rounded.
@@ -80,19 +80,19 @@ class Simulator:
         Args:
             activations: value name -> grid that the tensor is rounded to; others stay exact.
             weights: weights to compute with in place of the graph's.
-            known: an earlier result, to compute only what follows from ``changed``.
+            earlier: the result of an earlier run, to compute only what depends on ``changed``.
             changed: tensors whose grid, or whose node's weights, differ from the earlier run.
 
         """
         dirty = set(changed)
-        live: Arrays = dict(known or {})
+        live: Arrays = dict(earlier or {})
         for name, array in self._feeds.items():
-            if known is None or name in dirty:
+            if earlier is None or name in dirty:
                 live[name] = self.rounded(name, array, activations)
         for node in self._nodes:
             name = node.output.name
             reads = {v.name for v in node.inputs if v is not None}
-            if known is None or name in dirty or dirty & reads:
+            if earlier is None or name in dirty or dirty & reads:
                 dirty.add(name)
                 exact = self.compute(node, live, activations, weights)
                 live[name] = self.rounded(name, exact, activations)

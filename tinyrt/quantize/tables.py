@@ -35,10 +35,10 @@ def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> 
     def belongs(node: Node) -> bool:
         return on_int8(node) and (node.outputs[0] not in named or not _has_form(node))
 
-    def wanted(region: Region) -> bool:
+    def accepts(region: Region) -> bool:
         return saves(region) if chains else _lacks_a_form(region)
 
-    return gather(graph, wanted, belongs)
+    return gather(graph, accepts, belongs)
 
 
 def saves(region: Region) -> bool:

@@ -76,9 +76,9 @@ class Channels:
         fixed = {self._root(a) for a in self._fixed}
         return np.asarray([a for a in np.unique(self.find(self.labels[name])) if a not in fixed])
 
-    def without(self, gone: Labels) -> Graph:
+    def without(self, labels: Labels) -> Graph:
         """The graph without these sets of channels."""
-        return _Remover(self, gone).run()
+        return _Remover(self, labels).run()
 
     def read_labels(self, node: BoundNode) -> Labels:
         """Labels of the channels that a weighted op sums over, one per row of its weights."""
@@ -107,14 +107,14 @@ class Channels:
     def _follow(self, node: BoundNode) -> Labels:
         """Labels of the node's output channels."""
         read = [self.labels[v.name] for v in node.inputs if v is not None and v.data is None]
-        found = self._known(node, read)
-        if found is None:
+        output_labels = self._labels_behind(node, read)
+        if output_labels is None:
             for labels in read:
                 self._fix(labels)
             return self._fix(self._new((node.output.shape or (1,))[-1]))
-        return found
+        return output_labels
 
-    def _known(self, node: BoundNode, read: list[Labels]) -> Labels | None:
+    def _labels_behind(self, node: BoundNode, read: list[Labels]) -> Labels | None:
         """As ``_follow``; None where channels cannot be told apart behind the node."""
         y, op = node.output.shape, node.op
         if _is_layer(node) and not applied_once(self.graph, node):
@@ -137,8 +137,8 @@ class Channels:
             axes = {axis_of(a, len(x)) for a in node.attrs.axes}
             return None if len(x) - 1 in axes else read[0]
         if op == "transpose":
-            kept = node.attrs.perm[-1] == len(y) - 1
-            return read[0] if kept else None
+            is_last = node.attrs.perm[-1] == len(y) - 1
+            return read[0] if is_last else None
         if op == "pad":
             return read[0] if y[-1] == len(read[0]) and len(read) == 1 else None
         return read[0] if op in FOLLOWERS and len(read) == 1 else None
@@ -166,9 +166,9 @@ class Channels:
 class _Remover:
     """The graph without some channels, being built."""
 
-    def __init__(self, channels: Channels, gone: Labels) -> None:
+    def __init__(self, channels: Channels, removed: Labels) -> None:
         self.channels, self.graph = channels, channels.graph
-        self.gone = {int(a) for a in gone}
+        self.removed = {int(a) for a in removed}
         self.values: dict[str, Value] = {}
 
     def run(self) -> Graph:
@@ -176,23 +176,23 @@ class _Remover:
         nodes = tuple(self._node(n) for n in self.graph.bound())
         return verify(replace(self.graph, nodes=nodes, values=self.values))
 
-    def _kept(self, labels: Labels) -> Labels:
+    def _survivors(self, labels: Labels) -> Labels:
         roots = self.channels.find(labels)
-        return np.flatnonzero([int(r) not in self.gone for r in roots])
+        return np.flatnonzero([int(r) not in self.removed for r in roots])
 
     def _node(self, node: BoundNode) -> Node:
-        kept = self._kept(self.channels.labels[node.output.name])
-        names = [self._input(node, i, v, kept) for i, v in enumerate(node.inputs)]
+        survivors = self._survivors(self.channels.labels[node.output.name])
+        names = [self._input(node, i, v, survivors) for i, v in enumerate(node.inputs)]
         attrs = node.attrs
         if node.op == "reshape" and attrs.new_shape[-1] != -1:
-            attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(kept)))
+            attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(survivors)))
         new = replace(node.node, inputs=tuple(names), attrs=attrs)
         types = [self.values[n].type if n else None for n in names]
         (inferred,) = OPS[node.op].infer(attrs, types)
         self.values[node.output.name] = replace(node.output, shape=inferred.shape)
         return new
 
-    def _input(self, node: BoundNode, i: int, value: Value | None, kept: Labels) -> str:
+    def _input(self, node: BoundNode, i: int, value: Value | None, survivors: Labels) -> str:
         if value is None:
             return ""
         if value.data is None:
@@ -200,11 +200,11 @@ class _Remover:
         data = value.data
         if is_weighted(node) and i == 1:
             axis = OPS[node.op].weight_axis
-            data = np.take(data, kept, axis)
+            data = np.take(data, survivors, axis)
             if node.op != "depthwise_conv2d" and self._sums_over_all(node):
-                data = np.take(data, self._kept(self.channels.read_labels(node)), -1)
+                data = np.take(data, self._survivors(self.channels.read_labels(node)), -1)
         elif data.ndim and data.shape[-1] == len(self.channels.labels[node.output.name]):
-            data = np.take(data, kept, -1)
+            data = np.take(data, survivors, -1)
         return self._constant(value, np.ascontiguousarray(data))
 
     def _sums_over_all(self, node: BoundNode) -> bool:
@@ -245,8 +245,8 @@ def prune_channels(
     best: Graph | None = None
     while low <= high:
         count = (low + high) // 2
-        gone = _rounded(channels, order, count, multiple, least)
-        smaller = channels.without(np.asarray(gone, np.intp))
+        removed = _rounded(channels, order, count, multiple, least)
+        smaller = channels.without(np.asarray(removed, np.intp))
         if macs_of(smaller) <= limit:
             best, high = smaller, count - 1
         else:
@@ -290,17 +290,17 @@ def channel_scores(
     with model.evaluating():
         for start in range(0, len(x), batch):
             samples, labels = x[start : start + batch], y[start : start + batch]
-            with recording(model, outputs) as seen:
+            with recording(model, outputs) as activations:
                 value = loss(model(Tensor(samples)), labels) * len(samples)
-            for tensor in seen.values():
+            for tensor in activations.values():
                 tensor.retain_grad()
             value.backward()
-            for name, tensor in seen.items():
+            for name, tensor in activations.items():
                 assert tensor.grad is not None
                 inner = tuple(range(1, tensor.ndim - 1))
                 change = (tensor.data * tensor.grad).sum(axis=inner)
-                known = sums.get(outputs[name], np.zeros(change.shape[-1]))
-                sums[outputs[name]] = known + (change.astype(np.float64) ** 2).sum(axis=0)
+                earlier = sums.get(outputs[name], np.zeros(change.shape[-1]))
+                sums[outputs[name]] = earlier + (change.astype(np.float64) ** 2).sum(axis=0)
     for parameter in model.parameters():
         parameter.grad = None
     return {name: total / len(x) for name, total in sums.items()}
@@ -311,26 +311,26 @@ def magnitude_scores(graph: Graph) -> dict[str, Array]:
 
     Li et al. 2017, "Pruning Filters for Efficient ConvNets".
     """
-    found = {}
+    scores = {}
     for node in graph.bound():
         if is_weighted(node):
             w = node.input(1).data
             assert w is not None
             others = tuple(i for i in range(w.ndim) if i != OPS[node.op].weight_axis)
             norms = np.square(w.astype(np.float64)).sum(axis=others)
-            found[node.output.name] = norms / max(norms.mean(), np.finfo(np.float64).tiny)
-    return found
+            scores[node.output.name] = norms / max(norms.mean(), np.finfo(np.float64).tiny)
+    return scores
 
 
 def _scored(graph: Graph) -> list[BoundNode]:
     """Layers whose outputs count: not those that a batch norm still rescales."""
-    found = []
+    layers = []
     for node in graph.bound():
         behind = graph.consumers(node.output.name)
         normed = len(behind) == 1 and behind[0].op == "batch_norm"
         if _is_layer(node) and applied_once(graph, node) and not normed:
-            found.append(node)
-    return found
+            layers.append(node)
+    return layers
 
 
 def _is_layer(node: BoundNode) -> bool:
@@ -369,17 +369,17 @@ def _rounded(
     channels: Channels, order: list[int], count: int, multiple: int, least: int
 ) -> list[int]:
     """The first ``count`` sets, less those that a layer needs for its least or for a multiple."""
-    gone = set(order[:count])
+    removed = set(order[:count])
     rank = {label: i for i, label in enumerate(order)}
     for node in channels.graph.bound():
         if not is_weighted(node):
             continue
         labels = {int(a) for a in channels.find(channels.labels[node.output.name])}
-        missing = sorted(labels & gone, key=lambda label: -rank[label])
-        left = len(labels) - len(missing)
-        wanted = min(len(labels), max(least, -(-left // multiple) * multiple))
-        gone.difference_update(missing[: wanted - left])
-    return [label for label in order if label in gone]
+        missing = sorted(labels & removed, key=lambda label: -rank[label])
+        rest = len(labels) - len(missing)
+        target = min(len(labels), max(least, -(-rest // multiple) * multiple))
+        removed.difference_update(missing[: target - rest])
+    return [label for label in order if label in removed]
 
 
 def _repetitions(x: Shape, y: Shape) -> int | None:

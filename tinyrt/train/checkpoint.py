@@ -18,7 +18,7 @@ from typing import Any
 
 from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.core.function import Array, Function, Gradient
-from tinyrt.train.core.tensor import Tensor, apply, enable_grad, knowing, no_grad
+from tinyrt.train.core.tensor import Tensor, apply, enable_grad, no_grad, preset_output
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, Linear, Module, Sequential
 
 WEIGHTED = (Conv2d, DepthwiseConv2d, Linear)
@@ -116,19 +116,19 @@ def _vjp(segment: _Segment, inputs: Sequence[Any], output: Any, grad: Any) -> tu
         else:
             x = Tensor(inputs[0], requires_grad=segment.input_requires_grad)
         again = _again(segment.module, x, None if create_graph else output)
-        found = partial_derivatives(
+        gradients = partial_derivatives(
             again, [x, *segment.module.parameters()], grad, create_graph=create_graph
         )
-    return tuple(g if create_graph or g is None else g.data for g in found)  # type: ignore[misc]
+    return tuple(g if create_graph or g is None else g.data for g in gradients)  # type: ignore[misc]
 
 
 def _again(module: Module, x: Tensor, output: Array | None) -> Tensor:
-    """``module(x)``, whose value is known; None where it must be computed."""
+    """``module(x)`` with ``output`` as its value; computed anew where that is None."""
     layers = list(module.layers.items()) if isinstance(module, Sequential) else []
     if output is None or not layers or not isinstance(layers[-1][1], WEIGHTED):
         return module(x)
     inner = Sequential(**dict(layers[:-1]))(x)
-    with knowing(output):
+    with preset_output(output):
         return layers[-1][1](inner)
 
 

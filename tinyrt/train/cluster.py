@@ -66,9 +66,9 @@ def assign(weights: Array, clusters: int) -> NDArray[np.intp]:
 
     """
     values = weights[weights != 0].astype(np.float64)
-    found = np.zeros(weights.shape, np.intp)
+    assignment = np.zeros(weights.shape, np.intp)
     if not values.size:
-        return found
+        return assignment
     count = clusters - bool(values.size < weights.size)
     centres = np.linspace(values.min(), values.max(), count)
     for _ in range(ROUNDS):
@@ -80,8 +80,8 @@ def assign(weights: Array, clusters: int) -> NDArray[np.intp]:
         if np.array_equal(moved, centres):
             break
         centres = moved
-    found[weights != 0] = 1 + np.searchsorted((centres[1:] + centres[:-1]) / 2, values)
-    return found
+    assignment[weights != 0] = 1 + np.searchsorted((centres[1:] + centres[:-1]) / 2, values)
+    return assignment
 
 
 def compressed_bytes(data: bytes) -> int:

@@ -74,36 +74,36 @@ class Distillation:
     def __call__(self, student: Module, samples: Array, labels: Array) -> Tensor:
         """The loss of a batch, a tensor of one element."""
         paths = [f.student for f in self.features]
-        with recording(student, paths) as seen:
+        with recording(student, paths) as outputs:
             logits = student(Tensor(samples))
-        targets, theirs = self._ask(samples)
+        targets, theirs = self._teacher_outputs(samples)
         soft = kl_loss(logits * (1 / self.temperature), softened(targets, self.temperature))
         total = soft * (self.weight * self.temperature**2)
         if self.weight < 1:
             total = total + self.loss(logits, labels) * (1 - self.weight)
-        for features, wanted in zip(self.features, theirs, strict=True):
-            total = total + similarity_loss(seen[features.student], wanted) * features.weight
+        for features, target in zip(self.features, theirs, strict=True):
+            total = total + similarity_loss(outputs[features.student], target) * features.weight
         return total
 
-    def _ask(self, samples: Array) -> tuple[Array, list[Array]]:
+    def _teacher_outputs(self, samples: Array) -> tuple[Array, list[Array]]:
         """The teacher's logits and features."""
         if not isinstance(self.teacher, Module):
-            logits, seen = logits_of(self.teacher)(samples), {}
+            logits, outputs = logits_of(self.teacher)(samples), {}
         else:
             inner = [f.teacher for f in self.features if isinstance(f.teacher, str)]
             with self.teacher.evaluating(), no_grad(), recording(self.teacher, inner) as tensors:
                 logits = self.teacher(Tensor(samples)).data
-            seen = {path: tensor.data for path, tensor in tensors.items()}
-        found = []
+            outputs = {path: tensor.data for path, tensor in tensors.items()}
+        features_of_teacher = []
         for features in self.features:
-            if isinstance(features.teacher, str) and features.teacher not in seen:
+            if isinstance(features.teacher, str) and features.teacher not in outputs:
                 raise DataError(
                     f"the teacher has no part '{features.teacher}': it is not a module",
                     hint="give a function from samples to features instead",
                 )
             here = features.teacher
-            found.append(seen[here] if isinstance(here, str) else here(samples))
-        return logits, found
+            features_of_teacher.append(outputs[here] if isinstance(here, str) else here(samples))
+        return logits, features_of_teacher
 
 
 def logits_of(answer: Model | Answer) -> Answer:
@@ -123,8 +123,8 @@ def logits_of(answer: Model | Answer) -> Answer:
     ends_in_softmax = _before_moves(model.graph, name) == "softmax"
 
     def logits(samples: Array) -> Array:
-        found = model.run(samples)[name]
-        return elementary.log(np.maximum(found, MIN_PROBABILITY)) if ends_in_softmax else found
+        output = model.run(samples)[name]
+        return elementary.log(np.maximum(output, MIN_PROBABILITY)) if ends_in_softmax else output
 
     return logits
 
@@ -144,7 +144,7 @@ def softened(logits: Array, temperature: float) -> Array:
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-def similarity_loss(features: Tensor, wanted: Array) -> Tensor:
+def similarity_loss(features: Tensor, target: Array) -> Tensor:
     """How differently two models see which samples of a batch are alike.
 
     Tung & Mori 2019, "Similarity-Preserving Knowledge Distillation": the matrix of all samples'
@@ -153,14 +153,14 @@ def similarity_loss(features: Tensor, wanted: Array) -> Tensor:
 
     Args:
         features: the student's, (n, ...).
-        wanted: the teacher's, (n, ...) with the same n.
+        target: the teacher's, (n, ...) with the same n.
 
     """
     n = features.shape[0]
     rows = features.reshape(n, -1)
     ours = rows @ rows.transpose(1, 0)
     ours = ours * ((ours * ours).sum(-1, keepdims=True) + 1e-12) ** -0.5
-    flat = wanted.reshape(n, -1)
+    flat = target.reshape(n, -1)
     theirs = matmul(flat, flat.T)
     theirs = theirs / np.sqrt((theirs * theirs).sum(-1, keepdims=True) + 1e-12)
     difference = ours - theirs.astype(features.dtype)
@@ -177,17 +177,17 @@ def recording(module: Module, paths: Iterable[str]) -> Iterator[dict[str, Tensor
 
     """
     parts = dict(module.named_modules())
-    wanted = list(paths)
-    missing = [p for p in wanted if p not in parts]
+    names = list(paths)
+    missing = [p for p in names if p not in parts]
     if missing:
-        known = ", ".join(filter(None, parts))
-        raise DataError(f"the module has no part {missing}", expected=known)
-    seen: dict[str, Tensor] = {}
-    before = [(parts[p], parts[p].observers) for p in wanted]
-    for path in wanted:
-        parts[path].observers = (*parts[path].observers, partial(seen.__setitem__, path))
+        available = ", ".join(filter(None, parts))
+        raise DataError(f"the module has no part {missing}", expected=available)
+    outputs: dict[str, Tensor] = {}
+    before = [(parts[p], parts[p].observers) for p in names]
+    for path in names:
+        parts[path].observers = (*parts[path].observers, partial(outputs.__setitem__, path))
     try:
-        yield seen
+        yield outputs
     finally:
         for part, observers in before:
             part.observers = observers

@@ -181,7 +181,7 @@ class RangeQuantizer(Quantizer):
         self.momentum = momentum
         self.low = Buffer([start.low])
         self.high = Buffer([start.high])
-        self._seen: Range | None = None
+        self._observed: Range | None = None
 
     @property
     def q(self) -> QParams:
@@ -190,15 +190,20 @@ class RangeQuantizer(Quantizer):
 
     def observe(self, x: Tensor) -> None:
         """Widen the range of this step."""
-        found = Range.of(x.data)
-        self._seen = found if self._seen is None else self._seen.union(found)
+        batch_range = Range.of(x.data)
+        self._observed = (
+            batch_range if self._observed is None else self._observed.union(batch_range)
+        )
 
     def settle(self) -> None:
         """Move the averages."""
-        if self._seen is not None:
-            for average, value in ((self.low, self._seen.low), (self.high, self._seen.high)):
+        if self._observed is not None:
+            for average, value in (
+                (self.low, self._observed.low),
+                (self.high, self._observed.high),
+            ):
                 average.data = average.data + self.momentum * (value - average.data)
-        self._seen = None
+        self._observed = None
 
 
 class LearnedQuantizer(Quantizer):

@@ -139,26 +139,26 @@ class GraphLayer(Module):
 
 def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:
     """Node name -> what ``make`` gives for it, if anything, once for all with the same weights."""
-    made: dict[str, Layer | None] = {}
-    found = {}
+    by_weights: dict[str, Layer | None] = {}
+    by_node = {}
     for node in graph.bound():
         weights = node.optional(1)
         if weights is None or not weights.is_constant:
             continue
-        if weights.name not in made:
-            made[weights.name] = make(node)
-        layer = made[weights.name]
+        if weights.name not in by_weights:
+            by_weights[weights.name] = make(node)
+        layer = by_weights[weights.name]
         if layer is not None:
-            found[node.name] = layer
-    return found
+            by_node[node.name] = layer
+    return by_node
 
 
 def each_once(layers: Mapping[str, Layer]) -> Iterator[tuple[str, Layer]]:
     """Layers by the names of the first nodes that apply them."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     for name, layer in layers.items():
-        if id(layer) not in seen:
-            seen.add(id(layer))
+        if id(layer) not in visited:
+            visited.add(id(layer))
             yield name, layer
 
 

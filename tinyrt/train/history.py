@@ -112,14 +112,14 @@ def plot_history(history: Sequence[Epoch], path: Path) -> Path:
 
 def _curve(name: str, values: Sequence[float]) -> str:
     """One quantity's line with its name and range; empty where it was not measured."""
-    known = [(i, v) for i, v in enumerate(values) if math.isfinite(v)]
-    if not known:
+    measured = [(i, v) for i, v in enumerate(values) if math.isfinite(v)]
+    if not measured:
         return ""
-    low, high = min(v for _, v in known), max(v for _, v in known)
+    low, high = min(v for _, v in measured), max(v for _, v in measured)
     x_step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
     y_step = (HEIGHT - 2 * MARGIN) / ((high - low) or 1)
     points = " ".join(
-        f"{MARGIN + i * x_step:.1f},{HEIGHT - MARGIN - (v - low) * y_step:.1f}" for i, v in known
+        f"{MARGIN + i * x_step:.1f},{HEIGHT - MARGIN - (v - low) * y_step:.1f}" for i, v in measured
     )
     x = MARGIN + 150 * list(COLOURS).index(name)
     return (

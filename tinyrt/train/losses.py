@@ -50,16 +50,16 @@ def cross_entropy(
             f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
             expected=f"integers from 0 to {count - 1}",
         )
-    wanted = np.full(logits.shape, smoothing / count, logits.dtype)
-    wanted[np.arange(n), classes] += 1 - smoothing
+    target = np.full(logits.shape, smoothing / count, logits.dtype)
+    target[np.arange(n), classes] += 1 - smoothing
     total = float(n)
     if weights is not None:
         share = np.asarray(weights, logits.dtype)
         if share.shape != (count,):
             raise ShapeError(f"class weights {share.shape}", expected=f"({count},)")
-        wanted *= share[classes, np.newaxis]
+        target *= share[classes, np.newaxis]
         total = float(share[classes].sum())
-    return (log_softmax(logits) * wanted).sum() * (-1 / total)
+    return (log_softmax(logits) * target).sum() * (-1 / total)
 
 
 def mse_loss(output: Tensor, target: ArrayLike) -> Tensor:

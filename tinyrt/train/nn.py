@@ -355,8 +355,8 @@ class Dropout(Module):
         """Any shape."""
         if not self.training or self.share == 0:
             return x
-        kept = self._rng.random(x.shape) >= self.share
-        return x * (kept / (1 - self.share))
+        mask = self._rng.random(x.shape) >= self.share
+        return x * (mask / (1 - self.share))
 
     def random_state(self) -> Any:
         """Of the generator that draws what is dropped."""

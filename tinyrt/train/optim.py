@@ -95,19 +95,19 @@ class Optimizer(ABC):
             DataError: an array does not fit the parameter it belongs to.
 
         """
-        found: list[State] = [{} for _ in self.parameters]
+        states: list[State] = [{} for _ in self.parameters]
         for key, array in state.items():
             index, _, name = key.partition(".")
             if not name:
                 continue
             i = int(index)
-            if i >= len(found) or array.shape != self.parameters[i].shape:
+            if i >= len(states) or array.shape != self.parameters[i].shape:
                 raise DataError(
                     f"optimiser state '{key}' of shape {array.shape} fits no parameter",
-                    expected=f"the state of {len(found)} parameters in this order",
+                    expected=f"the state of {len(states)} parameters in this order",
                 )
-            found[i][name] = array.copy()
-        self.state, self.steps, self.lr = found, int(state["steps"]), float(state["lr"])
+            states[i][name] = array.copy()
+        self.state, self.steps, self.lr = states, int(state["steps"]), float(state["lr"])
 
     @abstractmethod
     def _change(self, grad: Array, state: State) -> Array:

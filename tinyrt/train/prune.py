@@ -152,8 +152,8 @@ class BlockPruner:
         squares = np.square(flat).mean(axis=(1, 3))
         return np.asarray(squares / max(float(squares.mean()), 1e-30))
 
-    def _spread(self, kept: Mask, weight: Parameter) -> Mask:
-        return np.kron(kept, np.ones(self.shape, bool)).reshape(weight.shape)
+    def _spread(self, mask: Mask, weight: Parameter) -> Mask:
+        return np.kron(mask, np.ones(self.shape, bool)).reshape(weight.shape)
 
 
 class StructuredPruner:
@@ -212,10 +212,10 @@ def n_of_m(weights: Array, n: int, m: int) -> Mask:
 
     """
     groups = np.abs(weights).reshape(-1, m)
-    kept = np.zeros(groups.shape, bool)
+    mask = np.zeros(groups.shape, bool)
     order = np.argsort(-groups, axis=1, kind="stable")
-    np.put_along_axis(kept, order[:, :n], True, axis=1)
-    return kept.reshape(weights.shape)
+    np.put_along_axis(mask, order[:, :n], True, axis=1)
+    return mask.reshape(weights.shape)
 
 
 def sparsity_of(module: Module) -> float:
@@ -228,10 +228,10 @@ def _global_masks(weights: list[Array], sparsity: float) -> list[Mask]:
     """Masks that keep all but the least ``sparsity`` of all the weights together."""
     magnitudes = np.concatenate([np.abs(w).ravel() for w in weights])
     count = round(sparsity * magnitudes.size)
-    kept = np.ones(magnitudes.size, bool)
-    kept[np.argsort(magnitudes, kind="stable")[:count]] = False
+    mask = np.ones(magnitudes.size, bool)
+    mask[np.argsort(magnitudes, kind="stable")[:count]] = False
     ends = np.cumsum([w.size for w in weights])[:-1]
-    return [m.reshape(w.shape) for m, w in zip(np.split(kept, ends), weights, strict=True)]
+    return [m.reshape(w.shape) for m, w in zip(np.split(mask, ends), weights, strict=True)]
 
 
 def _apply(weights: Mapping[str, Parameter], masks: list[Mask]) -> None:

@@ -32,7 +32,7 @@ from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
 from tinyrt.train.core.function import Array
-from tinyrt.train.core.tensor import Tensor, apply, knowing, no_grad
+from tinyrt.train.core.tensor import Tensor, apply, no_grad, preset_output
 from tinyrt.train.fake_quant import (
     LearnedQuantizer,
     Quantizer,
@@ -220,9 +220,9 @@ class QatModel(GraphModule):
             tensors.append(bias)
             steps.append(bias_steps)
         answer = _integer_kernel(node, parameters, self._quantizer(y).q)(*steps)
-        found = self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
-        layer.announce(found.tensor)
-        return found
+        activation = self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
+        layer.announce(activation.tensor)
+        return activation
 
     def _run(self, node: BoundNode, live: dict[str, _Activation], moving: bool) -> _Activation:
         y = node.output.name
@@ -248,12 +248,12 @@ class QatModel(GraphModule):
     def _in_float(self, node: BoundNode, operands: Sequence[Tensor], answer: Array) -> Tensor:
         """The float op; where it has no finite value (a root of 0), what the integers stand for."""
         result = apply(node.op, node.attrs, *operands)
-        known = np.isfinite(result.data)
-        if known.all():
+        is_finite = np.isfinite(result.data)
+        if is_finite.all():
             return result
         q = self._quantizer(node.output.name).q
         deployed = (answer - np.float32(q.zero_point)) * np.float32(q.scale)
-        with knowing(np.where(known, result.data, deployed)):
+        with preset_output(np.where(is_finite, result.data, deployed)):
             return apply(node.op, node.attrs, *operands)
 
     def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:

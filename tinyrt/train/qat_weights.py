@@ -144,10 +144,10 @@ def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
     if convolution is None or convolution.op != node.op:
         return None
     parts = [source.value(n).data for n in (*producer.inputs[1:], *convolution.inputs[1:])]
-    known = [p for p in parts if p is not None]
-    if len(known) < len(parts):
+    arrays = [p for p in parts if p is not None]
+    if len(arrays) < len(parts):
         return None
-    gamma, beta, mean, variance, weight, *bias = known
+    gamma, beta, mean, variance, weight, *bias = arrays
     epsilon = producer.attrs.epsilon
     norm = _Norm(epsilon, weight, bias[0] if bias else None, gamma, beta, mean, variance)
     return norm if _folds_to(norm, node) else None

@@ -57,14 +57,14 @@ class _Recorder:
         self, function: Function, attrs: Any, inputs: tuple[Tensor, ...], output: Tensor
     ) -> None:
         """Add one op."""
-        found = function.deployed(attrs) if function.deployed is not None else None
-        if found is None:
+        deployed = function.deployed(attrs) if function.deployed is not None else None
+        if deployed is None:
             raise UnsupportedError(
                 f"{function.name} exists in training only, so no graph can hold it",
                 tensor=f"shape {output.shape}",
                 hint="build the module's forward from layers and table ops",
             )
-        op, attrs = found
+        op, attrs = deployed
         names = tuple(self._name_of(t) for t in inputs)
         name = self._graph.unique_name(self._node_name(op))
         self._names[id(output)] = (output, name)

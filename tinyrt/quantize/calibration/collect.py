@@ -58,8 +58,8 @@ def calibrate(
     config = config or QuantConfig()
     if config.calibrator is Calibrator.AUTO:
         return _choose(graph, data, progress, config)
-    found = observe(graph, data, lambda: make_observer(config.calibrator, config), progress)
-    return {name: observer.range() for name, observer in found.items()}
+    observers = observe(graph, data, lambda: make_observer(config.calibrator, config), progress)
+    return {name: observer.range() for name, observer in observers.items()}
 
 
 def _choose(
@@ -126,15 +126,15 @@ def observe(
             record(node.outputs[2].name, cell_states(node, inputs[node.input(0).name]))
 
     model = Model(graph, on_op=on_op)
-    done = 0
+    sample_count = 0
     for feeds in checked_batches(model, data):
         for name, array in feeds.items():
             record(name, array)
         for part in _single_runs(model, feeds) if lstms else (feeds,):
             inputs |= {name: part[name] for name in inputs.keys() & part.keys()}
-            model.run_raw(part, _shifted(progress, done))
-            done += model.runs(part)
-    _warn(graph, done, {name: e.range() for name, e in extent.items()})
+            model.run_raw(part, _shifted(progress, sample_count))
+            sample_count += model.runs(part)
+    _warn(graph, sample_count, {name: e.range() for name, e in extent.items()})
     return observers
 
 
@@ -163,34 +163,36 @@ def checked_batches(model: Model, data: Samples) -> Iterator[Arrays]:
         DataError: the data do not fit the model's inputs.
 
     """
-    left: Arrays = {}
-    seen: dict[str, int] = {}
+    remainder: Arrays = {}
+    rows_read: dict[str, int] = {}
     for batch in read_batches(data):
-        feeds = model.check_inputs(batch, seen)
-        seen = {n: seen.get(n, 0) + len(a) for n, a in feeds.items()}
-        feeds = {n: np.concatenate([left[n], a]) if n in left else a for n, a in feeds.items()}
+        feeds = model.check_inputs(batch, rows_read)
+        rows_read = {n: rows_read.get(n, 0) + len(a) for n, a in feeds.items()}
+        feeds = {
+            n: np.concatenate([remainder[n], a]) if n in remainder else a for n, a in feeds.items()
+        }
         whole = {n: len(a) // model.rows[n] * model.rows[n] for n, a in feeds.items()}
-        left = {n: a[whole[n] :] for n, a in feeds.items() if len(a) > whole[n]}
+        remainder = {n: a[whole[n] :] for n, a in feeds.items() if len(a) > whole[n]}
         if all(whole.values()):
             yield {n: a[: whole[n]] for n, a in feeds.items()}
-    if left:
-        model.runs(left)
+    if remainder:
+        model.runs(remainder)
 
 
-def _shifted(progress: Progress | None, done: int) -> Progress | None:
+def _shifted(progress: Progress | None, offset: int) -> Progress | None:
     if progress is None:
         return None
-    return lambda now, total: progress(done + now, done + total)
+    return lambda now, total: progress(offset + now, offset + total)
 
 
 def _warn(graph: Graph, samples: int, extent: dict[str, Range]) -> None:
     if samples < FEW_SAMPLES:
         name = graph.value(graph.inputs[0]).describe()
         _say(f"only {samples} samples for {name} and all that follows: ranges may be too narrow")
-    for name, found in extent.items():
-        if found.low == found.high:
+    for name, bounds in extent.items():
+        if bounds.low == bounds.high:
             what = graph.value(name).describe()
-            _say(f"{what} was {found.low:g} in every sample: its range rests on that value alone")
+            _say(f"{what} was {bounds.low:g} in every sample: its range rests on that value alone")
 
 
 def _say(message: str) -> None:

@@ -72,8 +72,8 @@ class Histogram:
         ) >= BINS or largest >= 2.0 ** (exponent + MAX_BITS):
             exponent += 1
         numbers = (self.first + np.flatnonzero(self.counts)) >> (exponent - self.exponent)
-        kept = self.counts[self.counts > 0]
+        nonzero = self.counts[self.counts > 0]
         self.exponent = exponent
         self.first = int(np.floor(least / self.width))
         self.counts = np.zeros(BINS, np.int64)
-        np.add.at(self.counts, numbers - self.first, kept)
+        np.add.at(self.counts, numbers - self.first, nonzero)

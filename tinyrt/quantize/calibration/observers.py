@@ -37,8 +37,8 @@ class MinMax:
 
     def add(self, x: NDArray[Any]) -> None:
         """Take a batch, samples first."""
-        found = Range.of(x)
-        self._range = found if self._range is None else self._range.union(found)
+        batch_range = Range.of(x)
+        self._range = batch_range if self._range is None else self._range.union(batch_range)
 
     def range(self) -> Range:
         """The values' range."""

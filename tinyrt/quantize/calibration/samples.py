@@ -72,14 +72,14 @@ def split_head(
 
     """
     rest = iter(batches)
-    taken: list[Batch] = []
-    have = 0
+    first: list[Batch] = []
+    sample_count = 0
     for batch in rest:
-        taken.append(batch)
+        first.append(batch)
         name, array = next(iter(batch.items()))
-        have += len(array) // (rows or {}).get(name, 1)
-        if have >= count:
+        sample_count += len(array) // (rows or {}).get(name, 1)
+        if sample_count >= count:
             break
-    most = {name: count * (rows or {}).get(name, 1) for name in taken[0]}
-    head = {name: np.concatenate([b[name] for b in taken])[: most[name]] for name in taken[0]}
-    return head, chain(taken, rest)
+    most = {name: count * (rows or {}).get(name, 1) for name in first[0]}
+    head = {name: np.concatenate([b[name] for b in first])[: most[name]] for name in first[0]}
+    return head, chain(first, rest)

@@ -47,12 +47,12 @@ def search_ranges(
     """
     weights = plan.real_weights(simulator.graph)
     activations = dict(plan.activations)
-    found = dict(ranges)
+    best_ranges = dict(ranges)
     live = simulator.run(activations, weights)
     best = simulator.sqnr_db(live)
     assert plan.layout is not None, "made by make_plan"
     groups = shared_ranges(plan.layout, ranges)
-    for done, (names, start) in enumerate(groups.items(), 1):
+    for index, (names, start) in enumerate(groups.items(), 1):
         if not any(name in live for name in names):
             continue  # constants: their range is known
         if plan.layout.dtypes[names[0]] is DType.INT16:
@@ -64,10 +64,10 @@ def search_ranges(
             ratio = simulator.sqnr_db(result)
             if ratio > best + MIN_GAIN_DB:
                 best, live, activations = ratio, result, trial
-                found.update(dict.fromkeys(names, candidate))
+                best_ranges.update(dict.fromkeys(names, candidate))
         if progress is not None:
-            progress(done, len(groups))
-    return found
+            progress(index, len(groups))
+    return best_ranges
 
 
 SHRINKS = (0.95, 0.9, 0.85, 0.8, 0.7)

@@ -110,17 +110,17 @@ def bisect(
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
     head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
-    made = _Remade(as_quantized(graph, quantized), quantized, head)
+    rebuilt = _Remade(as_quantized(graph, quantized), quantized, head)
     steps = Steps(
-        made.graph,
-        made.ranges,
-        made.config,
+        rebuilt.graph,
+        rebuilt.ranges,
+        rebuilt.config,
         target,
-        made.noise(head),
-        made.assignment,
+        rebuilt.noise(head),
+        rebuilt.assignment,
         by_gain=True,
     )
-    search = _Search(judge, target, made, steps, progress)
+    search = _Search(judge, target, rebuilt, steps, progress)
     return search.run(start)
 
 
@@ -137,53 +137,64 @@ class _Search:
     """The greedy search."""
 
     def __init__(
-        self, judge: Judge, target: Budget, made: _Remade, steps: Steps, progress: Progress | None
+        self,
+        judge: Judge,
+        target: Budget,
+        rebuilt: _Remade,
+        steps: Steps,
+        progress: Progress | None,
     ) -> None:
-        self.judge, self.target, self.made, self.steps = judge, target, made, steps
+        self.judge, self.target, self.rebuilt, self.steps = judge, target, rebuilt, steps
         self.progress, self.measured = progress, 0
 
     def run(self, start: Evaluation) -> BisectReport:
-        found, taken, index = start, [], 0
-        assignment = dict(self.made.assignment)
-        while not self.judge.holds(found, self.target):
+        evaluation, steps, index = start, [], 0
+        assignment = dict(self.rebuilt.assignment)
+        while not self.judge.holds(evaluation, self.target):
             if self.steps.reach(index + 1) == index:
                 break
             index += 1
             before, state = assignment, self.steps[index]
             assignment = dict(state.assignment)
-            found = self._measure(assignment)
+            evaluation = self._measure(assignment)
             changed = tuple(n for n, s in assignment.items() if before.get(n) is not s)
             why = state.why[changed[0]]
-            taken.append(
-                BisectStep(changed, assignment[changed[0]], why, found.sqnr_db, found.top1)
+            steps.append(
+                BisectStep(
+                    changed, assignment[changed[0]], why, evaluation.sqnr_db, evaluation.top1
+                )
             )
-        reached = self.judge.holds(found, self.target)
+        reached = self.judge.holds(evaluation, self.target)
         if reached:
-            assignment, found = self._without_needless(assignment, found)
-        kept = {n: s for n, s in assignment.items() if self.made.assignment.get(n) is not s}
+            assignment, evaluation = self._without_needless(assignment, evaluation)
+        changes = {n: s for n, s in assignment.items() if self.rebuilt.assignment.get(n) is not s}
         return BisectReport(
             start=start,
             float_top1=self.judge.of_float.top1,
             reached=reached,
-            steps=tuple(taken),
-            kept=kept,
-            result=found,
-            options=tuple(_option(self.made.graph, name, scheme) for name, scheme in kept.items()),
+            steps=tuple(steps),
+            kept=changes,
+            result=evaluation,
+            options=tuple(
+                _option(self.rebuilt.graph, name, scheme) for name, scheme in changes.items()
+            ),
         )
 
     def _measure(self, assignment: Assignment) -> Evaluation:
         self.measured += 1
-        found = self.judge.measure(apply_plan(self.made.graph, self.made.plan(assignment)))
+        evaluation = self.judge.measure(
+            apply_plan(self.rebuilt.graph, self.rebuilt.plan(assignment))
+        )
         if self.progress is not None:
-            self.progress(self.measured, max(self.measured, 2 * len(self.made.graph.nodes)))
-        return found
+            self.progress(self.measured, max(self.measured, 2 * len(self.rebuilt.graph.nodes)))
+        return evaluation
 
     def _without_needless(
-        self, assignment: dict[str, Scheme], found: Evaluation
+        self, assignment: dict[str, Scheme], evaluation: Evaluation
     ) -> tuple[dict[str, Scheme], Evaluation]:
         """Each widened op is tried as it was; where the target still holds, it stays so."""
         for name, scheme in list(assignment.items()):
-            was = self.made.assignment.get(name)
+            was = self.rebuilt.assignment.get(name)
             if was is scheme:
                 continue
             fewer = {n: s for n, s in assignment.items() if n != name}
@@ -191,8 +202,8 @@ class _Search:
                 fewer[name] = was
             trial = self._measure(fewer)
             if self.judge.holds(trial, self.target):
-                assignment, found = fewer, trial
-        return assignment, found
+                assignment, evaluation = fewer, trial
+        return assignment, evaluation
 
 
 def _option(graph: Graph, name: str, scheme: Scheme) -> str:

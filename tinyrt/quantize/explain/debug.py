@@ -118,20 +118,20 @@ def debug_graphs(
     matched = as_quantized(graph, quantized)
     dtypes = {v.name: v.dtype for v in quantized.values.values()}
     simulator = Simulator(matched, feeds, dtypes)
-    found = _run(quantized, dict(zip(quantized.inputs, feeds.values(), strict=True)))
+    outputs = _run(quantized, dict(zip(quantized.inputs, feeds.values(), strict=True)))
     nodes = {node.output.name: node for node in quantized.bound()}
     names = [
         name
         for name in simulator.reference
-        if name in found and _is_rounded(quantized, name) and not _is_alias(nodes.get(name))
+        if name in outputs and _is_rounded(quantized, name) and not _is_alias(nodes.get(name))
     ]
     norms, layers = _behind_norms(simulator.graph), []
-    for done, name in enumerate(names, 1):
-        layer = _layer(simulator, quantized, nodes.get(name), name, found[name], norms)
-        layers.append(replace(layer, index=done - 1))
+    for index, name in enumerate(names, 1):
+        layer = _layer(simulator, quantized, nodes.get(name), name, outputs[name], norms)
+        layers.append(replace(layer, index=index - 1))
         if progress is not None:
-            progress(done, len(names))
-    output = {n: found.get(n, simulator.reference[n]) for n in simulator.targets}
+            progress(index, len(names))
+    output = {n: outputs.get(n, simulator.reference[n]) for n in simulator.targets}
     return DebugReport(
         samples=simulator.samples,
         sqnr_db=simulator.sqnr_db(output),
@@ -180,11 +180,11 @@ def _layer(
     quantized: Graph,
     node: BoundNode | None,
     name: str,
-    found: Array,
+    actual: Array,
     norms: frozenset[str],
 ) -> LayerReport:
     exact, value = simulator.reference[name], quantized.value(name)
-    found = found.reshape(exact.shape)
+    actual = actual.reshape(exact.shape)
     grids = {name: value.q} if value.q is not None else {}
     weighted = node is not None and is_weighted(node)
     constants = quantized_constants(quantized, node) if node is not None and weighted else ()
@@ -205,12 +205,12 @@ def _layer(
         own_db=_db(exact, own),
         own_cosine=_cosine(exact, own),
         own_max_error=float(np.abs(exact - own).max()),
-        accumulated_db=_db(exact, found),
-        cosine=_cosine(exact, found),
-        max_error=float(np.abs(exact - found).max()),
-        range_use=_range_use(value, found),
+        accumulated_db=_db(exact, actual),
+        cosine=_cosine(exact, actual),
+        max_error=float(np.abs(exact - actual).max()),
+        range_use=_range_use(value, actual),
         saturation=symptoms.saturation,
-        dead_channels=_dead(exact, found),
+        dead_channels=_dead(exact, actual),
         weight_spread=symptoms.weight_spread,
         cause=cause,
         cure=cure,
@@ -274,11 +274,11 @@ def _symptoms(
     )
 
 
-def _range_use(value: Value, found: Array) -> float:
+def _range_use(value: Value, actual: Array) -> float:
     if value.q is None:
         return 1.0
     low, high = limits_of(value.dtype)
-    return min(float(found.max() - found.min()) / ((high - low) * value.q.scale), 1.0)
+    return min(float(actual.max() - actual.min()) / ((high - low) * value.q.scale), 1.0)
 
 
 def _spread(magnitudes: Array, axis: int) -> float:
@@ -288,16 +288,16 @@ def _spread(magnitudes: Array, axis: int) -> float:
     return float(alive.max() / alive.min()) if len(alive) else 1.0
 
 
-def _dead(exact: Array, found: Array) -> int:
+def _dead(exact: Array, actual: Array) -> int:
     def constant(x: Array) -> NDArray[np.bool_]:
         rows = x.reshape(-1, x.shape[-1])
         return np.asarray(rows.min(axis=0) == rows.max(axis=0))
 
-    return int((constant(found) & ~constant(exact)).sum())
+    return int((constant(actual) & ~constant(exact)).sum())
 
 
-def _db(exact: Array, found: Array) -> float:
-    return float(sqnr_db(exact, found).mean())
+def _db(exact: Array, actual: Array) -> float:
+    return float(sqnr_db(exact, actual).mean())
 
 
 def _cosine(a: Array, b: Array) -> float:

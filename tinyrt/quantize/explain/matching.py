@@ -64,13 +64,13 @@ def as_quantized(graph: Graph, quantized: Graph) -> Graph:
     spaces = [space for space in free_spaces(graph) if space.is_free]
     free = frozenset(name for space in spaces for name in space.tensors)
     for space in spaces:
-        found = None
+        channel_map = None
         if not space.producers:
-            found = _smoothed(quantized, space, partners, free)
+            channel_map = _smoothed(quantized, space, partners, free)
         elif space.producers[0].output.name in partners:
-            found = _map(quantized, space, partners[space.producers[0].output.name], maps)
-        if found is not None:
-            maps.update(dict.fromkeys(space.tensors, found))
+            channel_map = _map(quantized, space, partners[space.producers[0].output.name], maps)
+        if channel_map is not None:
+            maps.update(dict.fromkeys(space.tensors, channel_map))
     return in_new_channels(graph, maps) if maps else graph
 
 
@@ -177,10 +177,10 @@ def _column_map(
     size: NDArray[np.float64], product: NDArray[np.float64], doubt: NDArray[np.float64]
 ) -> ChannelMap | None:
     """Factors that are quotients; None where they are 1, as far as rounding lets one tell."""
-    known = (size > 0) & (product > 0)
-    scale = np.where(known, product / np.where(size > 0, size, 1), 1.0)
+    nonzero = (size > 0) & (product > 0)
+    scale = np.where(nonzero, product / np.where(size > 0, size, 1), 1.0)
     changed = np.abs(product - size) > np.maximum(MAX_STEPS * doubt, MIN_FACTOR * size)
-    return ChannelMap(scale, np.zeros(len(scale))) if (known & changed).any() else None
+    return ChannelMap(scale, np.zeros(len(scale))) if (nonzero & changed).any() else None
 
 
 def _map(
@@ -206,10 +206,10 @@ def _map(
         scale = np.ones(space.channels)
     shift = np.zeros(space.channels)
     if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
-        found = bias - constants[1] * scale
+        offset = bias - constants[1] * scale
         reach = np.abs(bias) + np.abs(weights).sum(axis=1)
-        if len(space.tensors) == 1 and (np.abs(found) > MIN_SHIFT * np.sqrt(size)).any():
-            shift = np.where(reach > 0, found, 0.0)
+        if len(space.tensors) == 1 and (np.abs(offset) > MIN_SHIFT * np.sqrt(size)).any():
+            shift = np.where(reach > 0, offset, 0.0)
     if (scale == 1).all() and (shift == 0).all():
         return None
     return ChannelMap(scale, shift)

@@ -14,7 +14,7 @@ from tinyrt.ops.shared.spec import Quant, limits_of
 from tinyrt.quantize.ranges import Range, quantize_bias
 
 
-def is_held(value: Value) -> bool:
+def is_activation(value: Value) -> bool:
     """Whether the value is one of those that may be quantised; truth values and places are not."""
     return value.dtype is DType.FLOAT32 and not value.is_constant
 
@@ -42,13 +42,13 @@ def stored_weights(w: Value) -> NDArray[np.int8] | None:
     return steps.astype(np.int8)
 
 
-def held_as(
+def in_integers(
     node: BoundNode, dtype: DType, params: Mapping[str, tuple[DType, QParams]]
 ) -> BoundNode:
     """The node as it will be in integers, to ask its op whether that can be."""
     weighted = is_weighted(node)
 
-    def held(i: int, value: Value | None) -> Value | None:
+    def stored(i: int, value: Value | None) -> Value | None:
         if value is None:
             return None
         if weighted and i == 1:
@@ -70,7 +70,7 @@ def held_as(
             return replace(value, dtype=dtype, q=q, data=np.zeros(value.shape, dtype.numpy))
         return replace(value, dtype=dtype, q=params[value.name][1])
 
-    inputs = tuple(held(i, v) for i, v in enumerate(node.inputs))
+    inputs = tuple(stored(i, v) for i, v in enumerate(node.inputs))
     output = node.output
     if OPS[node.op].quant is not Quant.INPUTS_ONLY:
         output = replace(output, dtype=dtype, q=params[output.name][1])

@@ -26,8 +26,8 @@ from tinyrt.quantize.config import QuantizationWarning, Scheme
 from tinyrt.quantize.imported.integers import (
     constant_params,
     has_weights,
-    held_as,
-    is_held,
+    in_integers,
+    is_activation,
     stored_weights,
 )
 from tinyrt.quantize.plan import QuantPlan
@@ -41,7 +41,7 @@ SHOWN = 4
 """Reasons that the warning names."""
 
 
-def has_given(graph: Graph) -> bool:
+def has_own_grids(graph: Graph) -> bool:
     """Whether the graph says itself what it is quantised to."""
     rounds = any(node.op == "fake_quantize" for node in graph.nodes)
     return rounds or any(
@@ -49,7 +49,7 @@ def has_given(graph: Graph) -> bool:
     )
 
 
-def quantize_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
+def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
     """The graph with the integers that it asks for.
 
     Args:
@@ -80,12 +80,12 @@ def quantize_as_given(graph: Graph, log: RewriteLog | None = None) -> Graph:
 def _with_tables(graph: Graph) -> Graph:
     """The graph with one op where a model rounds only what several that are element-wise give."""
 
-    def wanted(region: Region) -> bool:
+    def is_rounded_table(region: Region) -> bool:
         readers = graph.consumers(region.nodes[-1].outputs[0])
         rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
         return rounded and saves(region)
 
-    return gather(graph, wanted)
+    return gather(graph, is_rounded_table)
 
 
 def _whole_averages(graph: Graph) -> Graph:
@@ -229,19 +229,19 @@ class _Decisions:
     def _dtype_of(self, node: BoundNode) -> DType:
         """What a node computes in that is settled: its data's dtype, and mostly its output's."""
         values = (node.output, *node.inputs)
-        names = (self._final(v.name) for v in values if v is not None and is_held(v))
+        names = (self._final(v.name) for v in values if v is not None and is_activation(v))
         return next(self.params[name][0] for name in names if name in self.params)
 
     def _reason(self, node: BoundNode) -> str:
         """Why the op can't compute in integers; nothing where it can."""
         spec = OPS[node.op]
         data = node.inputs[:1] if spec.quant is Quant.WEIGHTED else node.inputs
-        names = [self._final(v.name) for v in data if v is not None and is_held(v)]
-        held = [self.params.get(n) for n in names]
-        missing = [n for n, q in zip(names, held, strict=True) if q is None]
+        names = [self._final(v.name) for v in data if v is not None and is_activation(v)]
+        grids = [self.params.get(n) for n in names]
+        missing = [n for n, q in zip(names, grids, strict=True) if q is None]
         if missing or not names:
             return f"its input '{missing[0]}' has no scale" if missing else "it reads no activation"
-        dtypes = {q[0] for q in held if q is not None}
+        dtypes = {q[0] for q in grids if q is not None}
         if len(dtypes) > 1:
             return "its inputs have different widths"
         (dtype,) = dtypes
@@ -258,21 +258,21 @@ class _Decisions:
             return ""
         fixed = spec.forms[FORMS[dtype]].fixed_output
         readers = self.graph.consumers(name)
-        wanted = readers[0].attrs if readers and readers[0].op == "fake_quantize" else None
-        if wanted is not None and wanted.dtype is not dtype:
+        rounding = readers[0].attrs if readers and readers[0].op == "fake_quantize" else None
+        if rounding is not None and rounding.dtype is not dtype:
             return "its output has another width than its input"
         if fixed is not None:
             q = QParams((float(np.float32(fixed[0])),), fixed[1])
             if not self._is_rounded(name):
                 return "its output has no scale"
-            if wanted is None or wanted.q != q or not self._absorb(name):
+            if rounding is None or rounding.q != q or not self._absorb(name):
                 self.params[name] = (dtype, q)
             return ""
         first = self.params[names[0]]
         follows = spec.quant is Quant.SAME_AS_INPUT
         if follows and len(names) == 1:
             # A finer grid behind it is reached by rescaling its output, never its input.
-            if wanted is None or wanted.q != first[1] or not self._absorb(name):
+            if rounding is None or rounding.q != first[1] or not self._absorb(name):
                 self.params[name] = first
             return ""
         if self._absorb(name):
@@ -284,7 +284,7 @@ class _Decisions:
 
     def _misfit(self, node: BoundNode, dtype: DType) -> str:
         """What the op's rules say against these parameters; nothing where they hold."""
-        trial = held_as(node, dtype, {**self.params, **self._under_old_names()})
+        trial = in_integers(node, dtype, {**self.params, **self._under_old_names()})
         try:
             OPS[node.op].check_quant(trial)
         except VerifyError as error:
@@ -302,10 +302,10 @@ class _Decisions:
         self._absorbed.discard(final)
 
     def layout(self) -> Layout:
-        """The graph without the roundings that are gone, with borders where dtypes change."""
-        nodes, gone = [], self._absorbed
+        """The graph without the absorbed roundings, with borders where dtypes change."""
+        nodes, absorbed = [], self._absorbed
         for node in self.graph.nodes:
-            if node.op == "fake_quantize" and node.outputs[0] in gone:
+            if node.op == "fake_quantize" and node.outputs[0] in absorbed:
                 continue
             inputs = tuple(self._final(n) for n in node.inputs)
             outputs = tuple(self._final(n) for n in node.outputs)
@@ -314,8 +314,8 @@ class _Decisions:
                 node = replace(node, op="reshape", attrs=attrs)
             nodes.append(replace(node, inputs=inputs, outputs=outputs))
         inputs = tuple(self._final(n) for n in self.graph.inputs)
-        kept = {name: v for name, v in self.graph.values.items() if name not in self.renamed}
-        graph = replace(self.graph, inputs=inputs, nodes=tuple(nodes), values=kept)
+        values = {name: v for name, v in self.graph.values.items() if name not in self.renamed}
+        graph = replace(self.graph, inputs=inputs, nodes=tuple(nodes), values=values)
         ports = {
             name: self.params[name][0] if name in self.params else DType.FLOAT32
             for name in (*graph.inputs, *graph.outputs)

@@ -62,9 +62,9 @@ def equalize(graph: Graph, activations: Mapping[str, Array], config: QuantConfig
     maps: dict[str, ChannelMap] = {}
     for space in free_spaces(graph):
         if space.is_free and (config.smooth if space.affine else config.equalize):
-            found = _choose(space, activations, config)
-            if not space.affine or (found.scale != 1).any():
-                maps.update(dict.fromkeys(space.tensors, found))
+            channel_map = _choose(space, activations, config)
+            if not space.affine or (channel_map.scale != 1).any():
+                maps.update(dict.fromkeys(space.tensors, channel_map))
     return in_new_channels(graph, maps)
 
 
@@ -74,7 +74,7 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
     shift = _shift(space, rows)
     # Ranges are found on one half of the samples, what they would cut off on the other.
     halves = [_halves(activations[name], shift) for name in space.tensors]
-    stats = [(seen.min(axis=0), seen.max(axis=0)) for seen, _ in halves]
+    stats = [(fitted.min(axis=0), fitted.max(axis=0)) for fitted, _ in halves]
     squares = {name: ((r - shift) ** 2).mean(axis=0, dtype=np.float64) for name, r in rows.items()}
     outputs = {n.output.name: activations[n.output.name] for n in space.consumers}
     power = {name: float((y.astype(np.float64) ** 2).mean()) for name, y in outputs.items()}
@@ -85,8 +85,8 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
         """Noise power at the consumers' outputs over their signal power, summed."""
         steps = [((high / scale).max() - (low / scale).min()) / levels for low, high in stats]
         own = scale**2 * sum(float(step * step) for step in steps) / 12
-        for (low, high), (_, unseen) in zip(stats, halves, strict=True):
-            own = own + BEYOND * _cut_off(unseen / scale, low / scale, high / scale) * scale**2
+        for (low, high), (_, evaluated) in zip(stats, halves, strict=True):
+            own = own + BEYOND * _cut_off(evaluated / scale, low / scale, high / scale) * scale**2
         total = 0.0
         for node in space.consumers:
             signal = power[node.output.name] or 1.0
@@ -102,8 +102,8 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
 def _halves(x: Array, shift: Vector) -> tuple[Array, Array]:
     """Rows of channels of every other sample, and at most ``MAX_ROWS`` of those between."""
     between = x[1::2] if len(x) > 1 else x
-    seen, unseen = (part.reshape(-1, x.shape[-1]) - shift for part in (x[::2], between))
-    return seen, unseen[:: -(-len(unseen) // MAX_ROWS)]
+    even, odd = (part.reshape(-1, x.shape[-1]) - shift for part in (x[::2], between))
+    return even, odd[:: -(-len(odd) // MAX_ROWS)]
 
 
 def _cut_off(x: Array, low: Vector, high: Vector) -> Vector:

@@ -46,7 +46,7 @@ def refine(
         name: simulator.rounded(name, simulator.reference[name], plan.activations)
         for name in simulator.graph.inputs
     }
-    for done, node in enumerate(nodes, 1):
+    for index, node in enumerate(nodes, 1):
         name = node.output.name
         weights: dict[str, tuple[Array, ...]] = {}
         if name in plan.weights:
@@ -55,7 +55,7 @@ def refine(
         exact = simulator.compute(node, live, plan.activations, weights)
         live[name] = simulator.rounded(name, exact, plan.activations)
         if progress is not None:
-            progress(done, len(nodes))
+            progress(index, len(nodes))
     return plan
 
 
@@ -88,15 +88,15 @@ def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
     moments = second_moments(layer_rows(node, x[:samples]))
     scales = np.broadcast_to(np.asarray(q.scales), len(weights)).reshape(len(moments), -1)
     blocked, most = weights.reshape(*scales.shape, -1), weight_max(dtype)
-    found = round_weights(blocked, scales, moments, most)
+    integers = round_weights(blocked, scales, moments, most)
     if dtype is DType.INT4:
         solved, finer = round_with_scales(blocked, scales, moments, most, q.axis is None)
         fits = finer >= _least_scales(plan, node, q.axis is None).reshape(finer.shape)
-        found = np.where(fits[..., None], solved, found)
+        integers = np.where(fits[..., None], solved, integers)
         flat = np.where(fits, finer, scales).reshape(-1)[: len(q.scales)]
         q = replace(q, scales=tuple(float(s) for s in flat))
     moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
-    rounded = np.ascontiguousarray(np.moveaxis(found.reshape(moved), 0, axis))
+    rounded = np.ascontiguousarray(np.moveaxis(integers.reshape(moved), 0, axis))
     return replace(plan, weights=plan.weights | {name: q}, rounded=plan.rounded | {name: rounded})
 
 
@@ -114,8 +114,8 @@ def _mean_error(
     """(c_out,) the quantised layer's mean output on ``after`` less the float one on ``before``."""
     axis = weight_axis(node)
     stored = dequantize_weights(plan.stored_weights(node), plan.weights[node.output.name])
-    found = _means(node, after, by_output(stored, axis).astype(np.float64))
-    return found - _means(node, before, per_output(node))
+    mean = _means(node, after, by_output(stored, axis).astype(np.float64))
+    return mean - _means(node, before, per_output(node))
 
 
 def _means(node: BoundNode, x: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:

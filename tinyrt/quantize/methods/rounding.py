@@ -66,7 +66,7 @@ def round_weights(
     nearest = _nearest(weights / steps, most)
     candidates = (_fed_back(weights, steps, moments, most), nearest)
     results = [_descend(weights, steps, moments, start, most) for start in candidates]
-    errors = [_error(weights, steps, moments, found) for found in results]
+    errors = [_error(weights, steps, moments, result) for result in results]
     return np.where((errors[0] <= errors[1])[..., None], *results).astype(np.int8)
 
 
@@ -101,11 +101,11 @@ def round_with_scales(
         error = total(_error(weights, steps, moments, _nearest(weights / steps, most)))
         better = error < best
         best, fitted = np.where(better, error, best), np.where(better, scales * shrink, fitted)
-    found = round_weights(weights, _as_float32(fitted), moments, most).astype(np.float64)
-    best = total(_error(weights, fitted[..., None], moments, found))
+    integers = round_weights(weights, _as_float32(fitted), moments, most).astype(np.float64)
+    best = total(_error(weights, fitted[..., None], moments, integers))
     for _ in range(TURNS):
-        seen = matmul(found, moments)
-        gain, power = ((seen * other).sum(axis=2) for other in (weights, found))
+        projected = matmul(integers, moments)
+        gain, power = ((projected * other).sum(axis=2) for other in (weights, integers))
         gain, power = total(gain), total(power)
         solved = _as_float32(
             np.where((gain > 0) & (power > 0), gain / np.maximum(power, 1e-30), fitted)
@@ -114,8 +114,8 @@ def round_with_scales(
         error = total(_error(weights, solved[..., None], moments, rounded))
         better = error < best
         best, fitted = np.where(better, error, best), np.where(better, solved, fitted)
-        found = np.where(better[..., None], rounded, found)
-    return found.astype(np.int8), _as_float32(fitted)
+        integers = np.where(better[..., None], rounded, integers)
+    return integers.astype(np.int8), _as_float32(fitted)
 
 
 def _as_float32(scales: Batch) -> Batch:
@@ -135,28 +135,28 @@ def _fed_back(weights: Batch, steps: Batch, moments: Batch, most: int) -> Batch:
     """Nearest rounding, tap by tap, whose errors the taps still to come make up for."""
     taps = weights.shape[2]
     feedback = inverse_root(moments)
-    left, found = weights.copy(), np.empty_like(weights)
+    targets, integers = weights.copy(), np.empty_like(weights)
     for k in range(taps):
-        found[..., k] = _nearest(left[..., k] / steps[..., 0], most)
-        error = (left[..., k] - found[..., k] * steps[..., 0]) / feedback[:, k, k, None]
-        left[..., k + 1 :] -= error[..., None] * feedback[:, None, k, k + 1 :]
-    return found
+        integers[..., k] = _nearest(targets[..., k] / steps[..., 0], most)
+        error = (targets[..., k] - integers[..., k] * steps[..., 0]) / feedback[:, k, k, None]
+        targets[..., k + 1 :] -= error[..., None] * feedback[:, None, k, k + 1 :]
+    return integers
 
 
 def _descend(weights: Batch, steps: Batch, moments: Batch, start: Batch, most: int) -> Batch:
     """Move one tap of all outputs at a time to where its parabola is least."""
-    found = start.copy()
-    slope = matmul(found * steps - weights, moments)
+    integers = start.copy()
+    slope = matmul(integers * steps - weights, moments)
     curvature = np.einsum("bkk->bk", moments)
     for _ in range(SWEEPS):
         moved = False
         for k in range(weights.shape[2]):
-            wanted = found[..., k] - slope[..., k] / (curvature[:, None, k] * steps[..., 0])
-            change = _nearest(wanted, most) - found[..., k]
+            optimum = integers[..., k] - slope[..., k] / (curvature[:, None, k] * steps[..., 0])
+            change = _nearest(optimum, most) - integers[..., k]
             if change.any():
                 moved = True
-                found[..., k] += change
+                integers[..., k] += change
                 slope += (change * steps[..., 0])[..., None] * moments[:, None, k, :]
         if not moved:
             break
-    return found
+    return integers

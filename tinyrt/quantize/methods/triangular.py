@@ -22,17 +22,17 @@ def inverse_root(matrices: Batch) -> Batch:
 
     """
     n = matrices.shape[1]
-    rest, upper, found = matrices.copy(), np.zeros_like(matrices), np.zeros_like(matrices)
+    rest, upper, inverse = matrices.copy(), np.zeros_like(matrices), np.zeros_like(matrices)
     for start in range((n - 1) // BLOCK * BLOCK, -1, -BLOCK):
         own, after, before = slice(start, start + BLOCK), slice(start + BLOCK, n), slice(0, start)
         root = _root(rest[:, own, own])
-        inverse = found[:, own, own] = _inverse(root)
-        upper[:, before, own] = above = matmul(rest[:, before, own], inverse.swapaxes(1, 2))
+        block = inverse[:, own, own] = _inverse(root)
+        upper[:, before, own] = above = matmul(rest[:, before, own], block.swapaxes(1, 2))
         rest[:, before, before] -= matmul(above, above.swapaxes(1, 2))
         if start + BLOCK < n:
-            reached = matmul(upper[:, own, after], found[:, after, after])
-            found[:, own, after] = -matmul(inverse, reached)
-    return found
+            reached = matmul(upper[:, own, after], inverse[:, after, after])
+            inverse[:, own, after] = -matmul(block, reached)
+    return inverse
 
 
 def _root(block: Batch) -> Batch:
@@ -47,10 +47,10 @@ def _root(block: Batch) -> Batch:
 
 def _inverse(upper: Batch) -> Batch:
     """Of a triangular matrix, row by row from the last."""
-    found = np.zeros_like(upper)
+    inverse = np.zeros_like(upper)
     for k in range(upper.shape[1] - 1, -1, -1):
-        reached = (upper[:, k, k + 1 :, None] * found[:, k + 1 :]).sum(axis=1)
-        found[:, k] = -reached
-        found[:, k, k] = 1.0
-        found[:, k] /= upper[:, k, k, None]
-    return found
+        reached = (upper[:, k, k + 1 :, None] * inverse[:, k + 1 :]).sum(axis=1)
+        inverse[:, k] = -reached
+        inverse[:, k, k] = 1.0
+        inverse[:, k] /= upper[:, k, k, None]
+    return inverse

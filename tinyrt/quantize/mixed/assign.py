@@ -84,16 +84,16 @@ def raised(
     schemes = layout.op_schemes()
     for scheme in [s for s in WIDER[1:] if s in allowed]:
         around = [_around(graph, names) for names in groups] if scheme is not Scheme.INT8 else []
-        seen = set()
+        tried = set()
         for ops in [*alone, *around]:
-            wanted = {
+            wider = {
                 name: scheme
                 for name in ops
                 if name not in fixed and _is_wider(scheme, schemes[name])
             }
-            if wanted and tuple(wanted) not in seen:
-                seen.add(tuple(wanted))
-                yield scheme, {**assignment, **wanted}
+            if wider and tuple(wider) not in tried:
+                tried.add(tuple(wider))
+                yield scheme, {**assignment, **wider}
 
 
 def _is_wider(scheme: Scheme, than: Scheme) -> bool:

@@ -67,13 +67,13 @@ class Judge:
         """Accuracy and SQNR of a model that was made from the float one."""
         return evaluate_graph(quantized, self._inputs, self._labels, self._reference)
 
-    def holds(self, found: Evaluation, budget: Budget) -> bool:
+    def holds(self, evaluation: Evaluation, budget: Budget) -> bool:
         """Whether what was measured is enough."""
         right = budget.min_accuracy is None or (
-            found.top1 is not None and found.top1 >= budget.min_accuracy
+            evaluation.top1 is not None and evaluation.top1 >= budget.min_accuracy
         )
         near = budget.min_sqnr_db is None or (
-            found.sqnr_db is not None and found.sqnr_db >= budget.min_sqnr_db
+            evaluation.sqnr_db is not None and evaluation.sqnr_db >= budget.min_sqnr_db
         )
         return right and near
 
@@ -87,7 +87,7 @@ class Judge:
             )
 
 
-def figures(found: Evaluation) -> str:
+def figures(evaluation: Evaluation) -> str:
     """What was measured, in words."""
-    right = f"{found.top1:.2%} right, " if found.top1 is not None else ""
-    return f"{right}SQNR {found.sqnr_db:.1f} dB"
+    right = f"{evaluation.top1:.2%} right, " if evaluation.top1 is not None else ""
+    return f"{right}SQNR {evaluation.sqnr_db:.1f} dB"

@@ -104,16 +104,16 @@ def quantize_within(
     noise = measure_noise(prepared.graph, prepared.ranges, config, prepared.head, progress)
     steps = Steps(prepared.graph, prepared.ranges, config, budget, noise)
     search = _Search(prepared, steps, judge, progress)
-    found = search.tuned(search.first_that_holds())
+    mix = search.tuned(search.first_that_holds())
     report = MixedReport(
-        bytes=steps.bytes_of(found.state),
+        bytes=steps.bytes_of(mix.state),
         plain_bytes=steps.bytes_of(steps.plain()),
-        evaluation=found.evaluation,
+        evaluation=mix.evaluation,
         float_top1=judge.of_float.top1,
         tried=search.tried,
-        layers=_layers(steps, found.state),
+        layers=_layers(steps, mix.state),
     )
-    return found.graph, report
+    return mix.graph, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ class _Search:
             best = self._built(high)
         while high - low > 1:
             middle = (low + high) // 2
-            found = self._built(middle)
-            if self._holds(found):
-                best, high = found, middle
+            candidate = self._built(middle)
+            if self._holds(candidate):
+                best, high = candidate, middle
             else:
                 low = middle
         return best
@@ -157,8 +157,8 @@ class _Search:
         """The same mix with tuned ranges, if these are configured and do not break the budget."""
         if not self.steps.config.tune_ranges:
             return best
-        found = self._measured(best.state, self.steps.config)
-        return found if self._holds(found) else best
+        candidate = self._measured(best.state, self.steps.config)
+        return candidate if self._holds(candidate) else best
 
     def _built(self, index: int) -> _Built:
         # Tuning takes as long as all the rest, and the order of the steps does not hang on it.
@@ -176,11 +176,11 @@ class _Search:
     def _unmet(self, nearest: _Built) -> BudgetError:
         budget = self.steps.budget
         least = budget.min_accuracy
-        wanted = f"{least:.2%} right" if least is not None else f"{budget.min_sqnr_db:g} dB"
+        target = f"{least:.2%} right" if least is not None else f"{budget.min_sqnr_db:g} dB"
         within = "" if budget.max_bytes is None else f" within {budget.max_bytes:,} bytes"
         return BudgetError(
             f"the most precise mix{within} reaches {figures(nearest.evaluation)}",
-            expected=f"at least {wanted}",
+            expected=f"at least {target}",
             hint="--io float32 where int8 inputs set the limit, more bytes, more schemes to "
             "--allow, or quantisation-aware training",
         )

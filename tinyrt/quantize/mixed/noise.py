@@ -45,12 +45,12 @@ class NoiseModel:
 
     def total(self, layout: Layout) -> float:
         """The noise of a graph whose ops have these schemes."""
-        held: dict[str, float] = {}
+        steps: dict[str, float] = {}
         for name, dtype in layout.dtypes.items():
             origin = layout.origins.get(name, name)
-            held[origin] = max(held.get(origin, 0.0), OF_INT8[dtype])
+            steps[origin] = max(steps.get(origin, 0.0), OF_INT8[dtype])
         noise = sum(
-            power * max(held.get(name, 0.0) for name in names)
+            power * max(steps.get(name, 0.0) for name in names)
             for names, power in self.activations.items()
         )
         for node in layout.graph.bound():
@@ -103,13 +103,13 @@ def noise_of(
 
     """
     groups = _groups(simulator.graph, plan)
-    total, done = len(groups) + sum(map(len, constants.values())), 0
+    total, measured = len(groups) + sum(map(len, constants.values())), 0
 
     def advance() -> None:
-        nonlocal done
-        done += 1
+        nonlocal measured
+        measured += 1
         if progress is not None:
-            progress(done, total)
+            progress(measured, total)
 
     activations = {}
     for names in groups:

@@ -182,7 +182,7 @@ class Steps:
     def _widened(self, state: State) -> State | None:
         """The step that takes away the most noise for a bit operation, of those that fit."""
         noise, cost = self.noise.total(state.layout), bit_operations(state.layout)
-        found = []
+        candidates = []
         for scheme, assignment in raised(
             self.graph,
             state.layout,
@@ -199,8 +199,8 @@ class Steps:
                 rank = (float(gain < WORTHWHILE[0] * noise), -gain / price)
                 if self._by_gain:
                     rank = (-round(10 * gain / noise), float(price))
-                found.append((rank, text, State(assignment, layout)))
-        for _, text, wider in sorted(found, key=lambda f: f[0]):
+                candidates.append((rank, text, State(assignment, layout)))
+        for _, text, wider in sorted(candidates, key=lambda f: f[0]):
             changed = [n for n, s in wider.assignment.items() if state.assignment.get(n) is not s]
             wider = replace(wider, why={**state.why, **dict.fromkeys(changed, text)})
             if self._fits(wider):

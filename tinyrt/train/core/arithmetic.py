@@ -72,12 +72,12 @@ def _select_deployed(selection: Selection) -> tuple[str, SliceAttrs] | None:
     at = parts.index(...) if ... in parts else len(parts)
     inner = (slice(None),) * (rank - len(parts[:at]) - len(parts[at + 1 :]))
     whole = (*parts[:at], *inner, *parts[at + 1 :])
-    taken = [
+    ranges = [
         range(d)[i] if isinstance(i, slice) else range(i % d, i % d + 1)
         for i, d in zip(whole, selection.shape, strict=True)
     ]
     dropped = tuple(axis for axis, i in enumerate(whole) if not isinstance(i, slice))
-    begin, size, strides = zip(*((r.start, len(r), r.step) for r in taken), strict=True)
+    begin, size, strides = zip(*((r.start, len(r), r.step) for r in ranges), strict=True)
     return "slice", SliceAttrs(begin, size, strides, dropped)
 
 

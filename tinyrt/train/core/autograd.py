@@ -42,17 +42,17 @@ def grad(
         ShapeError: ``grad_output`` does not have the output's shape.
 
     """
-    found = partial_derivatives(
+    derivatives = partial_derivatives(
         output, inputs, grad_output, create_graph=create_graph, retain_graph=retain_graph
     )
-    for i, (tensor, derivative) in enumerate(zip(inputs, found, strict=True)):
+    for i, (tensor, derivative) in enumerate(zip(inputs, derivatives, strict=True)):
         if derivative is None:
             raise GradientError(
                 f"input {i} does not influence the output",
                 tensor=f"shape {tensor.shape}, requires_grad={tensor.requires_grad}",
                 hint="leave it out, or compute the output from it with requires_grad=True",
             )
-    return tuple(d for d in found if d is not None)
+    return tuple(d for d in derivatives if d is not None)
 
 
 def partial_derivatives(
@@ -71,14 +71,14 @@ def partial_derivatives(
         seed = grad_output if isinstance(grad_output, Tensor) else Tensor(seed)
     retain = create_graph if retain_graph is None else retain_graph
     targets = {id(t) for t in inputs}
-    found: dict[int, Any] = {}
+    derivatives: dict[int, Any] = {}
     with enable_grad():
         for tensor, arrived in reverse(
             output, seed, inputs, create_graph=create_graph, retain_graph=retain
         ):
             if id(tensor) in targets:
-                found[id(tensor)] = arrived if create_graph else Tensor(arrived)
-    return [found.get(id(t)) for t in inputs]
+                derivatives[id(tensor)] = arrived if create_graph else Tensor(arrived)
+    return [derivatives.get(id(t)) for t in inputs]
 
 
 def jvp(
@@ -142,10 +142,10 @@ def hvp(
     with enable_grad():
         gradients = grad(function(*leaves), leaves, create_graph=True)
         total = inner_product(gradients, vectors)
-    found = partial_derivatives(total, leaves)
+    products = partial_derivatives(total, leaves)
     return tuple(
         Tensor(np.zeros_like(x.data)) if h is None else h
-        for x, h in zip(leaves, found, strict=True)
+        for x, h in zip(leaves, products, strict=True)
     )
 
 

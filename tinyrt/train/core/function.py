@@ -40,7 +40,7 @@ def table_function(op: str) -> Function:
 
     def forward(attrs: Any, *arrays: Array) -> Array:
         check(attrs, tuple(a.shape for a in arrays))
-        found: Array = compute(attrs, *arrays)
-        return found
+        output: Array = compute(attrs, *arrays)
+        return output
 
     return Function(op, forward, spec.vjp, deployed=lambda attrs: (op, attrs))

@@ -51,11 +51,12 @@ def gradcheck(
     gradients = partial_derivatives(output, inputs, weights)
     for i, (x, gradient) in enumerate(zip(inputs, gradients, strict=True)):
         direction = rng.normal(size=x.shape)
-        found = 0.0 if gradient is None else float((gradient.data * direction).sum())
+        derivative = 0.0 if gradient is None else float((gradient.data * direction).sum())
         slope = _slope(function, inputs, x, step * direction, weights) / step
-        if not np.isclose(found, slope, rtol=rtol, atol=atol):
+        if not np.isclose(derivative, slope, rtol=rtol, atol=atol):
             raise GradientError(
-                f"the gradient of input {i} gives slope {found:.9g}, differences give {slope:.9g}",
+                f"the gradient of input {i} gives slope {derivative:.9g}, "
+                f"differences give {slope:.9g}",
                 tensor=f"shape {x.shape}",
                 hint="check the function's vjp; at a kink, move the inputs away from it",
             )
@@ -78,8 +79,8 @@ def gradgradcheck(
     weights = [rng.normal(size=x.shape) for x in inputs]
 
     def gradients(*_: Tensor) -> Tensor:
-        found = partial_derivatives(function(*inputs), inputs, u, create_graph=True)
-        return inner_product(found, weights)
+        derivatives = partial_derivatives(function(*inputs), inputs, u, create_graph=True)
+        return inner_product(derivatives, weights)
 
     gradcheck(gradients, [*inputs, u], seed=seed, **options)
 

@@ -86,7 +86,7 @@ def reverse(
 
     """
     order = _operands_first(root, targets)
-    wanted = _leading_to(order, targets)
+    on_path = _leading_to(order, targets)
     pending = {id(root): seed}
     while order:
         tensor = order.pop()  # so that its memory is returned as soon as it is used up
@@ -97,9 +97,9 @@ def reverse(
         yield tensor, arrived
         if step is None or step.freed:
             continue
-        for operand, part in _operand_grads(step, tensor, arrived, wanted, create_graph):
-            known = pending.get(id(operand))
-            pending[id(operand)] = part if known is None else _sum(known, part)
+        for operand, part in _operand_grads(step, tensor, arrived, on_path, create_graph):
+            earlier = pending.get(id(operand))
+            pending[id(operand)] = part if earlier is None else _sum(earlier, part)
         if not retain_graph:
             step.free()
 
@@ -112,13 +112,13 @@ def _operands_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Te
     """Tensors between ``root`` and its leaves, each after the operands it was computed from."""
     ends = {id(t) for t in targets or ()}
     finished: list[Tensor] = []
-    seen = {id(root)}
+    visited = {id(root)}
     stack: list[tuple[Tensor, Iterator[Tensor]]] = [(root, _operands(root, ends))]
     while stack:
         tensor, operands = stack[-1]
         for operand in operands:
-            if operand.requires_grad and id(operand) not in seen:
-                seen.add(id(operand))
+            if operand.requires_grad and id(operand) not in visited:
+                visited.add(id(operand))
                 stack.append((operand, _operands(operand, ends)))
                 break
         else:
@@ -144,11 +144,11 @@ def _leading_to(order: list[Tensor], targets: Collection[Tensor] | None) -> set[
     """Identities of the tensors whose gradient is needed for the targets'."""
     if targets is None:
         return {id(t) for t in order}
-    found = {id(t) for t in targets}
+    on_path = {id(t) for t in targets}
     for tensor in order:
-        if tensor.step is not None and any(id(t) in found for t in tensor.step.inputs):
-            found.add(id(tensor))
-    return found
+        if tensor.step is not None and any(id(t) in on_path for t in tensor.step.inputs):
+            on_path.add(id(tensor))
+    return on_path
 
 
 def _after_hooks(tensor: Tensor, grad: Any) -> Any:
@@ -161,10 +161,10 @@ def _after_hooks(tensor: Tensor, grad: Any) -> Any:
 
 
 def _operand_grads(
-    step: Step, output: Tensor, grad: Any, wanted: set[int], create_graph: bool
+    step: Step, output: Tensor, grad: Any, on_path: set[int], create_graph: bool
 ) -> Iterator[tuple[Tensor, Any]]:
     """The step's operands that want a gradient, each with what this step adds to it."""
-    if not any(id(t) in wanted for t in step.inputs):
+    if not any(id(t) in on_path for t in step.inputs):
         return
     step.check_unedited(output)
     if create_graph:
@@ -172,7 +172,7 @@ def _operand_grads(
     else:
         parts = step.function.vjp(step.attrs, [t.data for t in step.inputs], output.data, grad)
     for operand, part in zip(step.inputs, parts, strict=True):
-        if part is None or id(operand) not in wanted:
+        if part is None or id(operand) not in on_path:
             continue
         value: Any = part() if callable(part) else part
         if value is not None:

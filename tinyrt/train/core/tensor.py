@@ -36,7 +36,7 @@ Listener = Callable[[Function, Any, tuple["Tensor", ...], "Tensor"], None]
 
 _grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
-_known: ContextVar[Array | None] = ContextVar("known", default=None)
+_preset_output: ContextVar[Array | None] = ContextVar("preset_output", default=None)
 
 
 class Tensor:
@@ -316,9 +316,9 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     if isinstance(function, str):
         function = table_function(function)
     operands = tuple(t for t in inputs if t is not None)
-    known = _known.get()
-    if known is not None:
-        output = Tensor(known)
+    preset = _preset_output.get()
+    if preset is not None:
+        output = Tensor(preset)
     else:
         with error_context(op=f"{function.name} in training"):
             output = Tensor(np.asarray(function.forward(attrs, *(t.data for t in operands))))
@@ -354,9 +354,9 @@ def enable_grad() -> AbstractContextManager[None]:
     return _setting(_grad_enabled, True)
 
 
-def knowing(value: Array) -> AbstractContextManager[None]:
-    """Take ``value`` for the result of the one ``apply`` within a ``with`` block, uncomputed."""
-    return _setting(_known, value)
+def preset_output(value: Array) -> AbstractContextManager[None]:
+    """The one ``apply`` within a ``with`` block returns ``value`` and computes nothing."""
+    return _setting(_preset_output, value)
 
 
 def listening(listener: Listener) -> AbstractContextManager[None]:
