@@ -19,7 +19,7 @@ from tinyrt.errors import BudgetError
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.memory import order, plan_memory, schedule
 from tinyrt.memory.arena import PLAN
-from tinyrt.memory.check.contents import Held, Run
+from tinyrt.memory.check.contents import Content, Run
 from tinyrt.memory.check.moves import moved_runs
 from tinyrt.memory.indices import Steps, Table, ends_of
 from tinyrt.memory.sweep import STEP
@@ -148,11 +148,11 @@ def test_what_is_left_out_is_followed_as_the_reference_moves_it(op):
         arrays, parts, first = [], [], 0
         for value in node.inputs:
             arrays.append(np.arange(first, first + value.size).reshape(value.shape))
-            parts.append((Run(0, value.nbytes, Held(4 * first)),))
+            parts.append((Run(0, value.nbytes, Content(4 * first)),))
             first += value.size
         moved = OPS[op].ref_f32(node.attrs, *arrays).reshape(-1)
         found = np.concatenate(
-            [run.held.first + np.arange(run.start, run.stop) for run in moved_runs(node, parts)]
+            [run.content.first + np.arange(run.start, run.stop) for run in moved_runs(node, parts)]
         )
         assert np.array_equal(found[::4], 4 * moved)
 

@@ -173,10 +173,10 @@ def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
     moment = plan.fullest()
     (segment,) = plan.segments
     assert segment.first <= moment.node < segment.stop
-    assert sum(nbytes for _, nbytes in moment.kept) == plan.lower_bound
-    assert all(0 < nbytes <= plan.arena_bytes for _, nbytes in moment.kept)
+    assert sum(nbytes for _, nbytes in moment.sizes) == plan.lower_bound
+    assert all(0 < nbytes <= plan.arena_bytes for _, nbytes in moment.sizes)
     with pytest.raises(BudgetError) as found:
         require_budget(graph, plan, 9_000)
     text = str(found.value)
     assert f"{graph.bind(moment.node).describe()}, row by row with #0 to #12" in text
-    assert f"'{moment.kept[0][0]}' {moment.kept[0][1]:,}" in text
+    assert f"'{moment.sizes[0][0]}' {moment.sizes[0][1]:,}" in text

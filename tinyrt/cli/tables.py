@@ -182,9 +182,9 @@ def _peak(found: Inspection, most: int | None) -> RenderableType:
     step = moment.node
     where = f"op #{step} {found.ops[step].op}" if step < len(found.ops) else "the start"
     table = facts({})
-    for name, nbytes in moment.kept[:most]:
+    for name, nbytes in moment.sizes[:most]:
         table.add_row(named(name), f"{nbytes:,}")
-    _add_rest(table, len(moment.kept), most)
+    _add_rest(table, len(moment.sizes), most)
     shown: list[RenderableType] = [
         Text(f"  The arena is fullest at {where}, which keeps:"),
         table,

@@ -149,9 +149,9 @@ def export_graph(
     memories: Memories | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
-    target, made_for = find_core(core), find_optimize(optimize)
-    wanted = (target, made_for, max_arena, Rows(by_rows, input_rows), memories or Memories())
-    project, files = render_project(graph, Path(out_dir), *wanted)
+    target, optimize_for = find_core(core), find_optimize(optimize)
+    request = (target, optimize_for, max_arena, Rows(by_rows, input_rows), memories or Memories())
+    project, files = render_project(graph, Path(out_dir), *request)
     write_folder(project.directory, files)
     return project
 
@@ -160,7 +160,7 @@ def render_project(
     graph: Graph,
     directory: Path,
     target: Core,
-    made_for: Optimize,
+    optimize_for: Optimize,
     max_arena: int | None,
     rows: Rows,
     memories: Memories,
@@ -180,15 +180,15 @@ def render_project(
     plan = _plan(graph, kernels_of(target.isa), options, max_arena or 0, rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    chosen_for = Target(target.isa, made_for is Optimize.SIZE)
+    chosen_for = Target(target.isa, optimize_for is Optimize.SIZE)
     writer = write_ops(prefix, graph, plan, chosen_for, states)
     files = dict(model_files(prefix, graph, plan, writer, states, memories))
-    files |= library_files(prefix, [prefix], writer.functions, target, made_for)
+    files |= library_files(prefix, [prefix], writer.functions, target, optimize_for)
     project = ExportedProject(
         name=prefix,
         directory=directory,
         core=target,
-        optimize=made_for,
+        optimize=optimize_for,
         arena_bytes=plan.arena_bytes,
         arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),

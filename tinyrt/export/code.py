@@ -218,12 +218,13 @@ def text_of(tokens: Iterable[Token]) -> str:
 
 def simplified(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without factors of 1 and additions of 0 beside the number of rows."""
-    kept: list[Token] = []
+    result: list[Token] = []
     for token in tokens:
-        kept.append(token)
-        if (token == ROWS and kept[-3:-1] == [Int(1), " * "]) or kept[-3:] == [ROWS, " + ", Int(0)]:
-            kept[-3:] = [ROWS]
-    return kept
+        result.append(token)
+        times_one = token == ROWS and result[-3:-1] == [Int(1), " * "]
+        if times_one or result[-3:] == [ROWS, " + ", Int(0)]:
+            result[-3:] = [ROWS]
+    return result
 
 
 def rendered(statements: Iterable[Statement], levels: int = 0) -> list[str]:

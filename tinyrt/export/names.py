@@ -64,8 +64,8 @@ def identifier(text: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
     if len(name) > MAX_IDENTIFIER:
         name = f"{name[: MAX_IDENTIFIER - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    taken = name in HEADERS or name in BUILD_TARGETS or name in LIBRARIES
-    if not name[0].isalpha() or name.startswith(OWN_PREFIXES) or name.endswith("intrin") or taken:
+    used = name in HEADERS or name in BUILD_TARGETS or name in LIBRARIES
+    if not name[0].isalpha() or name.startswith(OWN_PREFIXES) or name.endswith("intrin") or used:
         name = f"model_{name}"
     return name
 
@@ -82,10 +82,10 @@ def add_files(files: dict[str, str], more: Mapping[str, str], of: str) -> None:
         UnsupportedError: two would be one, also where upper and lower case are the same.
 
     """
-    known = {name.lower(): name for name in files}
+    by_lower = {name.lower(): name for name in files}
     macros = {m for name in files for m in _macros(name, files[name])}
     for name, text in more.items():
-        other = known.get(name.lower())
+        other = by_lower.get(name.lower())
         twice = min(macros & _macros(name, text), default=None)
         if other is not None or twice is not None:
             what = f"a file '{name}'" if other is not None else f"a macro '{twice}'"
@@ -142,7 +142,7 @@ def check_regions(names: Iterable[str], alone: str) -> None:
         UnsupportedError: one has not.
 
     """
-    known: dict[str, str] = {}
+    by_lower: dict[str, str] = {}
     for name in names:
         lower = name.lower()
         if not REGION.fullmatch(name):
@@ -160,13 +160,13 @@ def check_regions(names: Iterable[str], alone: str) -> None:
                 f"a memory region cannot be called '{name}': the generated code has such a name",
                 expected="another name than io, state, input_0 and the like",
             )
-        if lower in known:
+        if lower in by_lower:
             raise UnsupportedError(
-                f"two memory regions are called '{known[lower]}' and '{name}'",
+                f"two memory regions are called '{by_lower[lower]}' and '{name}'",
                 expected="names that differ in more than upper and lower case",
             )
-        known[lower] = name
-    if len(known) > 1 and alone in known:
+        by_lower[lower] = name
+    if len(by_lower) > 1 and alone in by_lower:
         raise UnsupportedError(
             f"one of several memory regions cannot be called '{alone}': all together are",
             expected="another name, such as sram or dtcm",

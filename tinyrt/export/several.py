@@ -80,40 +80,40 @@ def export_several(
 
     """
     directory = Path(out_dir)
-    target, made_for = find_core(core), find_optimize(optimize)
-    found: list[ExportedProject] = []
+    target, optimize_for = find_core(core), find_optimize(optimize)
+    projects: list[ExportedProject] = []
     files: dict[str, str] = {}
     for path in model_paths:
         with error_context(file=str(path)):
             rows = Rows(by_rows, input_rows)
-            wanted = (target, made_for, max_arena, rows, memories or Memories())
-            project, own = render_project(read_tflite(path), directory, *wanted)
-            if any(project.name == other.name for other in found):
+            request = (target, optimize_for, max_arena, rows, memories or Memories())
+            project, own = render_project(read_tflite(path), directory, *request)
+            if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
                     expected="a name for each: the prefix of its functions",
                     hint="rename one of the files",
                 )
-        found.append(project)
+        projects.append(project)
         names = (f"{project.name}{end}" for end in MODEL_FILES)
         add_files(files, {name: own[name] for name in names}, project.name)
     library = identifier(directory.resolve().name)
-    kernels = list(dict.fromkeys(k for project in found for k in project.kernels))
-    regions = _largest(found) if shared_arena else ()
+    kernels = list(dict.fromkeys(k for project in projects for k in project.kernels))
+    regions = _largest(projects) if shared_arena else ()
     if shared_arena:
         alignment = max(ARENA_ALIGNMENT, memories.alignment if memories else 0)
         context = {
             "library": library,
             "LIBRARY": library.upper(),
-            "models": [p.name for p in found],
+            "models": [p.name for p in projects],
             "regions": regions,
             "alignment": alignment,
         }
         header = render(TEMPLATES, "arena.h.j2", context)
         add_files(files, {f"{library}_arena.h": header}, library)
-    files |= library_files(library, [p.name for p in found], kernels, target, made_for)
+    files |= library_files(library, [p.name for p in projects], kernels, target, optimize_for)
     write_folder(directory, files)
-    return ExportedModels(library, directory, tuple(found), regions)
+    return ExportedModels(library, directory, tuple(projects), regions)
 
 
 def _largest(projects: Sequence[ExportedProject]) -> tuple[Region, ...]:

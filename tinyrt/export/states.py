@@ -74,11 +74,11 @@ def lay_out(graph: Graph) -> StateLayout:
     end = 0
     for before, after in graph.states:
         value = graph.value(before)
-        found = _shift(graph, before, after)
+        window = _shift(graph, before, after)
         nbytes = value.nbytes
         offsets[before] = offsets[after] = end
-        if found is not None:
-            index, cut, shift = found
+        if window is not None:
+            index, cut, shift = window
             shifts[index] = shift
             idle.add(cut)
             nbytes = shift.window.nbytes
@@ -142,5 +142,5 @@ def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | No
 
 
 def _only(nodes: Iterator[BoundNode]) -> BoundNode | None:
-    found = list(nodes)
-    return found[0] if len(found) == 1 else None
+    items = list(nodes)
+    return items[0] if len(items) == 1 else None

@@ -102,8 +102,8 @@ def find_optimize(name: str) -> Optimize:
     try:
         return Optimize(name)
     except ValueError:
-        known = ", ".join(o.value for o in Optimize)
-        raise UnsupportedError(f"cannot optimise for '{name}'", expected=known) from None
+        names = ", ".join(o.value for o in Optimize)
+        raise UnsupportedError(f"cannot optimise for '{name}'", expected=names) from None
 
 
 def find_core(name: str) -> Core:

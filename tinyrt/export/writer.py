@@ -216,8 +216,8 @@ class ModelWriter:
         shift = self._states.shifts.get(node.index)
         if shift is None:
             return None
-        made = call("tinyrt_shift", shift.kept, shift.new, shift.rows, shift.window)
-        return Kernel(lambda: (made,))
+        shift_call = call("tinyrt_shift", shift.kept, shift.new, shift.rows, shift.window)
+        return Kernel(lambda: (shift_call,))
 
     def _write_calls(self, kernel: Kernel) -> None:
         for one in kernel.calls:

@@ -128,7 +128,7 @@ class _SegmentRun:
         (access,) = stage.reads
         if access is None and self._segment.pushed is not None:
             size = stage.writes.nbytes
-            access = Access(self._segment.pushed, 0, size, size, held=True)
+            access = Access(self._segment.pushed, 0, size, size, is_whole=True)
         if access is not None:
             self._bytes(stage.writes, row, place)[:] = self._bytes(access, row, place)
 

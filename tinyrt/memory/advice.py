@@ -51,7 +51,7 @@ def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
             schedule(graph), kernels, checked=False
         ),
     }
-    found = []
+    advices = []
     budget = current()
     for what, way in ways.items():
         if budget.done > budget.work // 2:
@@ -61,5 +61,5 @@ def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
         except TinyrtError:
             continue  # not every model can be run in every way
         if nbytes < plan.arena_bytes:
-            found.append(Advice(what, nbytes))
-    return sorted(found, key=lambda advice: advice.arena_bytes)
+            advices.append(Advice(what, nbytes))
+    return sorted(advices, key=lambda advice: advice.arena_bytes)

@@ -105,10 +105,10 @@ class _Plans:
             for name, value in graph.values.items()
             if not value.is_constant and roots.get(name, name) in outside
         )
-        self.found = buffers(graph, kernels, outside)
-        self.leads = leads(graph, self.found, kernels) if overlap else {}
-        self.ties = ties_of(graph, self.found, self.options.alignment) if overlap else {}
-        self.traffic = traffic_of(graph, self.found)
+        self.buffers = buffers(graph, kernels, outside)
+        self.leads = leads(graph, self.buffers, kernels) if overlap else {}
+        self.ties = ties_of(graph, self.buffers, self.options.alignment) if overlap else {}
+        self.traffic = traffic_of(graph, self.buffers)
 
     def best(self) -> ArenaPlan:
         """All slices and concatenations in place, but those that take more memory so."""
@@ -127,13 +127,13 @@ class _Plans:
 
     def _plan(self, idle: Collection[int]) -> ArenaPlan:
         ties = {b: tie for index in sorted(idle) for b, tie in self.ties[index].items()}
-        problem = Problem(self.found, self.leads, ties, self.options.alignment)
+        problem = Problem(self.buffers, self.leads, ties, self.options.alignment)
         self.pairs += problem.pairs
         assigned = assign(problem, self.options.regions, self.traffic, self.enough)
         return self._as_plan(problem, assigned, frozenset(idle))
 
     def _as_plan(self, problem: Problem, assigned: Assignment, idle: frozenset[int]) -> ArenaPlan:
-        names = [(i, name) for i, b in enumerate(self.found) for name in b.names]
+        names = [(i, name) for i, b in enumerate(self.buffers) for name in b.names]
         views = self._views(idle)
         nodes = enumerate(self.graph.nodes)
         sizes = [placement.nbytes for placement in assigned.placements]
@@ -142,7 +142,7 @@ class _Plans:
             offsets={name: assigned.offsets[i] for i, name in names},
             arena_bytes=sum(sizes),
             lower_bound=alone.lower_bound if alone else problem.lower_bound(),
-            buffers=tuple(self.found),
+            buffers=tuple(self.buffers),
             optimal=alone is not None and alone.optimal,
             regions=tuple(
                 Region(region.name, size)

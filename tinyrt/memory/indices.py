@@ -104,9 +104,9 @@ def ends_of(places: Places, start: int, stop: int) -> Ends | None:
             (axis.ends(whole, last), 0, size),
             (axis.ends(last, last + 1), 0, end),
         ]
-    known = []
+    spans = []
     for outer, begin, end in blocks:
         ends = None if outer is None else ends_of(inner, begin, end)
         if outer is not None and ends is not None:
-            known.append((outer[0] + ends[0], outer[1] + ends[1]))
-    return (min(e[0] for e in known), max(e[1] for e in known)) if known else None
+            spans.append((outer[0] + ends[0], outer[1] + ends[1]))
+    return (min(e[0] for e in spans), max(e[1] for e in spans)) if spans else None

@@ -84,7 +84,7 @@ def buffers(
         root = roots.get(name, name)
         if root in last:
             last[root] = end
-    found = [
+    result = [
         Buffer(tuple(names), graph.value(root).nbytes, first[root], last[root])
         for root, names in members.items()
         if root not in outside
@@ -92,5 +92,5 @@ def buffers(
     for bound in graph.bound():
         nbytes = kernels.scratch_bytes(bound)
         if nbytes:
-            found.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
-    return found
+            result.append(Buffer((scratch_name(bound.index),), nbytes, bound.index, bound.index))
+    return result

@@ -58,7 +58,7 @@ class _State(NamedTuple):
     """Some nodes done.
 
     Attributes:
-        done: which, as a bit set.
+        executed: which, as a bit set.
         alive: the bytes alive after them.
         peak: the most that were.
         ready: nodes that may come next, in the graph's own order.
@@ -67,7 +67,7 @@ class _State(NamedTuple):
 
     """
 
-    done: int
+    executed: int
     alive: int
     peak: int
     ready: tuple[int, ...]
@@ -76,11 +76,11 @@ class _State(NamedTuple):
 
     def order(self) -> tuple[int, ...]:
         """The nodes that are done, from the first to the last."""
-        found, state = [], self
+        order, state = [], self
         while state.before is not None:
-            found.append(state.node)
+            order.append(state.node)
             state = state.before
-        return tuple(reversed(found))
+        return tuple(reversed(order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Problem:
         writes: for each node, the bytes of the buffers that it creates.
         nbytes: size of each buffer.
         readers: for each buffer, the nodes that read it, as a bit set.
-        kept: buffers that live to the end.
+        persistent: buffers that live to the end.
         start: bytes of the model inputs.
 
     """
@@ -105,7 +105,7 @@ class _Problem:
     writes: tuple[int, ...]
     nbytes: tuple[int, ...]
     readers: tuple[int, ...]
-    kept: frozenset[int]
+    persistent: frozenset[int]
     start: int
 
     @classmethod
@@ -153,29 +153,29 @@ class _Problem:
 
     def step(self, state: _State, node: int) -> _State:
         """The state after one more node."""
-        done = state.done | 1 << node
+        executed = state.executed | 1 << node
         during = state.alive + self.writes[node]
         freed = sum(
             self.nbytes[b]
             for b in self.touches[node]
-            if b not in self.kept and not self.readers[b] & ~done
+            if b not in self.persistent and not self.readers[b] & ~executed
         )
         ready = tuple(i for i in state.ready if i != node)
-        new = [i for i in self.feeds[node] if not self.needs[i] & ~done]
+        new = [i for i in self.feeds[node] if not self.needs[i] & ~executed]
         if new:
             ready = tuple(sorted((*ready, *new)))
-        return _State(done, during - freed, max(state.peak, during), ready, node, state)
+        return _State(executed, during - freed, max(state.peak, during), ready, node, state)
 
     def peak(self, order: Iterable[int]) -> int:
         """Bytes alive at the fullest step of an order."""
         alive = most = self.start
-        left = [readers.bit_count() for readers in self.readers]
+        remaining = [readers.bit_count() for readers in self.readers]
         for node in order:
             alive += self.writes[node]
             most = max(most, alive)
             for b in self.touches[node]:
-                left[b] -= self.readers[b] >> node & 1
-                alive -= self.nbytes[b] * (left[b] == 0 and b not in self.kept)
+                remaining[b] -= self.readers[b] >> node & 1
+                alive -= self.nbytes[b] * (remaining[b] == 0 and b not in self.persistent)
         return most
 
     def bound(self) -> int:
@@ -184,10 +184,10 @@ class _Problem:
 
 
 def _bits(numbers: Iterable[int]) -> int:
-    found = 0
+    bits = 0
     for number in numbers:
-        found |= 1 << number
-    return found
+        bits |= 1 << number
+    return bits
 
 
 def _steps(state: _State) -> int:
@@ -199,17 +199,17 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
     """Lowest peak first: the first complete order found is the best; None if too many states."""
     everything = (1 << len(problem.needs)) - 1
     queue = [(problem.start, 0, problem.initial())]
-    seen: set[int] = set()
+    visited: set[int] = set()
     pushed = steps = 0
     while queue:
         _, _, state = heapq.heappop(queue)
-        if state.done == everything:
+        if state.executed == everything:
             return state.order()
-        if state.done in seen:
+        if state.executed in visited:
             continue
-        seen.add(state.done)
+        visited.add(state.executed)
         steps += _steps(state)
-        if len(seen) > SEARCH_STATES or steps > SEARCH_STEPS:
+        if len(visited) > SEARCH_STATES or steps > SEARCH_STEPS:
             return None
         for node in state.ready:
             pushed -= 1  # of equal peaks, go deeper first
@@ -238,8 +238,8 @@ def _follow(problem: _Problem, width: int) -> tuple[int, tuple[int, ...] | None]
         for state in states:
             for node in state.ready:
                 new = problem.step(state, node)
-                old = after.get(new.done)
+                old = after.get(new.executed)
                 if old is None or new.peak < old.peak:
-                    after[new.done] = new
+                    after[new.executed] = new
         states = sorted(after.values(), key=lambda s: (s.peak, s.alive))[:width]
     return steps, states[0].order()

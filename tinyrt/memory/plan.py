@@ -55,19 +55,19 @@ class Moment:
 
     Attributes:
         node: the op that runs then.
-        kept: name, as it is shown, and bytes of what must be kept, the most first; of rings, rows
+        sizes: name, as it is shown, and bytes of what must be kept, the most first; of rings, rows
             still to be read.
 
     """
 
     node: int
-    kept: tuple[tuple[str, int], ...]
+    sizes: tuple[tuple[str, int], ...]
 
     @classmethod
     def of(cls, node: int, sizes: Mapping[str, int]) -> Moment:
         """The moment at which so many bytes of each buffer are kept."""
-        kept = ((shown_name(name), nbytes) for name, nbytes in sizes.items() if nbytes)
-        return cls(node, tuple(sorted(kept, key=lambda pair: (-pair[1], pair[0]))))
+        pairs = ((shown_name(name), nbytes) for name, nbytes in sizes.items() if nbytes)
+        return cls(node, tuple(sorted(pairs, key=lambda pair: (-pair[1], pair[0]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,14 @@ class ArenaPlan:
             # Inputs are there before the first step, read or not.
             changes.setdefault(max(b.first, 0), []).append((where, 1))
             changes.setdefault(max(b.last, 0) + 1, []).append((where, -1))
-        holders, total, found = np.zeros(len(pieces), np.int64), 0, []
+        holders, total, sums = np.zeros(len(pieces), np.int64), 0, []
         for step in range(steps):
             for where, change in changes.get(step, ()):
                 total -= int(pieces[where] @ (holders[where] > 0))
                 holders[where] += change
                 total += int(pieces[where] @ (holders[where] > 0))
-            found.append(total)
-        return found
+            sums.append(total)
+        return sums
 
     def fullest(self) -> Moment:
         """When most of the arena is in use: what is kept then is in the way of a smaller one."""
@@ -147,8 +147,8 @@ class ArenaPlan:
             return self.peak
         alive = self.alive_bytes(1 + max((b.first for b in self.buffers), default=0))
         step = max(range(len(alive)), key=lambda step: (alive[step], -step), default=0)
-        kept = [b for b in self.buffers if b.first <= step <= b.last]
-        return Moment.of(step, {b.names[0]: b.nbytes for b in kept})
+        buffers = [b for b in self.buffers if b.first <= step <= b.last]
+        return Moment.of(step, {b.names[0]: b.nbytes for b in buffers})
 
 
 def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
@@ -161,8 +161,8 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
     if plan.arena_bytes <= max_arena:
         return
     moment = plan.fullest()
-    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.kept[:MAX_NAMED]]
-    rest = sum(nbytes for _, nbytes in moment.kept[MAX_NAMED:])
+    named = [f"'{name}' {nbytes:,}" for name, nbytes in moment.sizes[:MAX_NAMED]]
+    rest = sum(nbytes for _, nbytes in moment.sizes[MAX_NAMED:])
     named += [f"and others {rest:,}"] * (rest > 0)
     tensors = ", ".join(named)
     raise BudgetError(
@@ -186,8 +186,8 @@ def _what_runs(graph: Graph, plan: ArenaPlan, step: int) -> str | None:
 
 def _way_out(graph: Graph, plan: ArenaPlan) -> str:
     """The options that may make an arena smaller, of those that this one does not have yet."""
-    held = [name for name in graph.fed if name in plan.offsets]
+    in_arena = [name for name in graph.fed if name in plan.offsets]
     ways = ["run ops row by row (--by-rows)"] * (not plan.segments)
-    ways += ["take the input row by row (--input-rows)"] * (len(graph.fed) == 1 and bool(held))
-    ways += ["keep inputs in memory of your own (--input-outside)"] * bool(held)
+    ways += ["take the input row by row (--input-rows)"] * (len(graph.fed) == 1 and bool(in_arena))
+    ways += ["keep inputs in memory of your own (--input-outside)"] * bool(in_arena)
     return ", ".join(ways) or "split it from the branch that waits"

@@ -65,8 +65,8 @@ def assign(
 
     """
     if len(regions) == 1 and regions[0].nbytes is None:
-        found = place(problem, enough)
-        return Assignment([0] * len(problem.buffers), found.offsets, [found])
+        placement = place(problem, enough)
+        return Assignment([0] * len(problem.buffers), placement.offsets, [placement])
     if problem.crowded:
         raise BudgetError(
             f"{len(problem.buffers):,} tensors are too many to divide among regions",
@@ -100,20 +100,20 @@ def _orders(problem: Problem, traffic: Sequence[float]) -> list[list[int]]:
 
 
 def _fill(problem: Problem, regions: Sequence[Region], order: list[int]) -> Assignment:
-    left = order
+    remaining = order
     region = [0] * len(problem.buffers)
     offsets = [0] * len(problem.buffers)
     placements = []
     for r, memory in enumerate(regions):
         last = r == len(regions) - 1
-        chosen = left if last else _that_fit(problem, memory, left)
-        left = [g for g in left if g not in chosen]
+        chosen = remaining if last else _that_fit(problem, memory, remaining)
+        remaining = [g for g in remaining if g not in chosen]
         part, members = problem.part(chosen)
-        found = place(part, memory.nbytes or 0)
-        placements.append(found)
-        if memory.nbytes is not None and found.nbytes > memory.nbytes:
-            raise _too_small(part, memory, found)
-        for b, offset in zip(members, found.offsets, strict=True):
+        placement = place(part, memory.nbytes or 0)
+        placements.append(placement)
+        if memory.nbytes is not None and placement.nbytes > memory.nbytes:
+            raise _too_small(part, memory, placement)
+        for b, offset in zip(members, placement.offsets, strict=True):
             region[b], offsets[b] = r, offset
     return Assignment(region, offsets, placements)
 
@@ -133,7 +133,7 @@ def _that_fit(problem: Problem, memory: Region, order: list[int]) -> list[int]:
     return chosen
 
 
-def _too_small(part: Problem, memory: Region, found: Placement) -> BudgetError:
+def _too_small(part: Problem, memory: Region, placement: Placement) -> BudgetError:
     def alive(step: int) -> list[Buffer]:
         return [b for b in part.buffers if b.first <= step <= b.last]
 
@@ -142,14 +142,14 @@ def _too_small(part: Problem, memory: Region, found: Placement) -> BudgetError:
         f"'{b.names[0]}' {b.nbytes:,}" for b in sorted(alive(step), key=lambda b: -b.nbytes)
     )
     return BudgetError(
-        f"region '{memory.name}' would need {found.nbytes:,} bytes",
+        f"region '{memory.name}' would need {placement.nbytes:,} bytes",
         tensor=f"kept in it at step {max(step, 0)}, in bytes: {names}",
         expected=f"at most {memory.nbytes:,}",
         hint="make a region larger, or add one: --region name=size",
     )
 
 
-def traffic_of(graph: Graph, found: Sequence[Buffer]) -> list[float]:
+def traffic_of(graph: Graph, buffers: Sequence[Buffer]) -> list[float]:
     """Bytes that kernels read from and write to each buffer, roughly: for an order, not a sum.
 
     A kernel reads an input byte once for each multiplication that it does not share with other
@@ -167,7 +167,7 @@ def traffic_of(graph: Graph, found: Sequence[Buffer]) -> list[float]:
             if value is not None and not value.is_constant:
                 name = roots.get(value.name, value.name)
                 used[name] = used.get(name, 0) + max(value.nbytes, reads)
-    return [used.get(buffer.names[0], buffer.nbytes) for buffer in found]
+    return [used.get(buffer.names[0], buffer.nbytes) for buffer in buffers]
 
 
 def _reads(node: BoundNode) -> float:

@@ -62,7 +62,7 @@ class Access:
         start: the first byte for the first row: of a batch, or of all where the tensor is held.
         nbytes: how many.
         step: bytes from one row to the next.
-        held: whether the tensor is held whole.
+        is_whole: whether the tensor is held whole.
 
     """
 
@@ -70,11 +70,11 @@ class Access:
     start: int
     nbytes: int
     step: int = 0
-    held: bool = False
+    is_whole: bool = False
 
     def span(self, row: int, place: int, count: int = 1) -> tuple[int, int]:
         """First byte and the one behind, for rows from ``row`` on, the ``place``-th of a batch."""
-        start = self.start + self.step * (row if self.held else place)
+        start = self.start + self.step * (row if self.is_whole else place)
         return start, start + self.step * (count - 1) + self.nbytes
 
 
@@ -159,11 +159,11 @@ class Segment:
 
     def counts(self) -> list[list[int]]:
         """For each stage, how many rows its batches have, from few to many."""
-        found: list[set[int]] = [set() for _ in self.stages]
+        per_stage: list[set[int]] = [set() for _ in self.stages]
         for step in set(self.steps):
             if step.run:
-                found[step.stage].add(step.count)
-        return [sorted(counts) for counts in found]
+                per_stage[step.stage].add(step.count)
+        return [sorted(counts) for counts in per_stage]
 
     @property
     def images(self) -> list[Ring]:

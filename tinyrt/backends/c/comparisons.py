@@ -39,9 +39,9 @@ def compare_quantized_calls(node: BoundNode, target: Target) -> Calls:
     ``tinyrt_compare_table_s8`` or ``tinyrt_compare_rescaled_s8``, or the latter on int16.
     """
     p: Compared = OPS[node.op].prepared(node)
-    found = _table(node, p)
-    if found is not None:
-        x, table = found
+    lookup = _table(node, p)
+    if lookup is not None:
+        x, table = lookup
         return lut_calls(table, x, node.output)
     if p.stored:
         return compare_calls(node, target)

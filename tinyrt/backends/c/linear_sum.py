@@ -61,9 +61,9 @@ def linear_sum(
     for a_factor, b_factor in _factors(ratios, dsp):
         if max(abs(a_factor), abs(b_factor)) > INT32_MAX:
             return None
-        found = _addend(products, a_factor, b_factor, least, most)
-        if found is not None:
-            return LinearSum(a_factor, b_factor, found)
+        addend = _addend(products, a_factor, b_factor, least, most)
+        if addend is not None:
+            return LinearSum(a_factor, b_factor, addend)
     return None
 
 

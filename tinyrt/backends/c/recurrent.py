@@ -101,8 +101,8 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     sums = [Data("start", start), *([] if wide else [Data("restart", restart)])]
     params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
-    made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
-    return (replace(made, data=(*sums, *weights)),)
+    lstm_call = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
+    return (replace(lstm_call, data=(*sums, *weights)),)
 
 
 def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:

@@ -66,14 +66,14 @@ def mean_s8_calls(node: BoundNode, target: Target) -> Calls:
 
 def _columns(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
     """The shape as (outer, pixels, channels), of which the pixels go; None where that cannot be."""
-    kept = [i for i in range(len(shape)) if i not in axes and shape[i] > 1]
-    gone = [i for i in axes if shape[i] > 1]
-    if not gone or not kept or kept[-1] < gone[-1]:
+    kept_axes = [i for i in range(len(shape)) if i not in axes and shape[i] > 1]
+    reduced_axes = [i for i in axes if shape[i] > 1]
+    if not reduced_axes or not kept_axes or kept_axes[-1] < reduced_axes[-1]:
         return None
-    outer = [i for i in kept if i < gone[0]]
-    if any(gone[0] < i < gone[-1] for i in kept):
+    outer = [i for i in kept_axes if i < reduced_axes[0]]
+    if any(reduced_axes[0] < i < reduced_axes[-1] for i in kept_axes):
         return None
-    sizes = (outer, gone, [i for i in kept if i > gone[-1]])
+    sizes = (outer, reduced_axes, [i for i in kept_axes if i > reduced_axes[-1]])
     first, second, third = (size_of(tuple(shape[i] for i in part)) for part in sizes)
     return first, second, third
 

@@ -95,11 +95,11 @@ def _plain_calls(node: BoundNode, p: AddS8) -> Calls:
     a = (node.input(0), p.a_zp, p.a_mult, p.a_shift, 1)
     b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if node.op == "sub" else 1)
     plain, scaled = (a, b) if (p.a_mult, p.a_shift) == HALF else (b, a)
-    left = p.left_shift + (2 if scaled[3] == 0 else 1)
+    left_shift = p.left_shift + (2 if scaled[3] == 0 else 1)
     fields: Fields = {
         "size": node.output.size,
-        "scaled_factor": 1 << left,
-        "scaled_addend": -scaled[1] << left,
+        "scaled_factor": 1 << left_shift,
+        "scaled_addend": -scaled[1] << left_shift,
         "scaled_mult": scaled[2],
         "scaled_shift": max(-scaled[3], 1),
         "rescaled_factor": 2 * scaled[4],

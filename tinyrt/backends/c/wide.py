@@ -100,7 +100,7 @@ def convolution_s16(
     """
     direct, taps = _reads_pixels(node), _padded_taps(node)
 
-    def made() -> Call:
+    def make_call() -> Call:
         w = weights_of(node)
         own = {"groups": groups, "taps": taps, "direct": direct}
         requantized = {"requant": requant_s16_fields(requant)}
@@ -110,7 +110,7 @@ def convolution_s16(
         x, y = node.input(0), node.output
         return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
 
-    return Kernel(lambda: (made(),), 0 if direct else 2 * taps)
+    return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
 
 
 def _reads_pixels(node: BoundNode) -> bool:

@@ -279,7 +279,7 @@ class SegmentWriter:
         """Where the bytes of an access lie; a moving one gets a counter."""
         if access is None:
             return ()
-        if not access.held:
+        if not access.is_whole:
             at = self._in_arena(access)
             return (at, " + ", Int(access.step), " * ", FIRST) if cut and access.step else (at,)
         start = self.writer.pointer(self._graph.value(access.name))

@@ -254,14 +254,14 @@ def alike(bodies: Mapping[int, Body | None]) -> list[Group]:
     groups = (Group(tuple(own), tuple(shareable[i] for i in own)) for own in forms.values())
     chosen = [group for group in groups if group.fits]
     while chosen:
-        best = max((without for without in _each_left_out(chosen)), key=_gain)
+        best = max((without for without in _without_each(chosen)), key=_gain)
         if _gain(best) < _gain(chosen):
             break
         chosen = best
     return chosen
 
 
-def _each_left_out(groups: Sequence[Group]) -> Iterator[list[Group]]:
+def _without_each(groups: Sequence[Group]) -> Iterator[list[Group]]:
     return ([group for group in groups if group is not out] for out in groups)
 
 

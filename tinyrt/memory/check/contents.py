@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
-class Held(NamedTuple):
+class Content(NamedTuple):
     """What a run of bytes holds: byte ``at`` of them the number ``first + step * at``.
 
     Bytes of tensors are numbered one by one (``step`` is 1); padding, scratch memory and bytes that
@@ -17,9 +17,9 @@ class Held(NamedTuple):
     first: int
     step: int = 1
 
-    def moved(self, distance: int) -> Held:
+    def moved(self, distance: int) -> Content:
         """The same numbers, as they are called where they lie so many bytes further on."""
-        return Held(self.first - distance * self.step, self.step)
+        return Content(self.first - distance * self.step, self.step)
 
 
 class Run(NamedTuple):
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
     start: int
     stop: int
-    held: Held
+    content: Content
 
 
 Runs = tuple[Run, ...]
@@ -36,37 +36,37 @@ Runs = tuple[Run, ...]
 class Contents:
     """A map from bytes to what they hold, of as many entries as there are runs."""
 
-    def __init__(self, nbytes: int, held: Held) -> None:
+    def __init__(self, nbytes: int, content: Content) -> None:
         self.nbytes = nbytes
         self._starts = [0]
-        self._held = [held]
+        self._values = [content]
 
-    def write(self, start: int, stop: int, held: Held) -> None:
+    def write(self, start: int, stop: int, content: Content) -> None:
         """Let bytes [start, stop) hold something else."""
         if start >= stop:
             return
-        starts, found = self._starts, self._held
+        starts, values = self._starts, self._values
         first, last = bisect_left(starts, start), bisect_left(starts, stop)
         new_starts, new = [], []
-        if first == 0 or found[first - 1] != held:
+        if first == 0 or values[first - 1] != content:
             new_starts.append(start)
-            new.append(held)
-        behind = found[last - 1] if last else held
+            new.append(content)
+        behind = values[last - 1] if last else content
         if last < len(starts) and starts[last] == stop:
-            last += found[last] == held
-        elif stop < self.nbytes and behind != held:
+            last += values[last] == content
+        elif stop < self.nbytes and behind != content:
             new_starts.append(stop)
             new.append(behind)
         starts[first:last] = new_starts
-        found[first:last] = new
+        values[first:last] = new
 
-    def is_all(self, start: int, stop: int, held: Held) -> bool:
+    def is_all(self, start: int, stop: int, content: Content) -> bool:
         """Whether bytes [start, stop) hold just that."""
         if start >= stop:
             return True
         i = bisect_right(self._starts, start) - 1
         next_start = self._starts[i + 1] if i + 1 < len(self._starts) else self.nbytes
-        return self._held[i] == held and next_start >= stop
+        return self._values[i] == content and next_start >= stop
 
     def runs(self, start: int, stop: int) -> Iterator[Run]:
         """What bytes [start, stop) hold, from the first to the last."""
@@ -74,7 +74,7 @@ class Contents:
         while start < stop:
             i += 1
             end = min(self._starts[i] if i < len(self._starts) else stop, stop)
-            yield Run(start, end, self._held[i - 1])
+            yield Run(start, end, self._values[i - 1])
             start = end
 
 
@@ -84,15 +84,15 @@ def part(runs: Iterable[Run], start: int, stop: int, to: int = 0) -> Iterator[Ru
         low, high = max(run.start, start), min(run.stop, stop)
         if low < high:
             distance = to - start
-            yield Run(low + distance, high + distance, run.held.moved(distance))
+            yield Run(low + distance, high + distance, run.content.moved(distance))
 
 
 def joined(runs: Iterable[Run]) -> Iterator[Run]:
     """The same with neighbours that hold one sequence as one run."""
     last: Run | None = None
     for run in runs:
-        if last is not None and last.held == run.held and last.stop == run.start:
-            last = Run(last.start, run.stop, run.held)
+        if last is not None and last.content == run.content and last.stop == run.start:
+            last = Run(last.start, run.stop, run.content)
             continue
         if last is not None:
             yield last

@@ -12,7 +12,7 @@ from typing import NoReturn
 from tinyrt.budget import current
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
+from tinyrt.memory.check.contents import Content, Contents, Run, Runs, part
 from tinyrt.memory.check.moves import moved_runs
 from tinyrt.memory.check.rows import SCRATCH, replay_segment
 from tinyrt.memory.kernels import Kernels
@@ -23,7 +23,7 @@ from tinyrt.memory.sweep import Span, Step
 STEP = 4_000
 """Work of one step of a kernel's sweep, in units of ``budget``."""
 
-NOBODY = Held(-1, 0)
+NOBODY = Content(-1, 0)
 """What bytes hold that were never written."""
 
 
@@ -95,8 +95,8 @@ class _Replay:
         self._offsets = offsets
         self.outside = outside
         self.contents = Contents(arena_bytes, NOBODY)
-        self.wanted: dict[str, Runs] = {}
-        self._whole: dict[str, Held] = {}
+        self.numbers: dict[str, Runs] = {}
+        self._whole: dict[str, Content] = {}
         self._next = 0
 
     def define(self, value: Value) -> None:
@@ -107,28 +107,28 @@ class _Replay:
 
     def number(self, name: str, nbytes: int) -> Runs:
         """New numbers for so many bytes, under a name."""
-        self.wanted[name] = (Run(0, nbytes, Held(self._next)),)
+        self.numbers[name] = (Run(0, nbytes, Content(self._next)),)
         if name in self._offsets:
-            self._whole[name] = Held(self._next).moved(self._offsets[name])
+            self._whole[name] = Content(self._next).moved(self._offsets[name])
         self._next += nbytes
-        return self.wanted[name]
+        return self.numbers[name]
 
     def leave_out(self, node: BoundNode) -> None:
         """An op that moves bytes to where they lie already: they keep their numbers."""
         parts = [value for value in node.inputs if value is not None]
         for value in parts:
             self.read(value, (0, value.nbytes))
-        y, found = node.output, []
+        y, runs = node.output, []
         at = None if y.name in self.outside else self.span(y.name, 0, y.nbytes)[0]
-        for run in moved_runs(node, [self.wanted[v.name] for v in parts]):
+        for run in moved_runs(node, [self.numbers[v.name] for v in parts]):
             if at is not None and not self._holds(at, run):
                 # At once: many pieces are a plan that is wrong at the first of them.
                 self._overwritten(y)
-            found.append(run)
-        self.wanted[y.name] = tuple(found)
+            runs.append(run)
+        self.numbers[y.name] = tuple(runs)
         self._whole.pop(y.name, None)
-        if at is not None and len(found) == 1:
-            self._whole[y.name] = found[0].held.moved(at)
+        if at is not None and len(runs) == 1:
+            self._whole[y.name] = runs[0].content.moved(at)
 
     def write(self, value: Value, span: Span) -> None:
         """Write some bytes of a tensor."""
@@ -138,7 +138,7 @@ class _Replay:
     def put(self, at: int, runs: Iterable[Run]) -> None:
         """Let the arena's bytes from ``at`` on hold this."""
         for run in runs:
-            self.contents.write(at + run.start, at + run.stop, run.held.moved(at))
+            self.contents.write(at + run.start, at + run.stop, run.content.moved(at))
 
     def read(self, value: Value, span: Span) -> None:
         """Read some bytes of a tensor, which must still be its own."""
@@ -147,16 +147,16 @@ class _Replay:
         start, stop = self.span(value.name, *span)
         whole = self._whole.get(value.name)
         if whole is not None and span[1] <= value.nbytes:
-            held = self.contents.is_all(start, stop, whole)
+            intact = self.contents.is_all(start, stop, whole)
         else:
             # What was left out may consist of parts.
-            parts = part(self.wanted[value.name], *span)
-            held = span[1] <= value.nbytes and all(self._holds(start, run) for run in parts)
-        if not held:
+            parts = part(self.numbers[value.name], *span)
+            intact = span[1] <= value.nbytes and all(self._holds(start, run) for run in parts)
+        if not intact:
             self._overwritten(value)
 
     def _holds(self, at: int, run: Run) -> bool:
-        return self.contents.is_all(at + run.start, at + run.stop, run.held.moved(at))
+        return self.contents.is_all(at + run.start, at + run.stop, run.content.moved(at))
 
     def _overwritten(self, value: Value) -> NoReturn:
         raise VerifyError(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.check.contents import Contents, Held, Run, Runs, part
+from tinyrt.memory.check.contents import Content, Contents, Run, Runs, part
 from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
@@ -15,7 +15,7 @@ from tinyrt.memory.sweep import Span
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
 
-SCRATCH = Held(-2, 0)
+SCRATCH = Content(-2, 0)
 """What bytes of scratch memory hold."""
 
 FIRST_PADDING = -1000
@@ -28,14 +28,14 @@ class Arena(Protocol):
     Attributes:
         where: what runs, for messages.
         contents: what was last written to each byte.
-        wanted: what the bytes of each tensor, or of anything else that has a name, must hold.
+        numbers: what the bytes of each tensor, or of anything else that has a name, must hold.
         outside: tensors that are not in the arena.
 
     """
 
     where: str
     contents: Contents
-    wanted: dict[str, Runs]
+    numbers: dict[str, Runs]
     outside: Collection[str]
 
     def number(self, name: str, nbytes: int) -> Runs:
@@ -87,7 +87,7 @@ class _SegmentReplay:
         contents = self.arena.contents
         if step.shift:
             for run in tuple(contents.runs(start + ring.block_bytes, stop)):
-                moved = run.held.moved(-ring.block_bytes)
+                moved = run.content.moved(-ring.block_bytes)
                 contents.write(run.start - ring.block_bytes, run.stop - ring.block_bytes, moved)
         if step.clear or step.fill:
             first = start if step.clear else stop - ring.block_bytes
@@ -122,7 +122,7 @@ class _SegmentReplay:
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
             if row == 0:
                 self.arena.put(sums[0], self.arena.number(stage.writes.name, stage.writes.nbytes))
-            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
+            self._expect(sums, self.arena.numbers[stage.writes.name], "the sums")
             self._check_window(access, node.input(0), RowWindow(), row, place)
             return
         ring = self.segment.rings[stage.writes.name]
@@ -145,7 +145,7 @@ class _SegmentReplay:
             if y.name not in self.arena.outside:
                 self.arena.put(self.arena.span(y.name, 0, y.nbytes)[0], numbers)
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
-            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
+            self._expect(sums, self.arena.numbers[stage.writes.name], "the sums")
 
     def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> Span:
         if node is None or op is None or op.fold is not None:
@@ -196,7 +196,7 @@ class _SegmentReplay:
     def _row(self, access: Access, value: Value, row: int, to: int = 0) -> Iterator[Run]:
         """What a row of a tensor holds; nothing where none was made yet."""
         row_bytes = value.nbytes // value.shape[1]
-        numbers = self.arena.wanted.get(self._name(access, value), ())
+        numbers = self.arena.numbers.get(self._name(access, value), ())
         return part(numbers, row * row_bytes, (row + 1) * row_bytes, to)
 
     def _name(self, access: Access, value: Value) -> str:
@@ -205,14 +205,14 @@ class _SegmentReplay:
 
     def _expect(self, at: Span, runs: Iterable[Run], what: str) -> None:
         start, stop = at
-        done = start
+        reached = start
         for run in runs:
             if not self.arena.contents.is_all(
-                start + run.start, start + run.stop, run.held.moved(start)
+                start + run.start, start + run.stop, run.content.moved(start)
             ):
                 break
-            done = start + run.stop
-        if done != stop:
+            reached = start + run.stop
+        if reached != stop:
             raise VerifyError(
                 "what this step reads is not, or no longer, what it asks for",
                 op=self.arena.where,
@@ -220,5 +220,5 @@ class _SegmentReplay:
             )
 
 
-def _padding(fill: int | None) -> Held:
-    return Held(FIRST_PADDING + (fill or 0), 0)
+def _padding(fill: int | None) -> Content:
+    return Content(FIRST_PADDING + (fill or 0), 0)

@@ -158,12 +158,12 @@ class _Search:
     def _state(self, at: At, lowest: Mapping[int, int], least: int) -> State:
         """All that what is left can see of what is placed; equal ones have equal futures."""
         gaps, groups = self.problem.gaps, self.problem.groups
-        seen = {
+        spans = {
             (g, offset)
             for g, offset in at.items()
             if offset + groups[g].nbytes > least and not gaps[g].keys().isdisjoint(lowest)
         }
-        return least, frozenset(lowest), frozenset(seen)
+        return least, frozenset(lowest), frozenset(spans)
 
     def _put(self, group: int, offset: int | None) -> None:
         for member, distance in self.problem.groups[group].members.items():

@@ -89,23 +89,23 @@ def _lead(sweep: Sweep, i: int, nbytes: int) -> Lead | None:
     return Lead(0, exact=True) if starts_together(sweep, i, nbytes) else None
 
 
-def leads(graph: Graph, found: list[Buffer], kernels: Kernels) -> Leads:
+def leads(graph: Graph, buffers: list[Buffer], kernels: Kernels) -> Leads:
     """Every pair of buffers that may overlap, with the distance that makes it safe."""
     roots = view_roots(graph)
-    home = {name: i for i, buffer in enumerate(found) for name in buffer.names}
+    home = {name: i for i, buffer in enumerate(buffers) for name in buffer.names}
     allowed: Leads = {}
-    left = MAX_SWEPT
+    steps_left = MAX_SWEPT
     for node in graph.bound():
         target = home.get(node.output.name)
-        if target is None or node.output.name in roots or left <= 0:
+        if target is None or node.output.name in roots or steps_left <= 0:
             continue
-        below = _last_read(node, found, home)
+        below = _last_read(node, buffers, home)
         if not below:
             continue
         # Plans of one graph that differ in what lies outside have most of them in common.
         key = "leads", node.index, kernels, tuple(below)
         steps, ahead = graph.noted(key, partial(_leads_of, node, kernels, tuple(below)))
-        left -= steps
+        steps_left -= steps
         allowed |= {(target, below[i]): lead for i, lead in ahead.items()}
     return allowed
 
@@ -117,11 +117,11 @@ def _leads_of(
     sweep = kernels.sweep(node)
     if sweep is None:
         return 0, {}
-    found = {i: _lead(sweep, i, node.input(i).nbytes) for i in inputs}
-    return len(sweep), {i: lead for i, lead in found.items() if lead is not None}
+    by_input = {i: _lead(sweep, i, node.input(i).nbytes) for i in inputs}
+    return len(sweep), {i: lead for i, lead in by_input.items() if lead is not None}
 
 
-def _last_read(node: BoundNode, found: list[Buffer], home: dict[str, int]) -> dict[int, int]:
+def _last_read(node: BoundNode, buffers: list[Buffer], home: dict[str, int]) -> dict[int, int]:
     """Inputs, by number, that nobody reads after the node, and the buffers that they fill."""
     activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
     below = {}
@@ -130,6 +130,6 @@ def _last_read(node: BoundNode, found: list[Buffer], home: dict[str, int]) -> di
         source = home.get(value.name) if value and activations.count(value.name) == 1 else None
         if value is None or source is None:
             continue
-        if found[source].last == node.index and found[source].nbytes == value.nbytes:
+        if buffers[source].last == node.index and buffers[source].nbytes == value.nbytes:
             below[i] = source
     return below

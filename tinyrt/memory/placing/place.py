@@ -90,8 +90,8 @@ def _as_needed(problem: Problem) -> dict[int, int]:
     at: dict[int, int] = {}
     for g in order:
         while ending and ending[0][0] < lives[g].first:
-            done = heappop(ending)[1]
-            _give_back(free, (at[done], at[done] + problem.align(lives[done].nbytes)))
+            ended = heappop(ending)[1]
+            _give_back(free, (at[ended], at[ended] + problem.align(lives[ended].nbytes)))
         size = problem.align(lives[g].nbytes)
         i = next(i for i, (start, stop) in enumerate(free) if stop - start >= size)
         at[g] = free[i][0]

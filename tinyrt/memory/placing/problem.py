@@ -72,7 +72,7 @@ class Problem:
         if self.crowded:
             return
         # The same distances are those of many pairs.
-        known: dict[Spans, Spans] = {}
+        shared: dict[Spans, Spans] = {}
         by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
         alive: list[int] = []
         for i in by_first:
@@ -80,7 +80,7 @@ class Problem:
             for j in alive:
                 # Within a group, buffers that share bytes hold the same in them.
                 if home[i] != home[j]:
-                    self._keep_apart(i, home[i], j, home[j], known)
+                    self._keep_apart(i, home[i], j, home[j], shared)
             alive.append(i)
 
     def _pairs(self) -> int:
@@ -105,14 +105,14 @@ class Problem:
         return groups
 
     def _keep_apart(
-        self, i: int, group_i: int, j: int, group_j: int, known: dict[Spans, Spans]
+        self, i: int, group_i: int, j: int, group_j: int, shared: dict[Spans, Spans]
     ) -> None:
         shift = self.groups[group_j].members[j] - self.groups[group_i].members[i]
         near = tuple((low + shift, high + shift) for low, high in self.too_near(i, j))
         far = tuple((-high, -low) for low, high in near)
         for a, b, spans in ((group_i, group_j, near), (group_j, group_i, far)):
             spans = self.gaps[a].get(b, ()) + spans
-            self.gaps[a][b] = known.setdefault(spans, spans)
+            self.gaps[a][b] = shared.setdefault(spans, spans)
 
     def align(self, nbytes: int) -> int:
         """The next multiple of the alignment."""
@@ -150,11 +150,11 @@ class Problem:
 
     def offsets(self, at: Mapping[int, int]) -> list[int]:
         """Each buffer's offset, from the groups'."""
-        found = [0] * len(self.buffers)
+        offsets = [0] * len(self.buffers)
         for g, group in enumerate(self.groups):
             for member, distance in group.members.items():
-                found[member] = at[g] + distance
-        return found
+                offsets[member] = at[g] + distance
+        return offsets
 
     def part(self, groups: Sequence[int]) -> tuple[Problem, list[int]]:
         """The problem of placing these groups alone, and which buffers those are."""
@@ -183,14 +183,14 @@ class Problem:
         for group in self.groups:
             if len(group.members) > 1:
                 self._add_savings(group, steps, changes)
-        found = list(accumulate(changes[:-1]))
+        savings = list(accumulate(changes[:-1]))
         shared: dict[int, int] = {}
         for y, x in self.leads:
             shared[y] = shared.get(y, 0) + self._shared(y, x)
         for y, nbytes in shared.items():
             most = self.align(self.buffers[y].nbytes)
-            found[bisect_left(steps, self.buffers[y].first)] += min(nbytes, most)
-        return found
+            savings[bisect_left(steps, self.buffers[y].first)] += min(nbytes, most)
+        return savings
 
     def _add_savings(self, group: Group, steps: Sequence[int], changes: list[int]) -> None:
         """What the buffers of a group have in common, as changes from step to step."""

@@ -32,23 +32,23 @@ def slice_offset(node: BoundNode) -> int | None:
     return int(begin * x.dtype.itemsize)
 
 
-def ties_of(graph: Graph, found: list[Buffer], alignment: int) -> dict[int, Ties]:
+def ties_of(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ties]:
     """Node's index -> the ties that leave it nothing to do, for all that can have some.
 
     Args:
         graph: the model.
-        found: its buffers.
+        buffers: its buffers.
         alignment: what distances between tied buffers must be multiples of.
 
     """
-    slices = _slice_ties(graph, found, alignment)
+    slices = _slice_ties(graph, buffers, alignment)
     tied = {b for ties in slices.values() for b in ties}
-    return slices | _join_ties(graph, found, alignment, tied)
+    return slices | _join_ties(graph, buffers, alignment, tied)
 
 
-def _slice_ties(graph: Graph, found: list[Buffer], alignment: int) -> dict[int, Ties]:
+def _slice_ties(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ties]:
     """Slice's index -> the tie of its output to its input, for those that need not be copied."""
-    home = _homes(graph, found)
+    home = _homes(graph, buffers)
     ties: dict[int, Ties] = {}
     for node in graph.bound():
         offset = slice_offset(node)
@@ -61,22 +61,22 @@ def _slice_ties(graph: Graph, found: list[Buffer], alignment: int) -> dict[int, 
 
 
 def _join_ties(
-    graph: Graph, found: list[Buffer], alignment: int, taken: Collection[int]
+    graph: Graph, buffers: list[Buffer], alignment: int, in_use: Collection[int]
 ) -> dict[int, Ties]:
     """Concatenation's index -> the ties of its inputs to its output, for those in one piece.
 
     Inputs are then written where the output has them. Model inputs and outputs stay apart: they
     may lie outside the arena. So do those that are ``taken``: tied to something else already.
     """
-    home = _homes(graph, found)
+    home = _homes(graph, buffers)
     ports = {*graph.inputs, *graph.outputs}
-    tied = set(taken)
+    tied = set(in_use)
     joins: dict[int, Ties] = {}
     for node in graph.bound():
         ties = dict(_parts(node, home)) if node.op == "concatenation" else {}
         if not ties or len(ties) != len(node.inputs):
             continue
-        names = {name for b in (*ties, home[node.output.name]) for name in found[b].names}
+        names = {name for b in (*ties, home[node.output.name]) for name in buffers[b].names}
         if names & ports or tied & ties.keys() or any(d % alignment for _, d in ties.values()):
             continue
         tied |= ties.keys()
@@ -97,12 +97,12 @@ def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]
         offset += value.nbytes
 
 
-def _homes(graph: Graph, found: list[Buffer]) -> dict[str, int]:
+def _homes(graph: Graph, buffers: list[Buffer]) -> dict[str, int]:
     """Value -> its buffer, where it is the one that the buffer was made for or a reshape of it."""
     roots = view_roots(graph)
     return {
         name: i
-        for i, buffer in enumerate(found)
+        for i, buffer in enumerate(buffers)
         for name in buffer.names
         if roots.get(name, name) == buffer.names[0]
     }

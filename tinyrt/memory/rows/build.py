@@ -165,7 +165,7 @@ class _Builder:
 
     def _source(self, value: Value, inside: set[str]) -> str:
         """What a node reads a tensor from: its ring, itself, or a ring that it is copied to."""
-        if self._held(value.name, inside) and (
+        if self._is_whole(value.name, inside) and (
             value.name == self.pushed or self._any_padding(value.name)
         ):
             key = ring_name(value.name, self.first)
@@ -175,7 +175,7 @@ class _Builder:
             return key
         return value.name
 
-    def _held(self, name: str, inside: set[str]) -> bool:
+    def _is_whole(self, name: str, inside: set[str]) -> bool:
         """Whether the tensor is held whole."""
         return name not in inside or self.used_behind(name)
 
@@ -209,13 +209,13 @@ class _Builder:
         """Periods and delays; false where two inputs of a stage come at different rates."""
         reference = 0
         for draft in self.drafts:
-            made = self._sources(draft)
-            if made:
-                periods = {source.period * window.step for source, window in made}
+            sources = self._sources(draft)
+            if sources:
+                periods = {source.period * window.step for source, window in sources}
                 if len(periods) > 1:
                     return False
                 (draft.period,) = periods
-                draft.delay = max(s.time(w.rows - 1 - w.above) for s, w in made)
+                draft.delay = max(s.time(w.rows - 1 - w.above) for s, w in sources)
                 continue
             reference = reference or draft.rows
             draft.period, rest = divmod(reference, draft.rows)
@@ -241,13 +241,13 @@ class _Builder:
         Where branches meet, one side has to wait: with rows of its input, or of its output.
         """
         draft = self.drafts[index]
-        made = self._sources(draft)
+        sources = self._sources(draft)
         readers = [(self.drafts[s], w) for s, w in self.windows.get(draft.key, [])]
-        if not made or not readers:
+        if not sources or not readers:
             return
-        earliest = max(s.time(w.rows - 1 - w.above) for s, w in made)
+        earliest = max(s.time(w.rows - 1 - w.above) for s, w in sources)
         latest = min(r.delay - (w.rows - 1 - w.above) * draft.period for r, w in readers)
-        keys = {draft.key, *(source.key for source, _ in made)}
+        keys = {draft.key, *(source.key for source, _ in sources)}
         sizes = {}
         for delay in range(earliest, latest + 1):
             draft.delay = delay
@@ -278,7 +278,7 @@ class _Builder:
             fold = self._fold(d)
             if fold is not None:
                 rings[d.key] = Ring(d.key, d.output.name, 1, 4 * fold.channels, 0)
-            elif d.node is None or not self._held(d.key, inside):
+            elif d.node is None or not self._is_whole(d.key, inside):
                 rings[d.key] = self._ring(d)
         stages = tuple(self._stage(i, draft, rings) for i, draft in enumerate(self.drafts))
         steps = self._steps(rings)
@@ -310,7 +310,7 @@ class _Builder:
         elif ring is not None:
             writes = Access(ring.name, ring.nbytes - ring.block_bytes, row, row)
         else:
-            writes = Access(draft.key, 0, row, row, held=True)
+            writes = Access(draft.key, 0, row, row, is_whole=True)
         reads = tuple(None if r is None else self._access(index, *r, rings) for r in draft.reads)
         node = op.node if op is not None else None
         batch = op.on_rows(draft.block) if op is not None else None
@@ -322,10 +322,10 @@ class _Builder:
         ring = rings.get(key)
         row = _row_bytes(self.graph.value(key)) if ring is None else ring.row_bytes
         start = 0 if ring is None else ring.rows - self._behind(key, reader, window)
-        return Access(key, start * row, window.rows * row, window.step * row, held=ring is None)
+        return Access(key, start * row, window.rows * row, window.step * row, is_whole=ring is None)
 
     def _steps(self, rings: Mapping[str, Ring]) -> tuple[Step, ...]:
-        found: list[tuple[int, bool, int, Step]] = []
+        entries: list[tuple[int, bool, int, Step]] = []
         for i, draft in enumerate(self.drafts):
             readers = self.windows.get(draft.key, []) if draft.key in rings else []
             reading = [self.drafts[s] for s, _ in readers]
@@ -338,11 +338,11 @@ class _Builder:
                     step = self._step(i, rings, last, begun=now > begin)
                     if self.early and step.shift:
                         # From the last one on: each moves to where only older rows lay.
-                        found.append((now, False, -i, Step(i, True, False, False, 0, 0)))
+                        entries.append((now, False, -i, Step(i, True, False, False, 0, 0)))
                         step = replace(step, shift=False)
-                    found.append((now, True, i, step))
-        found.sort(key=lambda entry: entry[:3])
-        steps = (step for *_, step in found)
+                    entries.append((now, True, i, step))
+        entries.sort(key=lambda entry: entry[:3])
+        steps = (step for *_, step in entries)
         return tuple(s for s in steps if s.shift or s.clear or s.fill or s.run)
 
     def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> Step:

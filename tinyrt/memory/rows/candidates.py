@@ -126,7 +126,7 @@ class Model:
                 self.ops[i] = None
         self.regions = options.regions
         self.alignment = options.alignment
-        self._left = effort.steps
+        self._steps_left = effort.steps
         self._rows = [0, *accumulate(map(_rows_of, graph.bound()))]
         self.buffers = buffers(graph, kernels, options.outside)
         if len(self.buffers) * len(graph.nodes) > MAX_CELLS:
@@ -137,10 +137,10 @@ class Model:
                 hint="leave out --by-rows and --input-rows",
             )
         names = [b.names[0] for b in self.buffers]
-        found = leads(graph, self.buffers, kernels)
-        self.leads = {(names[y], names[x]): lead for (y, x), lead in found.items()}
+        by_index = leads(graph, self.buffers, kernels)
+        self.leads = {(names[y], names[x]): lead for (y, x), lead in by_index.items()}
         extents = extents_of(graph, self.buffers, (), {})
-        self._kept = Packing(extents, found, options.alignment).kept
+        self._live = Packing(extents, by_index, options.alignment).live
         self.kernels = kernels
         self._scratch: dict[tuple[int, int], int] = {}
         self._candidates: dict[tuple[int, int, str | None], Candidate | None] = {}
@@ -159,35 +159,35 @@ class Model:
         """A segment, see ``segment_builder``; None, too, once there is no work left for it."""
         steps = self._rows[stop] - self._rows[first]
         cells = steps * (len(self.buffers) + stop - first)
-        if stop - first > MAX_STAGES or cells > MAX_CELLS or steps > self._left:
+        if stop - first > MAX_STAGES or cells > MAX_CELLS or steps > self._steps_left:
             return None
-        self._left -= steps
+        self._steps_left -= steps
         return build(self.graph, self.ops, first, stop, pushed, times, early)
 
-    def kept_outside(self, first: int, stop: int) -> int:
+    def live_outside(self, first: int, stop: int) -> int:
         """Bytes that nodes outside of a segment cannot do without."""
-        before, behind = self._kept[1 : first + 1], self._kept[stop + 1 :]
+        before, behind = self._live[1 : first + 1], self._live[stop + 1 :]
         return int(max(before.max(initial=0), behind.max(initial=0)))
 
-    def kept_alone(self, pushed: str | None) -> list[int]:
+    def live_alone(self, pushed: str | None) -> list[int]:
         """For each node, the bytes that are kept while it runs by itself.
 
         Readers of an input that is pushed cannot: it is never there as a whole.
         """
-        kept = [int(n) for n in self._kept[1:-1]]
+        live = [int(n) for n in self._live[1:-1]]
         for i, node in enumerate(self.graph.nodes):
             if pushed is not None and pushed in node.inputs:
-                kept[i] = NO_LIMIT
-        return kept
+                live[i] = NO_LIMIT
+        return live
 
-    def kept_across(self, pushed: str | None) -> list[int]:
+    def live_across(self, pushed: str | None) -> list[int]:
         """For each node, and behind the last one: bytes of tensors that are there before it.
 
         A segment can begin or end there only if so many are free.
         """
-        held = [b for b in self.buffers if b.names[0] != pushed]
+        others = [b for b in self.buffers if b.names[0] != pushed]
         boundaries = range(len(self.graph.nodes) + 1)
-        return [sum(b.nbytes for b in held if b.first < i <= b.last) for i in boundaries]
+        return [sum(b.nbytes for b in others if b.first < i <= b.last) for i in boundaries]
 
     def row_scratch(self, segments: Sequence[Segment]) -> dict[int, int]:
         """Node in a segment -> scratch bytes of its kernel for a batch, whichever takes most."""
@@ -210,12 +210,12 @@ class Model:
         """Tensors held whole, scratch memory of nodes outside of segments, and the state."""
         absent = {name for s in segments for name in s.rings}
         absent |= {scratch_name(i) for s in segments for i in range(s.first, s.stop)}
-        found = [b for b in self.buffers if b.names[0] not in absent]
+        buffers = [b for b in self.buffers if b.names[0] not in absent]
         for s in segments:
             if s.pushed is not None:
-                found = [b for b in found if b.names[0] != s.pushed]
-                found.append(Buffer((STATE_NAME,), state_bytes(s), s.first, s.stop - 1))
-        return found
+                buffers = [b for b in buffers if b.names[0] != s.pushed]
+                buffers.append(Buffer((STATE_NAME,), state_bytes(s), s.first, s.stop - 1))
+        return buffers
 
 
 class Candidate:
@@ -223,33 +223,33 @@ class Candidate:
 
     def __init__(self, model: Model, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
-        self.found = model.whole_buffers(segments)
+        self.buffers = model.whole_buffers(segments)
         scratch = model.row_scratch(segments)
         self._model, self._graph, self._scratch = model, model.graph, scratch
         self.size = 0
         self._at: dict[int, int] = {}
         self._tries = 0
-        self._kept: Packing | None = None
+        self._small_packing: Packing | None = None
         packing = self._packing()
         if packing.extents.low.size <= KEPT_CELLS:
-            self._kept = packing
+            self._small_packing = packing
         self.bound = packing.bound
         begin = Clock.of(self._graph, segments).begins[segments[0].first + 1]
-        self.peak = int(packing.kept[begin : begin + len(segments[0].steps)].max())
+        self.peak = int(packing.live[begin : begin + len(segments[0].steps)].max())
         """Bytes that are kept at the fullest step of the first segment."""
 
     def _packing(self) -> Packing:
         """The problem of placing the buffers."""
-        if self._kept is not None:
-            return self._kept
+        if self._small_packing is not None:
+            return self._small_packing
         model = self._model
-        extents = extents_of(model.graph, self.found, self.segments, self._scratch)
-        index = {b.names[0]: i for i, b in enumerate(self.found)}
+        extents = extents_of(model.graph, self.buffers, self.segments, self._scratch)
+        index = {b.names[0]: i for i, b in enumerate(self.buffers)}
         inside = {i for s in self.segments for i in range(s.first, s.stop)}
         allowed = {
             (index[y], index[x]): lead
             for (y, x), lead in model.leads.items()
-            if y in index and x in index and self.found[index[y]].first not in inside
+            if y in index and x in index and self.buffers[index[y]].first not in inside
         }
         return Packing(extents, allowed, model.alignment)
 
@@ -286,7 +286,7 @@ class Candidate:
 
         """
         packing = self._packing()
-        placed = list(self.found)
+        placed = list(self.buffers)
         sizes = zip(packing.extents.names, packing.extents.nbytes, strict=True)
         for name, nbytes in list(sizes)[len(placed) :]:
             segment = next(s for s in self.segments if _belongs(name, s))
@@ -305,7 +305,7 @@ class Candidate:
 
     def _fullest(self, packing: Packing) -> Moment:
         """When most is kept."""
-        extents, time = packing.extents, int(packing.kept.argmax())
+        extents, time = packing.extents, int(packing.live.argmax())
         sizes = np.maximum(extents.high[:, time] - extents.low[:, time], 0).tolist()
         begins = Clock.of(self._graph, self.segments).begins
         node = max((i for i in range(len(self._graph.nodes)) if begins[i + 1] <= time), default=0)
@@ -344,5 +344,5 @@ def _belongs(name: str, segment: Segment) -> bool:
 
 def state_bytes(segment: Segment) -> int:
     """Bytes of the position in the schedule, and of one counter for each tensor held whole."""
-    moving = sum(access.held and access.step > 0 for access in segment.accesses())
+    moving = sum(access.is_whole and access.step > 0 for access in segment.accesses())
     return PROGRESS_BYTES + COUNTER_BYTES * moving

@@ -32,50 +32,50 @@ class Piece:
 Chain = tuple[Piece, ...]
 
 
-def chains(pieces: Sequence[Piece], kept: Sequence[int], most: int) -> list[Chain]:
+def chains(pieces: Sequence[Piece], live: Sequence[int], most: int) -> list[Chain]:
     """Ways that no other beats in both bytes and work; the one with the fewest bytes first.
 
     Args:
         pieces: segments, several of which may have nodes in common.
-        kept: for each node, the bytes that are kept while it runs by itself.
+        live: for each node, the bytes that are kept while it runs by itself.
         most: bytes that a way's fullest moment must stay below.
 
     """
-    levels = sorted({n for n in (*kept, *(p.peak for p in pieces)) if n < most})
-    found: list[Chain] = []
+    levels = sorted({n for n in (*live, *(p.peak for p in pieces)) if n < most})
+    result: list[Chain] = []
     least: int | None = None
-    for level in levels[_first_open(pieces, kept, levels) :]:
-        chain = _cheapest(pieces, kept, level)
+    for level in levels[_first_open(pieces, live, levels) :]:
+        chain = _cheapest(pieces, live, level)
         assert chain is not None
         work = sum(p.instructions for p in chain)
         if least is None or work < least:
             least = work
-            found.append(chain)
-    return found
+            result.append(chain)
+    return result
 
 
-def _first_open(pieces: Sequence[Piece], kept: Sequence[int], levels: Sequence[int]) -> int:
+def _first_open(pieces: Sequence[Piece], live: Sequence[int], levels: Sequence[int]) -> int:
     """The number of the lowest level at which there is a way."""
     low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
-        if _cheapest(pieces, kept, levels[middle]) is None:
+        if _cheapest(pieces, live, levels[middle]) is None:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _cheapest(pieces: Sequence[Piece], kept: Sequence[int], level: int) -> Chain | None:
+def _cheapest(pieces: Sequence[Piece], live: Sequence[int], level: int) -> Chain | None:
     """The way with the least work on which no more than ``level`` bytes are kept."""
     starting: dict[int, list[Piece]] = {}
     for piece in pieces:
         if piece.peak <= level:
             starting.setdefault(piece.segment.first, []).append(piece)
     # For each node, from the last one on: work, segments, and the way that they belong to.
-    best: list[tuple[int, int, Chain] | None] = [None] * len(kept) + [(0, 0, ())]
-    for node in range(len(kept) - 1, -1, -1):
-        options = [best[node + 1]] if kept[node] <= level else []
+    best: list[tuple[int, int, Chain] | None] = [None] * len(live) + [(0, 0, ())]
+    for node in range(len(live) - 1, -1, -1):
+        options = [best[node + 1]] if live[node] <= level else []
         for piece in starting.get(node, []):
             rest = best[piece.segment.stop]
             if rest is not None:

@@ -60,21 +60,19 @@ def choose_segments(
 
     """
     model = Model(graph, kernels, options, effort)
-    wanted = _Wanted(
-        most, enough, pushed is not None, None if costly else whole_cost(graph, kernels)
-    )
+    goal = _Goal(most, enough, pushed is not None, None if costly else whole_cost(graph, kernels))
     variants = _with_one(model, pushed, most, enough)
-    best = wanted.best_of(variants)
+    best = goal.best_of(variants)
     if best is None and pushed is not None:
         return None
     least = most if best is None else best.size
     if effort.several and (best is None or best.size > enough):
-        best = wanted.best_of([*variants, *_with_several(model, pushed, least)])
+        best = goal.best_of([*variants, *_with_several(model, pushed, least)])
     return best.finished() if best is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Goal:
     """Which of several candidates is taken.
 
     Attributes:
@@ -90,47 +88,53 @@ class _Wanted:
     pushed: bool
     base: Cost | None
 
-    def best_of(self, found: Sequence[Candidate]) -> Candidate | None:
+    def best_of(self, candidates: Sequence[Candidate]) -> Candidate | None:
         """The candidate to take, placed; None if none is small enough."""
-        best = self._pushing(found) if self.pushed else _smallest(found, self.most, base=self.base)
+        best = (
+            self._pushing(candidates)
+            if self.pushed
+            else _smallest(candidates, self.most, base=self.base)
+        )
         if self.enough and (best is None or best.size > self.enough):
-            best = _cheapest(found, self.enough) or _smallest(found, self.most, self.enough)
+            best = _cheapest(candidates, self.enough) or _smallest(
+                candidates, self.most, self.enough
+            )
         return best
 
-    def _pushing(self, found: Sequence[Candidate]) -> Candidate | None:
+    def _pushing(self, candidates: Sequence[Candidate]) -> Candidate | None:
         """As ``best_of`` for rows that are pushed.
 
         Whoever cannot hold the input would rather spend flash than time, and either than keep
         nearly as much as with it.
         """
         if self.base is None:
-            return _smallest(found, self.most)
-        least = min((candidate.bound for candidate in found), default=0)
+            return _smallest(candidates, self.most)
+        least = min((candidate.bound for candidate in candidates), default=0)
         most = min(self.most, least * MAX_OF_LEAST // 100 + 1)
         for base in (self.base, replace(self.base, code=NO_LIMIT)):
-            best = _smallest(found, most, base=base)
+            best = _smallest(candidates, most, base=base)
             if best is not None:
                 return best
-        return _cheapest(found, most - 1) or _smallest(found, self.most)
+        return _cheapest(candidates, most - 1) or _smallest(candidates, self.most)
 
 
 def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[Candidate]:
     """Candidates with one segment."""
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     least = most
     for first, stop in islice(_ranges(model.graph, model.ops, pushed), MAX_RANGES):
-        if model.kept_outside(first, stop) > least:
+        if model.live_outside(first, stop) > least:
             continue
         candidate = model.candidate(first, stop, pushed)
         if candidate is None:
             continue
         if candidate.bound <= least:
-            found.append(candidate)
+            candidates.append(candidate)
         if candidate.bound < least:
             candidate.place(model.effort.first_tries)
             least = max(min(least, candidate.size), enough + 1)
     variants = []
-    for candidate in _promising(found, model.effort.finalists):
+    for candidate in _promising(candidates, model.effort.finalists):
         (segment,) = candidate.segments
         others = (Candidate(model, (other,)) for other in _ways(model, segment))
         variants += [candidate, *(other for other in others if other.bound < most)]
@@ -139,10 +143,10 @@ def _with_one(model: Model, pushed: str | None, most: int, enough: int) -> list[
 
 def _with_several(model: Model, pushed: str | None, most: int) -> list[Candidate]:
     """Candidates with more than one segment, whose buffers may take less than ``most`` bytes."""
-    kept = model.kept_alone(pushed)
-    found = _several(_pieces(model, pushed, kept, most), kept, most)
+    live = model.live_alone(pushed)
+    several = _several(_pieces(model, pushed, live, most), live, most)
     finalists = model.effort.finalists
-    promising = [*found[:finalists], *found[-finalists:]]
+    promising = [*several[:finalists], *several[-finalists:]]
     segments = {(p.segment.first, p.segment.stop): p.segment for c in promising for p in c}
     ways = [
         piece
@@ -150,16 +154,16 @@ def _with_several(model: Model, pushed: str | None, most: int) -> list[Candidate
         for other in (segment, *_ways(model, segment))
         if (piece := _piece(Candidate(model, (other,)))).peak < most
     ]
-    chosen = _several(ways, kept, most)[:MAX_SEVERAL]
+    chosen = _several(ways, live, most)[:MAX_SEVERAL]
     return [Candidate(model, tuple(p.segment for p in chain)) for chain in chosen]
 
 
-def _several(pieces: Sequence[Piece], kept: Sequence[int], most: int) -> list[Chain]:
+def _several(pieces: Sequence[Piece], live: Sequence[int], most: int) -> list[Chain]:
     """Ways with more than one segment."""
-    return [chain for chain in chains(pieces, kept, most) if len(chain) > 1]
+    return [chain for chain in chains(pieces, live, most) if len(chain) > 1]
 
 
-def _pieces(model: Model, pushed: str | None, kept: Sequence[int], most: int) -> list[Piece]:
+def _pieces(model: Model, pushed: str | None, live: Sequence[int], most: int) -> list[Piece]:
     """Segments of which ways below ``most`` bytes may consist."""
     runs = islice(_ranges(model.graph, model.ops, pushed), MAX_RANGES)
     ranges = [(first, stop, pushed) for first, stop in runs]
@@ -167,22 +171,22 @@ def _pieces(model: Model, pushed: str | None, kept: Sequence[int], most: int) ->
         behind = min(stop for _, stop, _ in ranges)
         rest = islice(_ranges(model.graph, model.ops, None), MAX_RANGES)
         ranges += [(first, stop, None) for first, stop in rest if first >= behind]
-    across = model.kept_across(pushed)
+    across = model.live_across(pushed)
     ranges = [r for r in ranges if across[r[0]] < most and across[r[1]] < most]
     # Each way has a piece for the fullest node. Where less is kept than such a piece needs, a node
     # may as well run alone.
-    fullest = max(range(len(kept)), key=kept.__getitem__)
+    fullest = max(range(len(live)), key=live.__getitem__)
     central = [r for r in ranges if r[0] <= fullest < r[1]]
-    found = _built(model, central, most)
-    least = min((piece.peak for piece in found), default=NO_LIMIT)
-    crowded = {n for n, nbytes in enumerate(kept) if nbytes > least}
+    pieces = _built(model, central, most)
+    least = min((piece.peak for piece in pieces), default=NO_LIMIT)
+    crowded = {n for n, nbytes in enumerate(live) if nbytes > least}
     others = {*ranges}.difference(central)
-    return found + _built(model, [r for r in others if crowded & {*range(*r[:2])}], most)
+    return pieces + _built(model, [r for r in others if crowded & {*range(*r[:2])}], most)
 
 
 def _built(model: Model, ranges: Sequence[tuple[int, int, str | None]], most: int) -> list[Piece]:
-    found = [c for r in ranges if (c := model.candidate(*r)) is not None]
-    pieces = (_piece(c) for c in found)
+    candidates = [c for r in ranges if (c := model.candidate(*r)) is not None]
+    pieces = (_piece(c) for c in candidates)
     return [piece for piece in pieces if piece.peak < most]
 
 
@@ -190,10 +194,10 @@ def _piece(candidate: Candidate) -> Piece:
     return Piece(candidate.segments[0], candidate.peak, candidate.instructions)
 
 
-def _promising(found: Sequence[Candidate], finalists: int) -> list[Candidate]:
+def _promising(candidates: Sequence[Candidate], finalists: int) -> list[Candidate]:
     """Runs of ops that small arenas can come from, and among those the ones with little work."""
-    by_bound = sorted(found, key=lambda c: (c.bound, c.instructions))
-    by_work = sorted(found, key=lambda c: c.instructions)
+    by_bound = sorted(candidates, key=lambda c: (c.bound, c.instructions))
+    by_work = sorted(candidates, key=lambda c: c.instructions)
     return list(dict.fromkeys([*by_bound[:finalists], *by_work[:finalists]]))
 
 
@@ -206,9 +210,9 @@ def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
             yield other
 
 
-def _cheapest(found: Sequence[Candidate], enough: int) -> Candidate | None:
+def _cheapest(candidates: Sequence[Candidate], enough: int) -> Candidate | None:
     """The candidate with the fewest instructions of those that are soon placed in ``enough``."""
-    fitting = (candidate for candidate in found if candidate.bound <= enough)
+    fitting = (candidate for candidate in candidates if candidate.bound <= enough)
     for candidate in sorted(fitting, key=lambda c: (c.instructions, c.bound)):
         candidate.place(SOON)
         if candidate.size <= enough:
@@ -217,14 +221,14 @@ def _cheapest(found: Sequence[Candidate], enough: int) -> Candidate | None:
 
 
 def _smallest(
-    found: Sequence[Candidate], most: int, enough: int = 0, base: Cost | None = None
+    candidates: Sequence[Candidate], most: int, enough: int = 0, base: Cost | None = None
 ) -> Candidate | None:
     """The candidate with the smallest arena below ``most``; the first that takes ``enough``.
 
     Of two with the same arena, it is the one with less work.
 
     Args:
-        found: in any order.
+        candidates: in any order.
         most: bytes.
         enough: bytes.
         base: of the program to which little may be added; None where a candidate may cost anything.
@@ -232,7 +236,7 @@ def _smallest(
     """
     best: Candidate | None = None
     least = most, -1
-    for candidate in sorted(found, key=lambda c: (c.bound, c.instructions)):
+    for candidate in sorted(candidates, key=lambda c: (c.bound, c.instructions)):
         if (candidate.bound, candidate.instructions) >= least:
             break
         if base is not None and not candidate.is_cheap(base):

@@ -47,8 +47,8 @@ class Cost:
 
     def is_cheap(self, base: Cost) -> bool:
         """Whether that much may be added to ``base``."""
-        found = (self.instructions, base.instructions), (self.code, base.code)
-        return all(more * 100 <= MAX_GROWTH * whole for more, whole in found)
+        pairs = (self.instructions, base.instructions), (self.code, base.code)
+        return all(more * 100 <= MAX_GROWTH * whole for more, whole in pairs)
 
 
 def whole_cost(graph: Graph, kernels: Kernels) -> Cost:
@@ -133,9 +133,9 @@ def _step_instructions(segment: Segment, step: Step, each: int) -> int:
     total = 45
     if ring is not None:
         words = ring.row_bytes % 4 == 0
-        kept = ring.nbytes - ring.block_bytes
-        total += step.shift * kept * (each if words else 80) // 16
-        filled = step.clear * kept + step.fill * ring.block_bytes
+        moved = ring.nbytes - ring.block_bytes
+        total += step.shift * moved * (each if words else 80) // 16
+        filled = step.clear * moved + step.fill * ring.block_bytes
         total += filled * (3 if words else 16) // 4
     if step.run:
         total += 60 + _set_up(stage, step)

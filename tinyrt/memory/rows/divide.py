@@ -68,17 +68,17 @@ def _orders(
     grouped = {i for group in together for i in group}
     alone = (i for i in range(len(extents.names)) if i not in grouped)
     groups = [tuple(group) for group in together if group] + [(i,) for i in alone]
-    kept = np.maximum(extents.high - extents.low, 0)
+    live = np.maximum(extents.high - extents.low, 0)
 
     def use(group: Group) -> float:
         nbytes = sum(extents.nbytes[i] for i in group)
         return -sum(traffic[i] for i in group) / max(nbytes, 1)
 
     def size(group: Group) -> float:
-        return -int(kept[list(group)].sum(axis=0).max())
+        return -int(live[list(group)].sum(axis=0).max())
 
     def span(group: Group) -> float:
-        return -int(kept[list(group)].sum())
+        return -int(live[list(group)].sum())
 
     keys: list[Callable[[Group], float]] = [use, size, span]
     return [sorted(groups, key=lambda g: (key(g), g)) for key in keys]
@@ -87,29 +87,29 @@ def _orders(
 def _fill(
     packing: Packing, regions: Sequence[Region], order: Sequence[Group], tries: int
 ) -> Division:
-    left = list(order)
+    remaining = list(order)
     count = len(packing.extents.names)
-    found = Division([0] * count, [0] * count, [])
+    division = Division([0] * count, [0] * count, [])
     for r, memory in enumerate(regions):
-        chosen = left if r == len(regions) - 1 else _that_fit(packing, memory, left)
-        left = [group for group in left if group not in chosen]
+        chosen = remaining if r == len(regions) - 1 else _that_fit(packing, memory, remaining)
+        remaining = [group for group in remaining if group not in chosen]
         members = sorted(i for group in chosen for i in group)
         part = packing.part(members)
         at = part.pack(tries)
-        found.sizes.append(part.size(at))
-        if memory.nbytes is not None and found.sizes[r] > memory.nbytes:
-            raise _too_small(part, memory, found.sizes[r])
+        division.sizes.append(part.size(at))
+        if memory.nbytes is not None and division.sizes[r] > memory.nbytes:
+            raise _too_small(part, memory, division.sizes[r])
         for position, i in enumerate(members):
-            found.region[i], found.offsets[i] = r, at[position]
-    return found
+            division.region[i], division.offsets[i] = r, at[position]
+    return division
 
 
-def _that_fit(packing: Packing, memory: Region, left: Sequence[Group]) -> list[Group]:
+def _that_fit(packing: Packing, memory: Region, remaining: Sequence[Group]) -> list[Group]:
     """As many of these groups, in this order, as a quick placement gets into the region."""
     if memory.nbytes is None:
-        return list(left)
+        return list(remaining)
     chosen: list[Group] = []
-    for group in left:
+    for group in remaining:
         part = packing.part(sorted(i for g in (*chosen, group) for i in g))
         if part.bound <= memory.nbytes and part.size(part.pack(0)) <= memory.nbytes:
             chosen.append(group)
@@ -118,13 +118,13 @@ def _that_fit(packing: Packing, memory: Region, left: Sequence[Group]) -> list[G
 
 def _too_small(part: Packing, memory: Region, needed: int) -> BudgetError:
     extents = part.extents
-    at = int(part.kept.argmax())
-    kept = {
+    at = int(part.live.argmax())
+    live = {
         name: int(extents.high[i, at] - extents.low[i, at])
         for i, name in enumerate(extents.names)
         if extents.high[i, at] > extents.low[i, at]
     }
-    names = ", ".join(f"'{name}' {n:,}" for name, n in sorted(kept.items(), key=lambda k: -k[1]))
+    names = ", ".join(f"'{name}' {n:,}" for name, n in sorted(live.items(), key=lambda k: -k[1]))
     return BudgetError(
         f"region '{memory.name}' would need {needed:,} bytes",
         tensor=f"kept in it at its fullest moment, in bytes: {names}",

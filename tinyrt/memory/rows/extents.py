@@ -74,15 +74,15 @@ class Extents:
     low: NDArray[np.int64]
     high: NDArray[np.int64]
 
-    def kept(self) -> NDArray[np.int64]:
+    def live(self) -> NDArray[np.int64]:
         """Bytes that are kept, at each time."""
-        kept: NDArray[np.int64] = np.maximum(self.high - self.low, 0).sum(axis=0)
-        return kept
+        live: NDArray[np.int64] = np.maximum(self.high - self.low, 0).sum(axis=0)
+        return live
 
 
 def extents_of(
     graph: Graph,
-    found: Sequence[Buffer],
+    buffers: Sequence[Buffer],
     segments: Sequence[Segment],
     scratch: Mapping[int, int],
 ) -> Extents:
@@ -90,21 +90,22 @@ def extents_of(
 
     Args:
         graph: the model.
-        found: buffers of tensors that are held whole, and scratch memory of nodes outside of
+        buffers: buffers of tensors that are held whole, and scratch memory of nodes outside of
             segments.
         segments: in order.
         scratch: node in a segment -> scratch bytes for one row.
 
     """
     clock = Clock.of(graph, segments)
-    names, sizes = [b.names[0] for b in found], [b.nbytes for b in found]
-    home = {name: i for i, b in enumerate(found) for name in b.names}
+    names, sizes = [b.names[0] for b in buffers], [b.nbytes for b in buffers]
+    home = {name: i for i, b in enumerate(buffers) for name in b.names}
     rows: list[tuple[int, slice, _Places]] = []
     for segment in segments:
         begin = clock.begins[segment.first + 1]
         where = slice(begin, begin + len(segment.steps))
         own = {*segment.rings, *(scratch_name(i) for i in range(segment.first, segment.stop))}
-        behind = {n for n, i in home.items() if i < len(found) and found[i].last >= segment.stop}
+        last = {n: buffers[i].last for n, i in home.items() if i < len(buffers)}
+        behind = {n for n, step in last.items() if step >= segment.stop}
         for name, places in _places(graph, segment, scratch, behind).items():
             if name not in home and name not in own:
                 continue  # it lies outside the arena
@@ -115,7 +116,7 @@ def extents_of(
             rows.append((home[name], where, places))
     shape = len(names), clock.count
     extents = Extents(names, sizes, np.full(shape, FREE), np.full(shape, -FREE))
-    for i, b in enumerate(found):
+    for i, b in enumerate(buffers):
         begin, end = clock.span(b)
         extents.low[i, begin:end], extents.high[i, begin:end] = 0, b.nbytes
     for i, where, places in rows:
@@ -133,26 +134,26 @@ class _Places:
     def __init__(self, count: int, nbytes: int, times: int, behind: bool) -> None:
         self.count, self.nbytes = count, nbytes
         self.all = (1 << count) - 1
-        self.kept = self.all if behind else 0
+        self.live = self.all if behind else 0
         self.idle = True
         self.low, self.high = [FREE] * times, [-FREE] * times
         self._since = times
 
-    def touch(self, step: int, touched: int, kept_before: int) -> None:
+    def touch(self, step: int, touched: int, live_before: int) -> None:
         """Note that a step touches some places, and what was kept before it."""
         self.fill(step)
-        during = touched | self.kept | kept_before
+        during = touched | self.live | live_before
         self.low[step] = min(self.low[step], _lowest(during) * self.nbytes)
         self.high[step] = max(self.high[step], during.bit_length() * self.nbytes)
         self.idle = False
-        self.kept = kept_before
+        self.live = live_before
 
     def fill(self, step: int) -> None:
         """Note what is kept down to a step."""
-        if self._since > step and self.kept:
+        if self._since > step and self.live:
             times = self._since - step
-            self.low[step : self._since] = [_lowest(self.kept) * self.nbytes] * times
-            self.high[step : self._since] = [self.kept.bit_length() * self.nbytes] * times
+            self.low[step : self._since] = [_lowest(self.live) * self.nbytes] * times
+            self.high[step : self._since] = [self.live.bit_length() * self.nbytes] * times
         self._since = min(self._since, step)
 
 
@@ -165,47 +166,47 @@ def _places(
 ) -> dict[str, _Places]:
     """Runs the segment backwards; buffers by name."""
     times = len(segment.steps)
-    found: dict[str, _Places] = {}
+    places: dict[str, _Places] = {}
     sums = {stage.writes.name for stage in segment.stages if stage.fold is not None}
     for access in segment.accesses():
         ring = segment.rings.get(access.name)
         if ring is not None:
-            found[access.name] = _Places(ring.rows, ring.row_bytes, times, access.name in sums)
-        elif access.name not in found:
+            places[access.name] = _Places(ring.rows, ring.row_bytes, times, access.name in sums)
+        elif access.name not in places:
             value = graph.value(access.name)
             rows = value.shape[1]
-            found[access.name] = _Places(rows, value.nbytes // rows, times, access.name in behind)
+            places[access.name] = _Places(rows, value.nbytes // rows, times, access.name in behind)
     for stage in segment.stages:
         if stage.node is not None and scratch.get(stage.node.index, 0):
             name = scratch_name(stage.node.index)
-            found[name] = _Places(1, scratch[stage.node.index], times, False)
-    left = [stage.rows for stage in segment.stages]
+            places[name] = _Places(1, scratch[stage.node.index], times, False)
+    rows_left = [stage.rows for stage in segment.stages]
     for at in range(times - 1, -1, -1):
         step = segment.steps[at]
         stage = segment.stages[step.stage]
-        target = found[stage.writes.name]
+        target = places[stage.writes.name]
         ring = segment.ring_of(step.stage)
         block = ring.block if ring is not None else 1
         if step.run:
-            left[step.stage] -= step.count
-            written = _mask(stage.writes, left[step.stage], step, target)
+            rows_left[step.stage] -= step.count
+            written = _mask(stage.writes, rows_left[step.stage], step, target)
             added_to = written if stage.fold is not None else 0
-            target.touch(at, written, (target.kept & ~written) | added_to)
+            target.touch(at, written, (target.live & ~written) | added_to)
             for read_access in stage.reads:
                 if read_access is not None:
-                    source = found[read_access.name]
-                    read = _mask(read_access, left[step.stage], step, source)
-                    source.touch(at, read, source.kept | read)
-            if stage.node is not None and scratch_name(stage.node.index) in found:
-                found[scratch_name(stage.node.index)].touch(at, 1, 0)
+                    source = places[read_access.name]
+                    read = _mask(read_access, rows_left[step.stage], step, source)
+                    source.touch(at, read, source.live | read)
+            if stage.node is not None and scratch_name(stage.node.index) in places:
+                places[scratch_name(stage.node.index)].touch(at, 1, 0)
         if step.clear or step.fill:
             older = 0 if step.clear else (1 << (target.count - block)) - 1
-            target.touch(at, target.all & ~older, target.kept & older)
+            target.touch(at, target.all & ~older, target.live & older)
         if step.shift:
-            target.touch(at, target.all, target.kept << block & target.all)
-    for places in found.values():
-        places.fill(0)
-    return found
+            target.touch(at, target.all, target.live << block & target.all)
+    for entry in places.values():
+        entry.fill(0)
+    return places
 
 
 def _mask(access: Access, row: int, step: Step, places: _Places) -> int:

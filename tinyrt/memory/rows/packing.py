@@ -62,7 +62,7 @@ class Packing:
 
     Attributes:
         extents: what is kept of each.
-        kept: bytes that must be kept at each time, with the most that outputs and inputs can share.
+        live: bytes that must be kept at each time, with the most that outputs and inputs can share.
         bound: bytes that no placement can do without.
 
     """
@@ -71,12 +71,12 @@ class Packing:
         self.extents = extents
         self._leads = leads
         self._alignment = alignment
-        self.kept = extents.kept()
+        self.live = extents.live()
         for (y, x), lead in leads.items():
             y_bytes, x_bytes = extents.nbytes[y], extents.nbytes[x]
             shared = y_bytes + x_bytes - max(y_bytes, min(lead.least, y_bytes) + x_bytes)
-            self.kept[int((extents.low[y] < FREE).argmax())] -= shared
-        self.bound = self.align(int(self.kept.max(initial=0)))
+            self.live[int((extents.low[y] < FREE).argmax())] -= shared
+        self.bound = self.align(int(self.live.max(initial=0)))
 
     def part(self, chosen: Sequence[int]) -> Packing:
         """The problem of placing these buffers alone, numbered anew in this order."""
@@ -138,8 +138,8 @@ class Packing:
     def orders(self) -> list[list[int]]:
         """Orders in which buffers that are hard to place come first."""
         nbytes = self.extents.nbytes
-        kept = self.extents.low < FREE
-        first, life = kept.argmax(axis=1), kept.sum(axis=1)
+        live = self.extents.low < FREE
+        first, life = live.argmax(axis=1), live.sum(axis=1)
         weight = np.maximum(self.extents.high - self.extents.low, 0).sum(axis=1)
         keys: list[NDArray[np.int64] | list[int]] = [
             [-n for n in nbytes],

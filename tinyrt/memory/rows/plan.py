@@ -60,7 +60,7 @@ def plan_by_rows(
     except BudgetError as error:
         too_small = error
         enough = min(enough or NO_LIMIT, sum(r.nbytes or NO_LIMIT for r in options.regions))
-    found = [] if whole is None else [whole]
+    plans = [] if whole is None else [whole]
     # What is the smallest in one region may not be where it is divided.
     divided = whole is None or len(options.regions) > 1
     for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
@@ -73,14 +73,14 @@ def plan_by_rows(
                 effort=effort,
             )
             if placed is not None:
-                found.append(_as_plan(graph, kernels, options, placed, effort))
+                plans.append(_as_plan(graph, kernels, options, placed, effort))
         except BudgetError as error:
             too_small = error
-        if found and (not enough or found[-1].arena_bytes <= enough):
+        if plans and (not enough or plans[-1].arena_bytes <= enough):
             break
-    if not found and too_small is not None:
+    if not plans and too_small is not None:
         raise too_small
-    return min(found, key=lambda plan: plan.arena_bytes)
+    return min(plans, key=lambda plan: plan.arena_bytes)
 
 
 def plan_pushed(
@@ -115,7 +115,7 @@ def plan_pushed(
     too_small: BudgetError | None = None
     for at_any_cost, few in ways.items():
         try:
-            found = choose_segments(
+            placed = choose_segments(
                 *(graph, kernels, options),
                 most=NO_LIMIT,
                 enough=0 if few >= NO_LIMIT else few,
@@ -123,9 +123,9 @@ def plan_pushed(
                 costly=at_any_cost,
                 effort=effort,
             )
-            if found is None:
+            if placed is None:
                 break
-            return _as_plan(graph, kernels, options, found, effort)
+            return _as_plan(graph, kernels, options, placed, effort)
         except BudgetError as error:
             too_small = error
     if too_small is not None:
@@ -151,9 +151,9 @@ def _not_by_rows(graph: Graph) -> UnsupportedError:
             op = graph.bind(i).describe()
             expected = "an op whose output rows each need a few rows of its inputs"
             return UnsupportedError(message, op=op, tensor=names, expected=expected, hint=hint)
-    found = " and ".join(graph.bind(i).describe() for i in readers) or None
+    consumers = " and ".join(graph.bind(i).describe() for i in readers) or None
     expected = "readers that pad it alike, and take as many rows of it for one of the output"
-    return UnsupportedError(message, op=found, tensor=names, expected=expected, hint=hint)
+    return UnsupportedError(message, op=consumers, tensor=names, expected=expected, hint=hint)
 
 
 def plan_segments(
@@ -182,26 +182,26 @@ def _with_states(graph: Graph, options: MemoryOptions | None) -> MemoryOptions:
 
 
 def _as_plan(
-    graph: Graph, kernels: Kernels, options: MemoryOptions, found: PlacedSegments, effort: Effort
+    graph: Graph, kernels: Kernels, options: MemoryOptions, placed: PlacedSegments, effort: Effort
 ) -> ArenaPlan:
     roots = view_roots(graph)
-    absent = options.outside | {s.pushed for s in found.segments if s.pushed is not None}
+    absent = options.outside | {s.pushed for s in placed.segments if s.pushed is not None}
     outside = frozenset(n for n, v in graph.values.items() if roots.get(n, n) in absent)
     plan = ArenaPlan(
-        found.offsets,
-        sum(found.sizes),
-        found.lower_bound,
-        found.buffers,
+        placed.offsets,
+        sum(placed.sizes),
+        placed.lower_bound,
+        placed.buffers,
         regions=tuple(
             Region(region.name, size)
-            for region, size in zip(options.regions, found.sizes, strict=True)
+            for region, size in zip(options.regions, placed.sizes, strict=True)
         ),
-        region_of=found.region_of,
+        region_of=placed.region_of,
         views={view: (root, 0) for view, root in roots.items()},
         idle=frozenset(i for i, node in enumerate(graph.nodes) if node.outputs[0] in roots),
         outside=outside,
-        segments=found.segments,
-        peak=found.peak,
+        segments=placed.segments,
+        peak=placed.peak,
     )
     if not effort.checked:
         return plan

@@ -155,7 +155,7 @@ class _Dense:
         """The call of ``tinyrt_dense_s8`` or one of its like, for weights of that form."""
         x, y = self.node.input(0), self.node.output
         if form in (Weights.ONE_OF_4, Weights.TWO_OF_4):
-            made = self._n_of_4()
+            product = self._n_of_4()
         else:
             fields: Fields = {} if self.is_row else {"rows": self.rows}
             own = stored_fields(self.node, self.block, form, self.layout, self.requant)
@@ -163,23 +163,23 @@ class _Dense:
             kernel = "tinyrt_dense_row" if self.is_row else "tinyrt_dense"
             params = Params(f"{kernel}_s8_params", fields)
             scratch = Scratch(pointer=COLUMNS_POINTER)
-            made = call(f"{kernel}_{suffix(self.block, form)}", params, x, scratch, y)
-        return (made, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
+            product = call(f"{kernel}_{suffix(self.block, form)}", params, x, scratch, y)
+        return (product, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
 
     def _n_of_4(self) -> Call:
         """The call of ``tinyrt_dense_n_of_4_s8``."""
         n = kept_of_4(self.block.layer.w)
         assert n is not None
-        kept, packed = n_of_4(self.block.layer.w, n), self.block.packed
+        sparse, packed = n_of_4(self.block.layer.w, n), self.block.packed
         c_out, step = self.block.layer.c_out, packed.requant.step // QUAD
         first = self.block.layer.first_sums(self.block.x_zp)
         fields: Fields = {
             "rows": self.rows,
             "c_in": self.c_in,
             "c_out": c_out,
-            "n": kept.n,
-            "w": Data("w", kept.w),
-            "places": Data("places", kept.places),
+            "n": sparse.n,
+            "w": Data("w", sparse.w),
+            "places": Data("places", sparse.places),
             "init": Data("init", first.astype(np.int32)),
             "mult": Data("mult", packed.requant.mult[: c_out if step else 1]),
             "shift": Data("shift", packed.requant.shift[: c_out if step else 1], "int8_t"),
@@ -289,8 +289,8 @@ def convolution_kernel(
         kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL
         params = Params(f"{kernel}_s8_params", fields | {"x_zp": x_zp, "block": own})
         scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
-        made = call(f"{kernel}_{suffix(block, stored.form)}", params, x, *scratch, y)
-        return (made, *clamp_calls(node, requant.act_min, requant.act_max))
+        product = call(f"{kernel}_{suffix(block, stored.form)}", params, x, *scratch, y)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
 

@@ -161,7 +161,7 @@ def groups_kernel(
         params = Params("tinyrt_group_block_s8_params", fields)
         scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
         function = "tinyrt_group_block_long_s8" if groups.is_long else "tinyrt_group_block_s8"
-        made = call(function, params, node.input(0), *scratch, node.output)
-        return (made, *clamp_calls(node, requant.act_min, requant.act_max))
+        product = call(function, params, node.input(0), *scratch, node.output)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls, in_columns + taps + outputs, sweep)

@@ -47,18 +47,18 @@ class NibbleBlock(Block):
     """A layer for ``tinyrt_block_s4``, with weights from -8 to 7.
 
     Attributes:
-        left: bits by which all accumulators are raised beyond one.
+        left_shift: bits by which all accumulators are raised beyond one.
 
     """
 
-    left: int = 0
+    left_shift: int = 0
 
     bits: ClassVar[int] = 4
 
     @property
     def raised(self) -> int:
         """One bit at least."""
-        return 1 + self.left
+        return 1 + self.left_shift
 
     def pack(self, first: NDArray[np.int64]) -> Packed:
         """Words of quads of channels."""
@@ -89,15 +89,15 @@ def nibble_block(
     layer = simplify(w, bias, x_zp, requant, MAX_SINGLE_SUM, raises=False)
     if layer is None or is_mostly_padding(w):
         return None
-    left = max(0, -int(layer.shift.min()))
-    raised = _raised(layer, left) if left else layer
+    left_shift = max(0, -int(layer.shift.min()))
+    raised = _raised(layer, left_shift) if left_shift else layer
     if raised is None:
         return None
     fourth = np.abs(_quads(raised.w)[:, 3].astype(np.int64)).sum(axis=1) * -INT8_MIN
     largest = np.abs(raised.first_sums(x_zp)).max() + 15 * -INT8_MIN * padded(w.shape[1])
     if fourth.max() >= MAX_FOURTH_SUM or largest >= MAX_NARROW_SUM:
         return None
-    return NibbleBlock(raised, x_zp, isa, left=left)
+    return NibbleBlock(raised, x_zp, isa, left_shift=left_shift)
 
 
 def _quads(w: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -107,7 +107,7 @@ def _quads(w: NDArray[np.int8]) -> NDArray[np.int8]:
     return full.reshape(-1, QUAD, full.shape[1])
 
 
-def _raised(layer: Layer, left: int) -> Layer | None:
+def _raised(layer: Layer, left_shift: int) -> Layer | None:
     """The layer for a kernel that raises all accumulators by so many bits.
 
     Channels of one output, which ``simplify`` gave the bias ``4 * q``, shift 1 and mantissa
@@ -118,12 +118,12 @@ def _raised(layer: Layer, left: int) -> Layer | None:
 
     """
     constant = (layer.w == 0).all(axis=1) & (layer.shift == 1) & (layer.mult == 1 << 30)
-    if (layer.shift[~constant] != -left).any():
+    if (layer.shift[~constant] != -left_shift).any():
         return None
     return replace(
         layer,
-        bias=np.where(constant, layer.bias >> min(left, 2), layer.bias),
-        shift=np.where(constant, max(1, left - 1), 0),
+        bias=np.where(constant, layer.bias >> min(left_shift, 2), layer.bias),
+        shift=np.where(constant, max(1, left_shift - 1), 0),
     )
 
 

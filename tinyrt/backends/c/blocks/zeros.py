@@ -165,8 +165,8 @@ def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
     # Those that are not zero first, in their order; of a group of zeros, any.
     order = np.argsort(groups == 0, axis=1, kind="stable")[:, :n]
     places = order.reshape(-1, BYTE_OF_PLACES) << 2 * np.arange(BYTE_OF_PLACES)
-    kept = np.take_along_axis(groups, order, axis=1)
-    return Kept(n, kept.ravel(), places.sum(axis=1).astype(np.uint8).view(np.int8))
+    nonzero = np.take_along_axis(groups, order, axis=1)
+    return Kept(n, nonzero.ravel(), places.sum(axis=1).astype(np.uint8).view(np.int8))
 
 
 def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> dict[Weights, Cost]:
@@ -188,15 +188,15 @@ def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> di
     forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel), nbytes)}
     if taps <= min(MAX_FIRST, MAX_RUN):
         runs = runs_of(block, channels, taps)
-        heads, left = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
+        heads, read = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
         short = sum((b - a) % prices.unrolled for r in runs for a, b in r)
-        blocks = channels * (prices.tap * left + prices.short_tap * short) + prices.run * heads
-        stored = 4 * heads + left * channels + CODE_BYTES[Weights.BLOCKS]
+        blocks = channels * (prices.tap * read + prices.short_tap * short) + prices.run * heads
+        stored = 4 * heads + read * channels + CODE_BYTES[Weights.BLOCKS]
         forms[Weights.BLOCKS] = Cost(rows * (blocks + pixel), stored)
     n = kept_of_4(block.layer.w) if matrix else None
     if n is not None:
         form = Weights.ONE_OF_4 if n == 1 else Weights.TWO_OF_4
-        kept = block.layer.w.size // GROUP * n
-        stored = kept + kept // BYTE_OF_PLACES + CODE_BYTES[form]
-        forms[form] = Cost(rows * (KEPT_TAP * kept + KEPT_CHANNEL * outputs), stored)
+        nonzero = block.layer.w.size // GROUP * n
+        stored = nonzero + nonzero // BYTE_OF_PLACES + CODE_BYTES[form]
+        forms[form] = Cost(rows * (KEPT_TAP * nonzero + KEPT_CHANNEL * outputs), stored)
     return forms

@@ -100,11 +100,11 @@ def depthwise_cost(node: BoundNode, window: Window) -> int:
     read = (points - 1) * window.stride[1] + window.kernel[1]
     copied = (lines - 1) * window.stride[0] + depthwise_extent(window)
     bands = -(-lines // band)
-    kept = (bands - 1) * max(depthwise_extent(window) - window.stride[0], 0)
+    reread = (bands - 1) * max(depthwise_extent(window) - window.stride[0], 0)
     plain = node.attrs.activation == "NONE" or (window.kernel, window.dilation) != ((3, 3), (1, 1))
     pair = 53 + 9 * window.kernel[0] * window.kernel[1] + plain * (25 + 12 * window.kernel[0])
     called = lines // 2 + lines % 2 * ((points > 1) + points % 2)
-    block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * kept * read
+    block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * reread * read
     block += 45 * called + point_pairs(lines, points) * pair
     filled = min(copied, (band - 1) * window.stride[0] + depthwise_extent(window)) * read
     return CALL + 150 + filled - (-node.output.shape[3] // LANES) * block
