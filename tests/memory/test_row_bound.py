@@ -35,7 +35,7 @@ def test_no_order_of_rows_takes_less(zoo, name, pushed, wanted, bound):
 
 
 def test_the_search_finds_what_can_be_counted_by_hand():
-    """Windows of three rows. Content: the input and two rows of the first op. Pushed: three of one
+    """Windows of three rows. Held: the input and two rows of the first op. Pushed: three of one
     tensor, two of the other, and the one that is made.
     """
     one = Maker(8, 10, apart=False)
