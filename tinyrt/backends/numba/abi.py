@@ -1,7 +1,8 @@
 """How kernels are called: each takes the address of one row of int64 arguments.
 
 A row is a ``NamedTuple`` class that both sides share: the kernel reads it by name, the packing side
-fills it by name. Tensors, weights and scratch memory appear in it as addresses, so that a model is
+fills it by name. Its fields are integers, or such tuples themselves, whose fields follow one
+another in memory. Tensors, weights and scratch memory appear in it as addresses, so that a model is
 one table of (kernel, row) and running it is one call.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from itertools import count
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numba
 import numpy as np
@@ -68,17 +70,32 @@ def intrinsic(typing: Callable[..., Any]) -> Intrinsic:
 def row_of(typingctx: Any, address: Any, cls: Any) -> Any:
     """The row at an address, as an instance of the ``NamedTuple`` class ``cls``."""
     del typingctx
-    fields = cls.instance_class._fields
-    kind = types.NamedUniTuple  # type: ignore[attr-defined]
-    row = kind(types.int64, len(fields), cls.instance_class)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        at = (builder.gep(base, [ir.IntType(32)(i)]) for i in range(len(fields)))
-        values = [builder.load(pointer) for pointer in at]
-        return context.make_tuple(builder, signature.return_type, values)
+        places = count()
 
-    return row(address, cls), codegen
+        def loaded(kind: Any) -> Any:
+            if kind is types.int64:
+                return builder.load(builder.gep(base, [ir.IntType(32)(next(places))]))
+            return context.make_tuple(builder, kind, [loaded(field) for field in kind])
+
+        return loaded(signature.return_type)
+
+    return _row_type(cls.instance_class)(address, cls), codegen
+
+
+def _row_type(cls: type) -> Any:
+    """Numba's type of a row, or of an integer in it."""
+    if cls is int:
+        return types.int64
+    fields = [_row_type(kind) for kind in get_type_hints(cls).values()]
+    return types.BaseTuple.from_types(fields, cls)  # type: ignore[attr-defined]
+
+
+def flat(row: Iterable[Any]) -> list[int]:
+    """The row's integers in their order in memory."""
+    return [n for field in row for n in (flat(field) if isinstance(field, tuple) else [int(field)])]
 
 
 def _pointer_to(element: Any) -> Intrinsic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyrt.backends.numba.abi import s8_at, subroutine, u8_at
+from tinyrt.backends.numba.rows import Border, Images
 
 
 @subroutine
@@ -22,25 +23,15 @@ def fill(y: int, count: int, value: int) -> None:
 
 
 @subroutine
-def pad_flip(
-    x: int,
-    height: int,
-    width: int,
-    channels: int,
-    copies: int,
-    y: int,
-    padded_height: int,
-    padded_width: int,
-    top: int,
-    left: int,
-    value: int,
-) -> None:
-    """``x`` (height, width, channels) + 128 inside a border, each channel ``copies`` times.
+def pad_flip(x: int, images: Images, copies: int, y: int, border: Border) -> None:
+    """One of these images + 128 inside a border, each channel ``copies`` times.
 
-    ``y`` has shape (padded_height, padded_width, channels * copies); ``value`` fills the border.
+    ``y`` has the border's height and width, and channels * copies.
     """
+    height, width, channels = images.height, images.width, images.channels
+    top, left, value = border.top, border.left, border.fill
     pixel = channels * copies
-    row = padded_width * pixel
+    row = border.width * pixel
     inner = width * pixel
     fill(y, top * row, value)
     for i in range(height):
@@ -51,7 +42,7 @@ def pad_flip(
         else:
             _flip_copies(x + i * width * channels, at + left * pixel, width * channels, copies)
         fill(at + left * pixel + inner, row - left * pixel - inner, value)
-    fill(y + (top + height) * row, (padded_height - top - height) * row, value)
+    fill(y + (top + height) * row, (border.height - top - height) * row, value)
 
 
 @subroutine

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.numba.abi import Call, address, address_of, runner
+from tinyrt.backends.numba.abi import Call, address, address_of, flat, runner
 from tinyrt.backends.numba.choice import Packer
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.backends.program import Step, Tensors
@@ -43,7 +43,7 @@ class CompiledProgram:
         self._kept: list[Any] = [workspace]
         for index, call in calls.items():
             row = call.row._replace(scratch=scratch) if "scratch" in call.row._fields else call.row
-            arguments: NDArray[np.int64] = np.array(row, np.int64)
+            arguments: NDArray[np.int64] = np.array(flat(row), np.int64)
             self._kept.append(arguments)
             self._table[index] = address_of(call.kernel), address(arguments)
         self._run = runner()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from tinyrt.backends.lanes import SIGN, lanes_convolution, padded_shape
 from tinyrt.backends.numba.abi import Call, row_of
 from tinyrt.backends.numba.border import pad_flip
-from tinyrt.backends.numba.product import product
+from tinyrt.backends.numba.product import product, product_of
+from tinyrt.backends.numba.rows import Border, Images, Product
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.windowed import ConvolutionS8
@@ -19,65 +20,27 @@ class Row(NamedTuple):
     x: int
     y: int
     scratch: int
-    batch: int
-    height: int
-    width: int
-    channels: int
-    padded_height: int
-    padded_width: int
-    top: int
-    left: int
-    border: int
-    pixels: int
-    offsets: int
-    steps: int
-    step_count: int
+    images: Images
+    border: Border
+    groups: int
     w: int
     quant: int
-    groups: int
     group_w_bytes: int
     group_quant_bytes: int
-    c_in: int
-    c_out: int
-    y_zp: int
-    act_min: int
-    act_max: int
+    product: Product
 
 
 def conv2d_s8(address: int) -> None:
     """All samples, one group of channels after the other."""
     p = row_of(address, Row)
-    stride = p.groups * p.c_out
-    for n in range(p.batch):
-        pad_flip(
-            p.x + n * p.height * p.width * p.channels,
-            p.height,
-            p.width,
-            p.channels,
-            1,
-            p.scratch,
-            p.padded_height,
-            p.padded_width,
-            p.top,
-            p.left,
-            p.border,
-        )
+    images, per_group = p.images, p.product.channels
+    c_in, image_bytes = images.channels // p.groups, images.height * images.width * images.channels
+    for n in range(images.batch):
+        pad_flip(p.x + n * image_bytes, images, 1, p.scratch, p.border)
+        y = p.y + n * p.product.pixels * p.product.stride
         for g in range(p.groups):
-            product(
-                p.scratch + g * p.c_in,
-                p.pixels,
-                p.offsets,
-                p.steps,
-                p.step_count,
-                p.w + g * p.group_w_bytes,
-                p.quant + g * p.group_quant_bytes,
-                p.y + n * p.pixels * stride + g * p.c_out,
-                stride,
-                p.c_out,
-                p.y_zp,
-                p.act_min,
-                p.act_max,
-            )
+            w, quant = p.w + g * p.group_w_bytes, p.quant + g * p.group_quant_bytes
+            product(p.scratch + g * c_in, w, quant, y + g * per_group, p.product)
 
 
 def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
@@ -85,37 +48,21 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out, _, _, c_in = weights.shape
-    batch, height, width, channels = x.shape
-    groups = channels // c_in
-    padded = padded_shape(p.window, x.shape)
-    workspace.need_scratch(padded[0] * padded[1] * channels)
+    groups = x.shape[3] // c_in
+    height, width = padded_shape(p.window, x.shape)
+    workspace.need_scratch(height * width * x.shape[3])
     packed = lanes_convolution(p.window, x.shape, weights, workspace.bias(node), p.x_zp, p.requant)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         scratch=0,
-        batch=batch,
-        height=height,
-        width=width,
-        channels=channels,
-        padded_height=padded[0],
-        padded_width=padded[1],
-        top=p.window.before[0],
-        left=p.window.before[1],
-        border=p.x_zp + SIGN,
-        pixels=len(packed.offsets),
-        offsets=workspace.pack(packed.offsets),
-        steps=workspace.pack(packed.steps),
-        step_count=len(packed.steps),
+        images=Images(*x.shape),
+        border=Border(height, width, *p.window.before, fill=p.x_zp + SIGN),
+        groups=groups,
         w=workspace.pack(packed.w),
         quant=workspace.pack(packed.quant),
-        groups=groups,
         group_w_bytes=packed.w[0].nbytes,
         group_quant_bytes=packed.quant[0].nbytes,
-        c_in=c_in,
-        c_out=c_out // groups,
-        y_zp=p.requant.y_zp,
-        act_min=p.requant.act_min,
-        act_max=p.requant.act_max,
+        product=product_of(packed, p.requant, c_out, groups, workspace),
     )
     return Call(conv2d_s8, row)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tinyrt.backends.lanes import SIGN, lanes_depthwise, padded_shape
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip
+from tinyrt.backends.numba.rows import Border, Images, Output
 from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, depthwise_tile
 from tinyrt.backends.numba.vector import LANES, WIDE
 from tinyrt.backends.numba.workspace import Workspace
@@ -25,16 +26,8 @@ class Row(NamedTuple):
     x: int
     y: int
     scratch: int
-    batch: int
-    height: int
-    width: int
-    c_in: int
-    copies: int
-    padded_height: int
-    padded_width: int
-    top: int
-    left: int
-    border: int
+    images: Images
+    border: Border
     pixels: int
     offsets: int
     taps: int
@@ -42,28 +35,16 @@ class Row(NamedTuple):
     w: int
     quant: int
     c_out: int
-    y_zp: int
-    act_min: int
-    act_max: int
+    out: Output
 
 
 def depthwise_conv2d_s8(address: int) -> None:
     """All samples."""
     p = row_of(address, Row)
-    for n in range(p.batch):
-        pad_flip(
-            p.x + n * p.height * p.width * p.c_in,
-            p.height,
-            p.width,
-            p.c_in,
-            p.copies,
-            p.scratch,
-            p.padded_height,
-            p.padded_width,
-            p.top,
-            p.left,
-            p.border,
-        )
+    images = p.images
+    copies, image_bytes = p.c_out // images.channels, images.height * images.width * images.channels
+    for n in range(images.batch):
+        pad_flip(p.x + n * image_bytes, images, copies, p.scratch, p.border)
         for v in range((p.c_out + LANES - 1) // LANES):
             _channels(p, v, p.y + n * p.pixels * p.c_out)
 
@@ -74,7 +55,7 @@ def _channels(p: Row, v: int, y: int) -> None:
     c = v * LANES
     x, w, quant = p.scratch + c, p.w + v * p.tap_fours * LANE_BYTES, p.quant + v * QUANT_BYTES
     taps, fours, stride, left = p.taps, p.tap_fours, p.c_out, p.c_out - c
-    y_zp, low, high = p.y_zp, p.act_min, p.act_max
+    y_zp, low, high = p.out.zero_point, p.out.low, p.out.high
     tiled = p.pixels if p.pixels >= TILE_PIXELS else 0
     for start in range(0, tiled, TILE_PIXELS):
         # The last tile overlaps the one before it rather than leave single pixels.
@@ -91,24 +72,15 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out = weights.shape[3]
-    batch, height, width, c_in = x.shape
-    padded = padded_shape(p.window, x.shape)
-    workspace.need_scratch(padded[0] * padded[1] * c_out)
+    height, width = padded_shape(p.window, x.shape)
+    workspace.need_scratch(height * width * c_out)
     packed = lanes_depthwise(p.window, x.shape, weights, workspace.bias(node), p.x_zp, p.requant)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         scratch=0,
-        batch=batch,
-        height=height,
-        width=width,
-        c_in=c_in,
-        copies=c_out // c_in,
-        padded_height=padded[0],
-        padded_width=padded[1],
-        top=p.window.before[0],
-        left=p.window.before[1],
-        border=p.x_zp + SIGN,
+        images=Images(*x.shape),
+        border=Border(height, width, *p.window.before, fill=p.x_zp + SIGN),
         pixels=len(packed.offsets),
         offsets=workspace.pack(packed.offsets),
         taps=workspace.pack(packed.taps),
@@ -116,8 +88,6 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
         w=workspace.pack(packed.w),
         quant=workspace.pack(packed.quant),
         c_out=c_out,
-        y_zp=p.requant.y_zp,
-        act_min=p.requant.act_min,
-        act_max=p.requant.act_max,
+        out=Output(p.requant.y_zp, p.requant.act_min, p.requant.act_max),
     )
     return Call(depthwise_conv2d_s8, row)

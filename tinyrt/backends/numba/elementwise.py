@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyrt.backends.numba import lanes
-from tinyrt.backends.numba.abi import Call, row_of, s8_at, subroutine
+from tinyrt.backends.numba.abi import Call, flat, row_of, s8_at, subroutine
 from tinyrt.backends.numba.fixedpoint import requant, saturate
 from tinyrt.backends.numba.movement import place_of
+from tinyrt.backends.numba.rows import Axes, Side
 from tinyrt.backends.numba.vector import LANES
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
@@ -22,26 +23,14 @@ from tinyrt.ops.shared.walks import broadcast_fields
 
 
 class Walk(NamedTuple):
-    """How two inputs are walked over: runs along the last axis.
+    """How two inputs are walked over: blocks of ``rows`` runs along the last axis."""
 
-    Each block has ``rows`` runs; where a block begins follows from its indices along the axes
-    before.
-    """
-
-    a: int
-    b: int
+    a: Side
+    b: Side
     y: int
     blocks: int
-    axes: int
-    dims: int
-    a_steps: int
-    b_steps: int
     rows: int
-    a_row: int
-    b_row: int
     length: int
-    a_step: int
-    b_step: int
 
 
 class AddRow(NamedTuple):
@@ -89,21 +78,21 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
 
         def run(p: Any) -> None:
             walk = row_of(p.walk, Walk)
-            dense = walk.a_step == 1 and walk.b_step == 1
+            dense = walk.a.step == 1 and walk.b.step == 1
             y = walk.y
             for block in range(walk.blocks):
-                a = walk.a + place_of(block, walk.axes, walk.dims, walk.a_steps)
-                b = walk.b + place_of(block, walk.axes, walk.dims, walk.b_steps)
+                a = walk.a.at + place_of(block, walk.a.axes)
+                b = walk.b.at + place_of(block, walk.b.axes)
                 for _ in range(walk.rows):
                     done = 0
                     while dense and done + LANES <= walk.length:
                         sixteen(a + done, b + done, y + done, p)
                         done += LANES
                     for i in range(done, walk.length):
-                        element = single(s8_at(a)[i * walk.a_step], s8_at(b)[i * walk.b_step], p)
+                        element = single(s8_at(a)[i * walk.a.step], s8_at(b)[i * walk.b.step], p)
                         s8_at(y)[i] = element
-                    a += walk.a_row
-                    b += walk.b_row
+                    a += walk.a.row
+                    b += walk.b.row
                     y += walk.length
 
         run.__qualname__ = f"{function.__qualname__}_run"
@@ -176,24 +165,19 @@ def _walk(node: BoundNode, workspace: Workspace) -> int:
     dims: list[int] = [1, *fields["dims"]]
     a_steps: list[int] = [0, *fields["a_strides"]]
     b_steps: list[int] = [0, *fields["b_strides"]]
-    tables = [workspace.pack(np.array(t[:-2], np.int64)) for t in (dims, a_steps, b_steps)]
+    dims_at, *steps_at = (
+        workspace.pack(np.array(t[:-2], np.int64)) for t in (dims, a_steps, b_steps)
+    )
+    a_axes, b_axes = (Axes(len(dims) - 2, dims_at, at) for at in steps_at)
     walk = Walk(
-        a=workspace.tensor(node.input(0)),
-        b=workspace.tensor(node.input(1)),
+        a=Side(workspace.tensor(node.input(0)), a_axes, *a_steps[-2:]),
+        b=Side(workspace.tensor(node.input(1)), b_axes, *b_steps[-2:]),
         y=workspace.tensor(node.output),
         blocks=math.prod(dims[:-2]),
-        axes=len(dims) - 2,
-        dims=tables[0],
-        a_steps=tables[1],
-        b_steps=tables[2],
         rows=dims[-2],
-        a_row=a_steps[-2],
-        b_row=b_steps[-2],
         length=dims[-1],
-        a_step=a_steps[-1],
-        b_step=b_steps[-1],
     )
-    return workspace.pack(np.array(walk, np.int64))
+    return workspace.pack(np.array(flat(walk), np.int64))
 
 
 def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:

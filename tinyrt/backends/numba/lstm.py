@@ -26,43 +26,73 @@ from tinyrt.ops.shared.table_s16 import sigmoid_table
 from tinyrt.ops.unidirectional_sequence_lstm import CELL, HIDDEN, LstmInteger
 
 
+class Sizes(NamedTuple):
+    """Sizes of an LSTM, and whether steps, rather than samples, are the first axis."""
+
+    samples: int
+    steps: int
+    c_in: int
+    units: int
+    time_major: int
+
+
+class Hidden(NamedTuple):
+    """Where the hidden state lies before and after a run, and what values it can have."""
+
+    before: int
+    after: int
+    zero_point: int
+    low: int
+    high: int
+
+
+class Cell(NamedTuple):
+    """Where the cell state lies; what it is clipped to, if not 0; how tanh's table reads it."""
+
+    before: int
+    after: int
+    clip: int
+    tanh_mult: int
+    tanh_right: int
+
+
+class Constants(NamedTuple):
+    """Addresses of what does not change.
+
+    Attributes:
+        w: weights of the input, all gates one behind the other; ``r``: of the hidden state.
+        gates: mantissa and right (wide) or left shift of each gate, for the input, then the state.
+        products: mantissa and left shift of forget, update and output.
+        table: of sigmoid and tanh.
+
+    """
+
+    w: int
+    r: int
+    bias: int
+    gates: int
+    products: int
+    table: int
+
+
 class Row(NamedTuple):
     """Arguments of ``lstm``.
 
     Attributes:
         wide: whether activations are int16.
         scratch: int64: the input's row and the hidden state, without their zero points, and gates.
-        gates: mantissa and right (wide) or left shift of each gate, for the input, then the state.
-        products: mantissa and left shift of forget, update and output.
 
     """
 
     x: int
     y: int
-    h_before: int
-    h_after: int
-    c_before: int
-    c_after: int
-    w: int
-    r: int
-    bias: int
     scratch: int
-    samples: int
-    steps: int
-    c_in: int
-    units: int
-    time_major: int
-    wide: int
     x_zp: int
-    h_zp: int
-    h_min: int
-    h_max: int
-    gates: int
-    products: int
-    cell_clip: int
-    tanh_mult: int
-    tanh_right: int
-    table: int
+    wide: int
+    sizes: Sizes
+    hidden: Hidden
+    cell: Cell
+    constants: Constants
 
 
 @subroutine
@@ -90,7 +120,7 @@ def _product(p: Row, gate: int, values: int, weights: int, length: int, start: I
     acc, a, b = np.int64(start), s64_at(values), s8_at(weights)
     for i in range(length):
         acc += a[i] * b[i]
-    constants = s64_at(p.gates + 16 * gate)
+    constants = s64_at(p.constants.gates + 16 * gate)
     mult, shift = constants[0], constants[1]
     if p.wide:
         return _saturate((acc * mult + (np.int64(1) << (shift - 1))) >> shift)
@@ -101,7 +131,7 @@ def _product(p: Row, gate: int, values: int, weights: int, length: int, start: I
 @subroutine
 def _times(p: Row, which: int, value: Int) -> Int:
     """A product of two states of 16 bits, rescaled."""
-    constants = s64_at(p.products + 16 * which)
+    constants = s64_at(p.constants.products + 16 * which)
     left = max(constants[1], 0)
     return requant(value, constants[0], left, left - constants[1])
 
@@ -109,31 +139,33 @@ def _times(p: Row, which: int, value: Int) -> Int:
 @subroutine
 def _unit(p: Row, u: int, before: Int) -> tuple[Int, Int]:
     """The cell state and the hidden state of a unit, by its gates."""
-    gates = s64_at(p.scratch + 8 * (p.c_in + p.units))
-    i, f, g, o = gates[u], gates[p.units + u], gates[2 * p.units + u], gates[3 * p.units + u]
-    kept = _saturate(_times(p, 0, logistic(p.table, 3, 0, f) * before))
-    update = _saturate(_times(p, 1, logistic(p.table, 3, 0, i) * tanh(p.table, 3, 0, g)))
+    units, table, state = p.sizes.units, p.constants.table, p.cell
+    gates = s64_at(p.scratch + 8 * (p.sizes.c_in + units))
+    i, f, g, o = gates[u], gates[units + u], gates[2 * units + u], gates[3 * units + u]
+    kept = _saturate(_times(p, 0, logistic(table, 3, 0, f) * before))
+    update = _saturate(_times(p, 1, logistic(table, 3, 0, i) * tanh(table, 3, 0, g)))
     cell = _saturate(kept + update)
-    if p.cell_clip > 0:
-        cell = min(max(cell, -p.cell_clip), p.cell_clip)
-    shown = logistic(p.table, 3, 0, o) * tanh(p.table, p.tanh_mult, p.tanh_right, cell)
-    hidden = min(max(_times(p, 2, shown) + p.h_zp, p.h_min), p.h_max)
+    if state.clip > 0:
+        cell = min(max(cell, -state.clip), state.clip)
+    shown = logistic(table, 3, 0, o) * tanh(table, state.tanh_mult, state.tanh_right, cell)
+    hidden = min(max(_times(p, 2, shown) + p.hidden.zero_point, p.hidden.low), p.hidden.high)
     return cell, hidden
 
 
 @subroutine
 def _step(p: Row, hidden: int, target: int, cells: int, next_cells: int) -> None:
     """One step of one sample, whose input is loaded."""
-    values, states = p.scratch, p.scratch + 8 * p.c_in
-    gates, bias = s64_at(states + 8 * p.units), s64_at(p.bias)
-    _load(hidden, p.wide, p.h_zp, states, p.units)
+    c_in, units, weights = p.sizes.c_in, p.sizes.units, p.constants
+    values, states = p.scratch, p.scratch + 8 * c_in
+    gates, bias = s64_at(states + 8 * units), s64_at(weights.bias)
+    _load(hidden, p.wide, p.hidden.zero_point, states, units)
     for gate in range(4):
-        for row in range(gate * p.units, (gate + 1) * p.units):
-            from_x = _product(p, gate, values, p.w + row * p.c_in, p.c_in, bias[row])
-            from_h = _product(p, 4 + gate, states, p.r + row * p.units, p.units, 0)
+        for row in range(gate * units, (gate + 1) * units):
+            from_x = _product(p, gate, values, weights.w + row * c_in, c_in, bias[row])
+            from_h = _product(p, 4 + gate, states, weights.r + row * units, units, 0)
             gates[row] = _saturate(from_x + from_h)
     c_old, c_new = s16_at(cells), s16_at(next_cells)
-    for u in range(p.units):
+    for u in range(units):
         cell, value = _unit(p, u, np.int64(c_old[u]))
         c_new[u] = np.int16(cell)
         if p.wide:
@@ -146,17 +178,18 @@ def lstm(address: int) -> None:
     """Sample by sample, step by step."""
     p = row_of(address, Row)
     size = 2 if p.wide else 1
-    for n in range(p.samples):
-        hidden, cells = p.h_before + size * n * p.units, p.c_before + 2 * n * p.units
-        next_cells = p.c_after + 2 * n * p.units
-        for t in range(p.steps):
-            place = t * p.samples + n if p.time_major else n * p.steps + t
-            _load(p.x + size * place * p.c_in, p.wide, p.x_zp, p.scratch, p.c_in)
-            target = p.y + size * place * p.units
+    samples, steps, c_in, units = p.sizes.samples, p.sizes.steps, p.sizes.c_in, p.sizes.units
+    for n in range(samples):
+        hidden, cells = p.hidden.before + size * n * units, p.cell.before + 2 * n * units
+        next_cells = p.cell.after + 2 * n * units
+        for t in range(steps):
+            place = t * samples + n if p.sizes.time_major else n * steps + t
+            _load(p.x + size * place * c_in, p.wide, p.x_zp, p.scratch, c_in)
+            target = p.y + size * place * units
             _step(p, hidden, target, cells, next_cells)
             hidden, cells = target, next_cells
-        last, kept = s8_at(hidden), s8_at(p.h_after + size * n * p.units)
-        for i in range(size * p.units):
+        last, kept = s8_at(hidden), s8_at(p.hidden.after + size * n * units)
+        for i in range(size * units):
             kept[i] = last[i]
 
 
@@ -174,30 +207,32 @@ def pack(node: BoundNode, p: LstmInteger, workspace: Workspace) -> Call:
     row = Row(
         x=workspace.tensor(node.input(0)),
         y=workspace.tensor(node.output),
-        h_before=workspace.tensor(node.input(HIDDEN)),
-        h_after=workspace.tensor(node.outputs[1]),
-        c_before=workspace.tensor(node.input(CELL)),
-        c_after=workspace.tensor(node.outputs[2]),
-        w=workspace.pack(w),
-        r=workspace.pack(r),
-        bias=workspace.pack(bias.astype(np.int64)),
         scratch=0,
-        samples=samples,
-        steps=steps,
-        c_in=c_in,
-        units=units,
-        time_major=int(p.time_major),
-        wide=int(p.h_dtype is DType.INT16),
         x_zp=p.x_zp,
-        h_zp=p.h_zp,
-        h_min=least,
-        h_max=most,
-        gates=workspace.pack(np.array([_pair(g) for g in (*p.from_x, *p.from_h)], np.int64)),
-        products=workspace.pack(np.array([p.forget, p.update, p.output], np.int64)),
-        cell_clip=p.cell_clip,
-        tanh_mult=p.cell_tanh.mult,
-        tanh_right=p.cell_tanh.right,
-        table=workspace.pack(sigmoid_table()),
+        wide=int(p.h_dtype is DType.INT16),
+        sizes=Sizes(samples, steps, c_in, units, int(p.time_major)),
+        hidden=Hidden(
+            before=workspace.tensor(node.input(HIDDEN)),
+            after=workspace.tensor(node.outputs[1]),
+            zero_point=p.h_zp,
+            low=least,
+            high=most,
+        ),
+        cell=Cell(
+            before=workspace.tensor(node.input(CELL)),
+            after=workspace.tensor(node.outputs[2]),
+            clip=p.cell_clip,
+            tanh_mult=p.cell_tanh.mult,
+            tanh_right=p.cell_tanh.right,
+        ),
+        constants=Constants(
+            w=workspace.pack(w),
+            r=workspace.pack(r),
+            bias=workspace.pack(bias.astype(np.int64)),
+            gates=workspace.pack(np.array([_pair(g) for g in (*p.from_x, *p.from_h)], np.int64)),
+            products=workspace.pack(np.array([p.forget, p.update, p.output], np.int64)),
+            table=workspace.pack(sigmoid_table()),
+        ),
     )
     return Call(lstm, row)
 

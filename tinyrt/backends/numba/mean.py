@@ -11,6 +11,7 @@ import numpy as np
 from tinyrt.backends.numba.abi import Call, row_of, s8_at
 from tinyrt.backends.numba.fixedpoint import requant, saturate
 from tinyrt.backends.numba.movement import place_of
+from tinyrt.backends.numba.rows import Axes, Scale
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, Shape
@@ -28,19 +29,13 @@ class Row(NamedTuple):
     x: int
     y: int
     outputs: int
-    kept: int
-    kept_dims: int
-    kept_steps: int
+    kept: Axes
     runs: int
-    summed: int
-    summed_dims: int
-    summed_steps: int
+    summed: Axes
     run: int
     step: int
     x_zp: int
-    mult: int
-    left: int
-    right: int
+    scale: Scale
     y_zp: int
 
 
@@ -49,13 +44,14 @@ def mean_s8(address: int) -> None:
     p = row_of(address, Row)
     y = s8_at(p.y)
     for i in range(p.outputs):
-        first = p.x + place_of(i, p.kept, p.kept_dims, p.kept_steps)
+        first = p.x + place_of(i, p.kept)
         total = np.int64(0)
         for r in range(p.runs):
-            x = s8_at(first + place_of(r, p.summed, p.summed_dims, p.summed_steps))
+            x = s8_at(first + place_of(r, p.summed))
             for j in range(p.run):
                 total += x[j * p.step]
-        scaled = requant(total - p.x_zp * p.runs * p.run, p.mult, p.left, p.right)
+        total -= p.x_zp * p.runs * p.run
+        scaled = requant(total, p.scale.mult, p.scale.left, p.scale.right)
         y[i] = saturate(scaled + p.y_zp, INT8_MIN, INT8_MAX)
 
 
@@ -71,19 +67,13 @@ def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         outputs=y.size,
-        kept=len(kept_dims),
-        kept_dims=tables[0],
-        kept_steps=tables[1],
+        kept=Axes(len(kept_dims), *tables[:2]),
         runs=math.prod(dims),
-        summed=len(dims),
-        summed_dims=tables[2],
-        summed_steps=tables[3],
+        summed=Axes(len(dims), *tables[2:]),
         run=run,
         step=step,
         x_zp=p.x_zp,
-        mult=p.mult,
-        left=max(p.shift, 0),
-        right=max(-p.shift, 0),
+        scale=Scale.of(p.mult, p.shift),
         y_zp=p.y_zp,
     )
     return Call(mean_s8, row)

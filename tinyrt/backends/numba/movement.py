@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyrt.backends.numba.abi import Call, Int, row_of, s8_at, s64_at, subroutine
+from tinyrt.backends.numba.rows import Axes, Side
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.concatenation import ConcatenationS8
@@ -20,26 +21,18 @@ from tinyrt.ops.transpose import TransposeS8
 
 
 class WalkRow(NamedTuple):
-    """Arguments of ``walk_s8``: runs of ``length`` bytes, ``step`` apart in the input.
+    """Arguments of ``walk_s8``: blocks of ``rows`` runs of ``length`` bytes.
 
-    Each block has ``rows`` runs, ``x_row`` and ``y_row`` apart; the address of a block follows from
-    its indices along the axes before, ``start`` bytes into the output. ``border`` is written first
-    where ``filled`` bytes of the output are not covered.
+    The output begins ``start`` bytes behind its address; its elements are neighbours. ``border`` is
+    written first where ``filled`` bytes of the output are not covered.
     """
 
-    x: int
-    y: int
+    x: Side
+    y: Side
     start: int
     blocks: int
-    axes: int
-    dims: int
-    x_steps: int
-    y_steps: int
     rows: int
-    x_row: int
-    y_row: int
     length: int
-    step: int
     filled: int
     border: int
 
@@ -76,12 +69,12 @@ def _copy(x: int, y: int, count: int) -> None:
 
 
 @subroutine
-def place_of(block: Int, axes: Int, dims: int, steps: int) -> Int:
+def place_of(block: Int, axes: Axes) -> Int:
     """Where a block begins: its index along each of these axes, times their steps."""
-    sizes, distances = s64_at(dims), s64_at(steps)
+    sizes, distances = s64_at(axes.dims), s64_at(axes.steps)
     place, left = np.int64(0), np.uint64(block)
-    for i in range(axes):
-        axis = axes - 1 - i
+    for i in range(axes.rank):
+        axis = axes.rank - 1 - i
         size = np.uint64(sizes[axis])
         place += np.int64(left % size) * distances[axis]
         left //= size
@@ -91,19 +84,19 @@ def place_of(block: Int, axes: Int, dims: int, steps: int) -> Int:
 def walk_s8(address: int) -> None:
     """Runs of the input, each to its place in the output."""
     p = row_of(address, WalkRow)
-    border = s8_at(p.y)
+    border = s8_at(p.y.at)
     for i in range(p.filled):
         border[i] = p.border
     for block in range(p.blocks):
-        x = p.x + place_of(block, p.axes, p.dims, p.x_steps)
-        y = p.y + p.start + place_of(block, p.axes, p.dims, p.y_steps)
+        x = p.x.at + place_of(block, p.x.axes)
+        y = p.y.at + p.start + place_of(block, p.y.axes)
         for r in range(p.rows):
-            if p.step == 1:
-                _copy(x + r * p.x_row, y + r * p.y_row, p.length)
+            if p.x.step == 1:
+                _copy(x + r * p.x.row, y + r * p.y.row, p.length)
                 continue
-            source, target = s8_at(x + r * p.x_row), s8_at(y + r * p.y_row)
+            source, target = s8_at(x + r * p.x.row), s8_at(y + r * p.y.row)
             for i in range(p.length):
-                target[i] = source[i * p.step]
+                target[i] = source[i * p.x.step]
 
 
 def pick_s8(address: int) -> None:
@@ -193,8 +186,14 @@ def _walk(
     *y_outer, y_row, _ = [0, *targets]
     dims_at, x_at, y_at = (workspace.pack(np.array(t, np.int64)) for t in (outer, x_outer, y_outer))
     return WalkRow(
-        *(x, y, 0, math.prod(outer), len(outer), dims_at, x_at, y_at),
-        *(rows, x_row, y_row, length, step, 0, 0),
+        x=Side(x, Axes(len(outer), dims_at, x_at), x_row, step),
+        y=Side(y, Axes(len(outer), dims_at, y_at), y_row, 1),
+        start=0,
+        blocks=math.prod(outer),
+        rows=rows,
+        length=length,
+        filled=0,
+        border=0,
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at, subroutine
 from tinyrt.backends.numba.fixedpoint import saturate
+from tinyrt.backends.numba.rows import Slide
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode
@@ -19,26 +20,18 @@ class Row(NamedTuple):
     y: int
     scratch: int
     batch: int
-    height: int
-    width: int
+    rows: Slide
+    columns: Slide
     channels: int
-    out_height: int
-    out_width: int
-    kernel_height: int
-    kernel_width: int
-    stride_height: int
-    stride_width: int
-    top: int
-    left: int
-    act_min: int
-    act_max: int
+    low: int
+    high: int
 
 
 @subroutine
-def reach(at: int, stride: int, before: int, kernel: int, size: int) -> tuple[int, int]:
+def reach(at: int, slide: Slide) -> tuple[int, int]:
     """First and one past the last element under window ``at`` that lie inside the input."""
-    start = at * stride - before
-    return max(start, 0), min(start + kernel, size)
+    start = at * slide.stride - slide.before
+    return max(start, 0), min(start + slide.kernel, slide.inputs)
 
 
 def average_pool2d_s8(address: int) -> None:
@@ -46,43 +39,45 @@ def average_pool2d_s8(address: int) -> None:
     p = row_of(address, Row)
     sums = s32_at(p.scratch)
     for n in range(p.batch):
-        for i in range(p.out_height):
-            top, bottom = reach(i, p.stride_height, p.top, p.kernel_height, p.height)
-            for j in range(p.out_width):
-                left, right = reach(j, p.stride_width, p.left, p.kernel_width, p.width)
+        for i in range(p.rows.outputs):
+            top, bottom = reach(i, p.rows)
+            for j in range(p.columns.outputs):
+                left, right = reach(j, p.columns)
                 for c in range(p.channels):
                     sums[c] = 0
                 for h in range(top, bottom):
                     for w in range(left, right):
-                        x = s8_at(p.x + ((n * p.height + h) * p.width + w) * p.channels)
+                        at = ((n * p.rows.inputs + h) * p.columns.inputs + w) * p.channels
+                        x = s8_at(p.x + at)
                         for c in range(p.channels):
                             sums[c] += x[c]
                 count = (bottom - top) * (right - left)
-                y = s8_at(p.y + ((n * p.out_height + i) * p.out_width + j) * p.channels)
+                y = s8_at(p.y + ((n * p.rows.outputs + i) * p.columns.outputs + j) * p.channels)
                 for c in range(p.channels):
                     rounded = (abs(sums[c]) + count // 2) // count
                     mean = -rounded if sums[c] < 0 else rounded
-                    y[c] = saturate(mean, p.act_min, p.act_max)
+                    y[c] = saturate(mean, p.low, p.high)
 
 
 def max_pool2d_s8(address: int) -> None:
     """``clamp(max)`` of raw values."""
     p = row_of(address, Row)
     for n in range(p.batch):
-        for i in range(p.out_height):
-            top, bottom = reach(i, p.stride_height, p.top, p.kernel_height, p.height)
-            for j in range(p.out_width):
-                left, right = reach(j, p.stride_width, p.left, p.kernel_width, p.width)
-                y = s8_at(p.y + ((n * p.out_height + i) * p.out_width + j) * p.channels)
+        for i in range(p.rows.outputs):
+            top, bottom = reach(i, p.rows)
+            for j in range(p.columns.outputs):
+                left, right = reach(j, p.columns)
+                y = s8_at(p.y + ((n * p.rows.outputs + i) * p.columns.outputs + j) * p.channels)
                 for c in range(p.channels):
                     y[c] = INT8_MIN
                 for h in range(top, bottom):
                     for w in range(left, right):
-                        x = s8_at(p.x + ((n * p.height + h) * p.width + w) * p.channels)
+                        at = ((n * p.rows.inputs + h) * p.columns.inputs + w) * p.channels
+                        x = s8_at(p.x + at)
                         for c in range(p.channels):
                             y[c] = max(x[c], y[c])
                 for c in range(p.channels):
-                    y[c] = saturate(y[c], p.act_min, p.act_max)
+                    y[c] = saturate(y[c], p.low, p.high)
 
 
 def pack_average(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
@@ -98,19 +93,14 @@ def pack_max(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
 
 def _row(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Row:
     x, y = node.input(0), node.output
-    batch, height, width, channels = x.shape
     return Row(
-        workspace.tensor(x),
-        workspace.tensor(y),
-        0,
-        batch,
-        height,
-        width,
-        channels,
-        *p.window.out,
-        *p.window.kernel,
-        *p.window.stride,
-        *p.window.before,
-        p.act_min,
-        p.act_max,
+        x=workspace.tensor(x),
+        y=workspace.tensor(y),
+        scratch=0,
+        batch=x.shape[0],
+        rows=Slide.of(p.window, x.shape[1], y.shape[1], 0),
+        columns=Slide.of(p.window, x.shape[2], y.shape[2], 1),
+        channels=x.shape[3],
+        low=p.act_min,
+        high=p.act_max,
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from tinyrt.backends.lanes import LanesProduct
 from tinyrt.backends.numba.abi import subroutine
+from tinyrt.backends.numba.rows import Output, Product
 from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, product_tile
 from tinyrt.backends.numba.vector import LANES, WIDE
+from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.ops.shared.requant import Requant
 
 # A block of sums that stays in registers with the weights and the input it needs.
 TILE_PIXELS, TILE_VECTORS = (8, 2) if WIDE else (4, 1)
@@ -17,22 +21,11 @@ _single = product_tile(1, 1)
 
 
 @subroutine
-def product(
-    x: int,
-    pixels: int,
-    offsets: int,
-    steps: int,
-    count: int,
-    w: int,
-    quant: int,
-    y: int,
-    stride: int,
-    channels: int,
-    y_zp: int,
-    low: int,
-    high: int,
-) -> None:
+def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
     """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
+    pixels, offsets, steps, count = p.pixels, p.offsets, p.steps, p.step_count
+    stride, channels = p.stride, p.channels
+    y_zp, low, high = p.out.zero_point, p.out.low, p.out.high
     w_bytes = count * LANE_BYTES
     tiled = pixels if pixels >= TILE_PIXELS else 0
     c = 0
@@ -66,3 +59,18 @@ def product(
                     x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
                 )
         c += ROW_VECTORS * LANES if wide else LANES
+
+
+def product_of(
+    packed: LanesProduct, requant: Requant, channels: int, groups: int, workspace: Workspace
+) -> Product:
+    """The record of a product whose outputs have so many channels in all."""
+    return Product(
+        pixels=len(packed.offsets),
+        offsets=workspace.pack(packed.offsets),
+        steps=workspace.pack(packed.steps),
+        step_count=len(packed.steps),
+        channels=channels // groups,
+        stride=channels,
+        out=Output(requant.y_zp, requant.act_min, requant.act_max),
+    )

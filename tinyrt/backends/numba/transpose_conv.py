@@ -8,13 +8,14 @@ import numpy as np
 
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s64_at
 from tinyrt.backends.numba.fixedpoint import requant, saturate
+from tinyrt.backends.numba.rows import Output, Slide
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
 from tinyrt.ops.transpose_conv import TransposeConvS8, window_of
 
 
 class Row(NamedTuple):
-    """Arguments of ``transpose_conv_s8``.
+    """Arguments of ``transpose_conv_s8``: windows slide over the output.
 
     ``quant`` has four numbers for each output channel, ``zeros`` what the input's zero point adds
     up to for each channel and tap.
@@ -23,53 +24,43 @@ class Row(NamedTuple):
     x: int
     y: int
     batch: int
-    height: int
-    width: int
+    rows: Slide
+    columns: Slide
     c_in: int
-    out_height: int
-    out_width: int
     c_out: int
-    kernel_height: int
-    kernel_width: int
-    stride_height: int
-    stride_width: int
-    top: int
-    left: int
     w: int
     quant: int
     zeros: int
-    y_zp: int
-    act_min: int
-    act_max: int
+    out: Output
 
 
 def transpose_conv_s8(address: int) -> None:
     """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``, over the taps that meet a pixel."""
     p = row_of(address, Row)
     quant, zeros = s64_at(p.quant), s64_at(p.zeros)
-    taps = p.kernel_height * p.kernel_width
-    for place in range(p.batch * p.out_height * p.out_width):
-        column, line = place % p.out_width, place // p.out_width
-        row, n = line % p.out_height, line // p.out_height
+    taps = p.rows.kernel * p.columns.kernel
+    for place in range(p.batch * p.rows.outputs * p.columns.outputs):
+        column, line = place % p.columns.outputs, place // p.columns.outputs
+        row, n = line % p.rows.outputs, line // p.rows.outputs
         y = s8_at(p.y + place * p.c_out)
         for c in range(p.c_out):
             total = quant[4 * c]
             for tap in range(taps):
-                down = row + p.top - tap // p.kernel_width
-                right = column + p.left - tap % p.kernel_width
-                i, j = down // p.stride_height, right // p.stride_width
-                if down < 0 or right < 0 or i >= p.height or j >= p.width:
+                down = row + p.rows.before - tap // p.columns.kernel
+                right = column + p.columns.before - tap % p.columns.kernel
+                i, j = down // p.rows.stride, right // p.columns.stride
+                if down < 0 or right < 0 or i >= p.rows.inputs or j >= p.columns.inputs:
                     continue
-                if down % p.stride_height or right % p.stride_width:
+                if down % p.rows.stride or right % p.columns.stride:
                     continue
-                x = s8_at(p.x + ((n * p.height + i) * p.width + j) * p.c_in)
+                x = s8_at(p.x + ((n * p.rows.inputs + i) * p.columns.inputs + j) * p.c_in)
                 w = s8_at(p.w + (c * taps + tap) * p.c_in)
                 products = np.int32(0)
                 for k in range(p.c_in):
                     products += np.int32(x[k]) * np.int32(w[k])
                 total += products - zeros[c * taps + tap]
             scaled = requant(total, quant[4 * c + 1], quant[4 * c + 2], quant[4 * c + 3])
-            y[c] = saturate(scaled + p.y_zp, p.act_min, p.act_max)
+            y[c] = saturate(scaled + p.out.zero_point, p.out.low, p.out.high)
 
 
 def pack(node: BoundNode, p: TransposeConvS8, workspace: Workspace) -> Call:
@@ -82,23 +73,13 @@ def pack(node: BoundNode, p: TransposeConvS8, workspace: Workspace) -> Call:
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         batch=x.shape[0],
-        height=x.shape[1],
-        width=x.shape[2],
+        rows=Slide.of(window, x.shape[1], y.shape[1], 0),
+        columns=Slide.of(window, x.shape[2], y.shape[2], 1),
         c_in=x.shape[3],
-        out_height=y.shape[1],
-        out_width=y.shape[2],
         c_out=y.shape[3],
-        kernel_height=window.kernel[0],
-        kernel_width=window.kernel[1],
-        stride_height=window.stride[0],
-        stride_width=window.stride[1],
-        top=window.before[0],
-        left=window.before[1],
         w=workspace.pack(weights),
         quant=workspace.pack(quant.astype(np.int64)),
         zeros=workspace.pack(p.x_zp * weights.sum(axis=3, dtype=np.int64)),
-        y_zp=p.requant.y_zp,
-        act_min=p.requant.act_min,
-        act_max=p.requant.act_max,
+        out=Output(p.requant.y_zp, p.requant.act_min, p.requant.act_max),
     )
     return Call(transpose_conv_s8, row)

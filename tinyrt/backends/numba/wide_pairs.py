@@ -35,16 +35,16 @@ def _sums(p: AddRow, sign: Int) -> None:
         a, b = s16_at(first), s16_at(second)
         y = s16_at(walk.y + TWO_BYTES * r * walk.length)
         for i in range(walk.length):
-            y[i] = _sum(a[i * walk.a_step], b[i * walk.b_step], sign, p)
+            y[i] = _sum(a[i * walk.a.step], b[i * walk.b.step], sign, p)
 
 
 @subroutine
 def _starts(walk: Walk, r: Int) -> tuple[Int, Int]:
     """Where both inputs of a run begin."""
     block, row = r // walk.rows, r % walk.rows
-    a = place_of(block, walk.axes, walk.dims, walk.a_steps) + row * walk.a_row
-    b = place_of(block, walk.axes, walk.dims, walk.b_steps) + row * walk.b_row
-    return walk.a + TWO_BYTES * a, walk.b + TWO_BYTES * b
+    a = place_of(block, walk.a.axes) + row * walk.a.row
+    b = place_of(block, walk.b.axes) + row * walk.b.row
+    return walk.a.at + TWO_BYTES * a, walk.b.at + TWO_BYTES * b
 
 
 def add_s16(address: int) -> None:
@@ -66,7 +66,7 @@ def mul_s16(address: int) -> None:
         a, b = s16_at(first), s16_at(second)
         y = s16_at(walk.y + TWO_BYTES * r * walk.length)
         for i in range(walk.length):
-            product = np.int64(a[i * walk.a_step]) * np.int64(b[i * walk.b_step])
+            product = np.int64(a[i * walk.a.step]) * np.int64(b[i * walk.b.step])
             scaled = requant(product, p.mult, p.left, p.right)
             y[i] = np.int16(min(max(scaled, p.act_min), p.act_max))
 

@@ -22,47 +22,47 @@ def average_pool2d_s16(address: int) -> None:
     p = row_of(address, pool.Row)
     sums = s64_at(p.scratch)
     for n in range(p.batch):
-        for i in range(p.out_height):
-            top, bottom = pool.reach(i, p.stride_height, p.top, p.kernel_height, p.height)
-            for j in range(p.out_width):
-                left, right = pool.reach(j, p.stride_width, p.left, p.kernel_width, p.width)
+        for i in range(p.rows.outputs):
+            top, bottom = pool.reach(i, p.rows)
+            for j in range(p.columns.outputs):
+                left, right = pool.reach(j, p.columns)
                 for c in range(p.channels):
                     sums[c] = 0
                 for h in range(top, bottom):
                     for w in range(left, right):
-                        at = ((n * p.height + h) * p.width + w) * p.channels
+                        at = ((n * p.rows.inputs + h) * p.columns.inputs + w) * p.channels
                         x = s16_at(p.x + TWO_BYTES * at)
                         for c in range(p.channels):
                             sums[c] += x[c]
                 count = (bottom - top) * (right - left)
-                place = ((n * p.out_height + i) * p.out_width + j) * p.channels
+                place = ((n * p.rows.outputs + i) * p.columns.outputs + j) * p.channels
                 y = s16_at(p.y + TWO_BYTES * place)
                 for c in range(p.channels):
                     rounded = (abs(sums[c]) + count // 2) // count
                     found = -rounded if sums[c] < 0 else rounded
-                    y[c] = np.int16(min(max(found, p.act_min), p.act_max))
+                    y[c] = np.int16(min(max(found, p.low), p.high))
 
 
 def max_pool2d_s16(address: int) -> None:
     """``clamp(max)`` of raw values."""
     p = row_of(address, pool.Row)
     for n in range(p.batch):
-        for i in range(p.out_height):
-            top, bottom = pool.reach(i, p.stride_height, p.top, p.kernel_height, p.height)
-            for j in range(p.out_width):
-                left, right = pool.reach(j, p.stride_width, p.left, p.kernel_width, p.width)
-                place = ((n * p.out_height + i) * p.out_width + j) * p.channels
+        for i in range(p.rows.outputs):
+            top, bottom = pool.reach(i, p.rows)
+            for j in range(p.columns.outputs):
+                left, right = pool.reach(j, p.columns)
+                place = ((n * p.rows.outputs + i) * p.columns.outputs + j) * p.channels
                 y = s16_at(p.y + TWO_BYTES * place)
                 for c in range(p.channels):
                     y[c] = np.int16(INT16_MIN)
                 for h in range(top, bottom):
                     for w in range(left, right):
-                        at = ((n * p.height + h) * p.width + w) * p.channels
+                        at = ((n * p.rows.inputs + h) * p.columns.inputs + w) * p.channels
                         x = s16_at(p.x + TWO_BYTES * at)
                         for c in range(p.channels):
                             y[c] = max(x[c], y[c])
                 for c in range(p.channels):
-                    y[c] = np.int16(min(max(np.int64(y[c]), p.act_min), p.act_max))
+                    y[c] = np.int16(min(max(np.int64(y[c]), p.low), p.high))
 
 
 def mean_s16(address: int) -> None:
@@ -70,14 +70,15 @@ def mean_s16(address: int) -> None:
     p = row_of(address, mean.Row)
     y = s16_at(p.y)
     for i in range(p.outputs):
-        first = place_of(i, p.kept, p.kept_dims, p.kept_steps)
+        first = place_of(i, p.kept)
         total = np.int64(0)
         for r in range(p.runs):
-            place = first + place_of(r, p.summed, p.summed_dims, p.summed_steps)
+            place = first + place_of(r, p.summed)
             x = s16_at(p.x + TWO_BYTES * place)
             for j in range(p.run):
                 total += x[j * p.step]
-        scaled = requant(total - p.x_zp * p.runs * p.run, p.mult, p.left, p.right)
+        total -= p.x_zp * p.runs * p.run
+        scaled = requant(total, p.scale.mult, p.scale.left, p.scale.right)
         y[i] = np.int16(min(max(scaled + p.y_zp, INT16_MIN), INT16_MAX))
 
 

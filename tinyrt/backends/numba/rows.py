@@ -1,0 +1,103 @@
+"""What rows of arguments consist of: groups that several kernels have in common."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinyrt.ops.shared.window import Window
+
+
+class Images(NamedTuple):
+    """A batch of images (height, width, channels), one behind the other."""
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+
+
+class Border(NamedTuple):
+    """Height and width of an image with its border; where the image begins; what the border is."""
+
+    height: int
+    width: int
+    top: int
+    left: int
+    fill: int
+
+
+class Slide(NamedTuple):
+    """How a window slides along an axis: so many elements go in, so many come out.
+
+    The first window begins ``before`` elements in front of the input.
+    """
+
+    inputs: int
+    outputs: int
+    kernel: int
+    stride: int
+    before: int
+
+    @classmethod
+    def of(cls, window: Window, inputs: int, outputs: int, axis: int) -> Slide:
+        """Along the rows (axis 0) or the columns (axis 1)."""
+        kernel, stride, before = window.kernel, window.stride, window.before
+        return cls(inputs, outputs, kernel[axis], stride[axis], before[axis])
+
+
+class Output(NamedTuple):
+    """The output's zero point, and the limits of its raw values."""
+
+    zero_point: int
+    low: int
+    high: int
+
+
+class Scale(NamedTuple):
+    """What ``requant`` multiplies with: mantissa and shifts, one of which is 0."""
+
+    mult: int
+    left: int
+    right: int
+
+    @classmethod
+    def of(cls, mult: int, shift: int) -> Scale:
+        """From mantissa and exponent."""
+        return cls(mult, max(shift, 0), max(-shift, 0))
+
+
+class Axes(NamedTuple):
+    """Some axes: how many, and tables of their sizes and of the distances along each."""
+
+    rank: int
+    dims: int
+    steps: int
+
+
+class Side(NamedTuple):
+    """How a walk moves in one tensor: blocks lie along ``axes``, runs and elements so far apart."""
+
+    at: int
+    axes: Axes
+    row: int
+    step: int
+
+
+class Product(NamedTuple):
+    """What ``product_tile`` takes besides input, weights, constants and output.
+
+    Attributes:
+        pixels: outputs of an image; their windows begin at ``offsets``.
+        steps: where each of ``step_count`` steps of four bytes lies from there.
+        channels: outputs of a pixel.
+        stride: bytes between two pixels of the output.
+
+    """
+
+    pixels: int
+    offsets: int
+    steps: int
+    step_count: int
+    channels: int
+    stride: int
+    out: Output
