@@ -99,10 +99,10 @@ class _Engine:
         command = [sys.executable, "-c", code, path]
         times = []
         for _ in range(COLD_STARTS):
-            done = run_tool(command)
-            if done.status:
-                raise ToolError(f"{self.name} does not start:\n{done.last_words}")
-            times.append(float(done.out))
+            process = run_tool(command)
+            if process.status:
+                raise ToolError(f"{self.name} does not start:\n{process.last_words}")
+            times.append(float(process.out))
         return min(times)
 
 
@@ -168,17 +168,17 @@ def _latencies(
     runs = [_ready(engine.open(path), x) for engine in engines]
     rounds = max(3, round(seconds / BURST_S))
     times: list[list[float]] = [[] for _ in engines]
-    for done in range(rounds):
-        for run, taken in zip(runs, times, strict=True):
+    for round_index in range(rounds):
+        for run, samples in zip(runs, times, strict=True):
             until = time.perf_counter() + BURST_S
             now = 0.0
             while now < until:
                 start = time.perf_counter()
                 run()
                 now = time.perf_counter()
-                taken.append(now - start)
+                samples.append(now - start)
         if progress is not None:
-            progress(done + 1, rounds)
+            progress(round_index + 1, rounds)
     return times
 
 
@@ -341,11 +341,11 @@ class OrtSession:
 
 
 def _loop(interpreter: Any, samples: Array) -> list[Array]:
-    given = interpreter.get_input_details()[0]["index"]
-    answer = interpreter.get_output_details()[0]["index"]
+    input_index = interpreter.get_input_details()[0]["index"]
+    output_index = interpreter.get_output_details()[0]["index"]
     outputs = []
     for sample in samples:
-        interpreter.set_tensor(given, sample[None])
+        interpreter.set_tensor(input_index, sample[None])
         interpreter.invoke()
-        outputs.append(interpreter.get_tensor(answer))
+        outputs.append(interpreter.get_tensor(output_index))
     return outputs

@@ -59,7 +59,7 @@ class Budget:
     done: int = 0
     memory_per_byte: int = 0
     work_per_byte: int = 0
-    _kept: set[int] = field(default_factory=set, repr=False)
+    _owners: set[int] = field(default_factory=set, repr=False)
 
     def extend(self, file_bytes: int) -> None:
         """Allow for another file that belongs to the one that is being read."""
@@ -127,14 +127,14 @@ class Budget:
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        if owner.base is not None or id(owner) in self._kept:
+        if owner.base is not None or id(owner) in self._owners:
             return
         self.hold(owner.nbytes, what)
-        self._kept.add(id(owner))
+        self._owners.add(id(owner))
         weakref.finalize(owner, self._let_go, id(owner), owner.nbytes).atexit = False
 
     def _let_go(self, identity: int, nbytes: int) -> None:
-        self._kept.remove(identity)
+        self._owners.remove(identity)
         self.release(nbytes)
 
     def computed(

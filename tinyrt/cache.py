@@ -31,9 +31,9 @@ def cache_folder(kind: str) -> Path:
         OutputError: there is neither.
 
     """
-    given = os.environ.get("TINYRT_CACHE")
-    if given:
-        return Path(given) / kind
+    override = os.environ.get("TINYRT_CACHE")
+    if override:
+        return Path(override) / kind
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError as error:
@@ -51,7 +51,7 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()[:32]
 
 
-def kept(kind: str, name: str) -> bytes | None:
+def read_entry(kind: str, name: str) -> bytes | None:
     """The content of an entry; None where it is missing, damaged or not this user's own."""
     try:
         folder = cache_folder(kind)
@@ -68,12 +68,12 @@ def kept(kind: str, name: str) -> bytes | None:
         os.close(handle)
 
 
-def kept_file(kind: str, name: str) -> Path | None:
-    """The path of an entry, for what is loaded by its path; None as for ``kept``.
+def entry_path(kind: str, name: str) -> Path | None:
+    """The path of an entry, for what is loaded by its path; None as for ``read_entry``.
 
     Behind the content stand the mark and the digest, which loaders of libraries do not look at.
     """
-    return None if kept(kind, name) is None else cache_folder(kind) / name
+    return None if read_entry(kind, name) is None else cache_folder(kind) / name
 
 
 def keep(kind: str, name: str, content: bytes) -> Path:
@@ -116,15 +116,15 @@ def _content(handle: int, name: str) -> bytes | None:
     return content if raw[size:] == _tail(name, content) else None
 
 
-def _is_own(found: os.stat_result) -> bool:
+def _is_own(status: os.stat_result) -> bool:
     """Whether it is a plain file that this user wrote, and nobody else could have."""
-    mine = found.st_uid == os.geteuid()
-    return mine and stat.S_ISREG(found.st_mode) and not found.st_mode & _OTHERS_MAY_WRITE
+    mine = status.st_uid == os.geteuid()
+    return mine and stat.S_ISREG(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
 
 
-def _is_own_folder(found: os.stat_result) -> bool:
-    mine = found.st_uid == os.geteuid()
-    return mine and stat.S_ISDIR(found.st_mode) and not found.st_mode & _OTHERS_MAY_WRITE
+def _is_own_folder(status: os.stat_result) -> bool:
+    mine = status.st_uid == os.geteuid()
+    return mine and stat.S_ISDIR(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
 
 
 def _own_folder(kind: str) -> Path:
@@ -140,8 +140,8 @@ def _own_folder(kind: str) -> Path:
             if not folder.is_dir():
                 folder.mkdir(0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)  # whatever the umask
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise OutputError(
                 "the cache folder is a link, or belongs to another user",
                 file=str(path),
@@ -149,7 +149,7 @@ def _own_folder(kind: str) -> Path:
                 hint=HINT,
             )
         # Where others could write until now, the owner of each entry tells who wrote it.
-        if stat.S_IMODE(found.st_mode) != 0o700:
+        if stat.S_IMODE(status.st_mode) != 0o700:
             path.chmod(0o700)
     return path
 

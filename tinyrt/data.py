@@ -108,7 +108,7 @@ class FromFile:
 
     def whole(self) -> dict[str, Array]:
         """All arrays at once."""
-        total = sum(found.nbytes for found in self._types.values())
+        total = sum(array_type.nbytes for array_type in self._types.values())
         # They are held once as they are read, and once as the model takes them.
         (self._budget or current()).reserve(2 * total, "all samples at once")
         with self._again() as file:
@@ -136,8 +136,8 @@ def _types_of(file: ArrayFile) -> dict[str, ArrayType]:
         raise DataError(
             "the file holds no inputs", file=file.path, expected="an array 'x', samples first"
         )
-    for name, found in types.items():
-        if not found.shape:
+    for name, array_type in types.items():
+        if not array_type.shape:
             raise DataError(
                 "the array is a single number",
                 file=file.path,
@@ -238,15 +238,15 @@ MAX_MEMBER = 1_000
 """Characters of a member's name."""
 
 
-def _members(names: Iterable[str]) -> Iterator[str]:
+def _members(arrays: Iterable[str]) -> Iterator[str]:
     """A member of an archive for each name; no two are equal."""
-    given = tuple(names)
-    known = set(given)
-    for name in given:
+    names = tuple(arrays)
+    members = set(names)
+    for name in names:
         member = name
         if len(name) > MAX_MEMBER or not name.isprintable() or ".." in re.split(r"[/\\]", name):
             short = clean(name, MAX_MEMBER).replace("..", "__")
             numbered = (f"{short}_{i}" for i in itertools.count(1))
-            member = next(m for m in itertools.chain((short,), numbered) if m not in known)
-            known.add(member)
+            member = next(m for m in itertools.chain((short,), numbered) if m not in members)
+            members.add(member)
         yield member

@@ -206,9 +206,9 @@ def catch_all(
     except Exception as error:
         if only_from is not None and not raised_in(error, *only_from):
             raise
-        said = " ".join(str(error).split())
+        text = " ".join(str(error).split())
         raise DefectError(
-            f"tinyrt failed {_place_of(error)}: {type(error).__name__}: {said[:300]}",
+            f"tinyrt failed {_place_of(error)}: {type(error).__name__}: {text[:300]}",
             expected="an answer, or a message that says what does not fit",
             hint=f"{SHOW_TRACEBACK}; {REPORT}",
         ) from error

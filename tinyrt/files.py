@@ -134,11 +134,11 @@ def remove_abandoned(folder: Path) -> None:
 def _remove_if_abandoned(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        found = os.fstat(handle)
-        if found.st_uid != os.geteuid():
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid():
             return
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its writer lives
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
@@ -191,8 +191,8 @@ def _number_of_open(path: Path) -> int | None:
     """The number of the file that this process has open under the path, /dev/fd/1 or the like."""
     if not path.name.isdecimal():
         return None
-    found = _OPEN_FILES.fullmatch(os.path.realpath(path.parent))
-    return int(path.name) if found and int(found[1]) == os.getpid() else None
+    match = _OPEN_FILES.fullmatch(os.path.realpath(path.parent))
+    return int(path.name) if match and int(match[1]) == os.getpid() else None
 
 
 def _mode_of(path: Path) -> int | None:

@@ -152,13 +152,13 @@ def _read_manifest(folder: Path) -> dict[str, str]:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for part in ("files", "before"):
         table = data.get(part) if isinstance(data, dict) else None
         for name, digest in table.items() if isinstance(table, dict) else ():
             if _NAME.fullmatch(name) and isinstance(digest, str):
-                found[name] = f"{found.get(name, '')} {digest}".strip()
-    return found
+                digests[name] = f"{digests.get(name, '')} {digest}".strip()
+    return digests
 
 
 def _is_unchanged(folder: Path, name: str, before: Written) -> bool:
@@ -196,8 +196,8 @@ class _CannotSwapError(OSError):
 def _must_stay(goal: Path) -> bool:
     """Whether the folder must remain the one that it is."""
     here = Path(os.path.realpath(Path.cwd()))
-    found, above = goal.stat(), goal.parent.stat()
-    moved = found.st_uid != os.geteuid() or found.st_dev != above.st_dev
+    status, above = goal.stat(), goal.parent.stat()
+    moved = status.st_uid != os.geteuid() or status.st_dev != above.st_dev
     return moved or goal == here or goal in here.parents or not os.access(goal.parent, os.W_OK)
 
 
@@ -205,12 +205,12 @@ def _link_others(source: Path, target: Path, own: set[str], within: str = "") ->
     """Give the new folder what is not tinyrt's, as further links to the same files."""
     try:
         target.mkdir()
-        found, made = source.stat(), target.stat()
+        status, new_status = source.stat(), target.stat()
         if not os.access(source, os.W_OK | os.X_OK):
             raise _CannotSwapError(errno.EACCES, "a folder that nothing can be removed from")
-        if (found.st_uid, found.st_gid) != (made.st_uid, made.st_gid):
-            os.chown(target, found.st_uid, found.st_gid)
-        target.chmod(found.st_mode & 0o7777)
+        if (status.st_uid, status.st_gid) != (new_status.st_uid, new_status.st_gid):
+            os.chown(target, status.st_uid, status.st_gid)
+        target.chmod(status.st_mode & 0o7777)
         count = 0
         for entry in list(os.scandir(source)):
             name = within + entry.name

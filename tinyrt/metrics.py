@@ -176,10 +176,10 @@ class _Tally:
                 hint="compare models of the same task",
             )
         self._alike.append(int((answers.classes == theirs.classes).sum()))
-        found = sqnr_db(theirs.logits, answers.logits)
-        kept = current().zeros(found.nbytes, "figures of each sample").view(np.float64)
-        kept[:] = found
-        self._sqnr.append(kept)
+        ratios = sqnr_db(theirs.logits, answers.logits)
+        stored = current().zeros(ratios.nbytes, "figures of each sample").view(np.float64)
+        stored[:] = ratios
+        self._sqnr.append(stored)
 
     def evaluation(self, backend: str) -> Evaluation:
         """All of it as one."""
@@ -283,12 +283,12 @@ def _label_indices(labels: Array, start: int, total: int, answers: Answers) -> N
     """
     samples, places = answers.classes.shape
     rows = np.atleast_1d(labels)
-    each, left = divmod(len(rows), total)
+    each, remainder = divmod(len(rows), total)
     part = rows[start * each : (start + answers.runs) * each]
     one_hot = labels.ndim == 2 and labels.shape[1] > 1 and places == 1
     indices = part.argmax(axis=1) if one_hot else part
     classes = math.inf if answers.are_places else answers.outputs[0].size
-    fits = not left and indices.dtype.kind in "iu" and indices.size == samples * places
+    fits = not remainder and indices.dtype.kind in "iu" and indices.size == samples * places
     if not fits or indices.min() < 0 or indices.max() >= classes or not np.isfinite(part).all():
         limit = "" if answers.are_places else f" from 0 to {classes - 1}"
         raise DataError(

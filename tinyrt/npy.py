@@ -98,19 +98,19 @@ def _fields(header: str) -> dict[str, str]:
     A pattern reads them, not Python: what a stranger wrote is not evaluated, be it as a literal.
     """
     text = header.strip()
-    found: dict[str, str] = {}
-    at, wanted = 1, {"descr", "fortran_order", "shape"}
-    while (entry := _ENTRY.match(text, at)) is not None and entry[2] in wanted - set(found):
-        found[entry[2]] = entry[3]
+    fields: dict[str, str] = {}
+    at, keys = 1, {"descr", "fortran_order", "shape"}
+    while (entry := _ENTRY.match(text, at)) is not None and entry[2] in keys - set(fields):
+        fields[entry[2]] = entry[3]
         at = entry.end() + text.startswith(",", entry.end())
-    if set(found) != wanted or not text.startswith("{") or text[at:].strip() != "}":
+    if set(fields) != keys or not text.startswith("{") or text[at:].strip() != "}":
         if re.search(r"descr['\"]\s*:\s*[\[(]", text):
             raise _refused("holds records", hint="save each field as an array of its own")
         raise _refused("has a header that cannot be read")
-    order = found["fortran_order"] in ("True", "False")
-    if not order or found["shape"][0] != "(" or found["descr"][0] not in "'\"":
+    order = fields["fortran_order"] in ("True", "False")
+    if not order or fields["shape"][0] != "(" or fields["descr"][0] not in "'\"":
         raise _refused("has a header that cannot be read")
-    return found
+    return fields
 
 
 def _dtype(descr: str, text: bool) -> np.dtype[Any]:

@@ -255,14 +255,14 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
         DataError: there are too many, or one cannot be an array that is safe to unpack.
 
     """
-    members = archive.infolist()
-    if len(members) > MAX_MEMBERS:
-        raise DataError(f"the file has {len(members):,} members", expected=f"at most {MAX_MEMBERS}")
-    found: dict[str, zipfile.ZipInfo] = {}
-    for member in members:
-        name = member.filename.removesuffix(".npy")
-        problem = _problem_of(member)
-        if name in found:
+    infos = archive.infolist()
+    if len(infos) > MAX_MEMBERS:
+        raise DataError(f"the file has {len(infos):,} members", expected=f"at most {MAX_MEMBERS}")
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        name = info.filename.removesuffix(".npy")
+        problem = _problem_of(info)
+        if name in members:
             problem = "is there twice"
         if problem is not None:
             raise DataError(
@@ -271,15 +271,15 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
                 expected=_EXPECTED,
                 hint=_HINT,
             )
-        found[name] = member
-    ordered = sorted(members, key=lambda member: member.header_offset)
+        members[name] = info
+    ordered = sorted(infos, key=lambda info: info.header_offset)
     ends = [m.header_offset + _LOCAL_HEADER + m.compress_size for m in ordered]
     starts = [*(m.header_offset for m in ordered), size][1:]
     if any(end > start for end, start in zip(ends, starts, strict=True)) or (
         ordered and ordered[0].header_offset < 0
     ):
         raise DataError("arrays of the file overlap, or reach beyond its end", expected=_EXPECTED)
-    return found
+    return members
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str | None:
@@ -297,10 +297,10 @@ def _problem_of(member: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def _same(said: int, there: int) -> None:
-    if said != there:
+def _same(declared: int, actual: int) -> None:
+    if declared != actual:
         raise DataError(
-            f"is {there:,} bytes long, but its header says {said:,}",
+            f"is {actual:,} bytes long, but its header says {declared:,}",
             expected="an array as numpy.save writes it",
             hint="the file is cut short or damaged: copy or write it again",
         )

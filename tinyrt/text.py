@@ -97,13 +97,13 @@ def _cut(text: str, limit: int) -> str:
     if between is None:
         return shortened(text, limit)
     items = text.split(between)
-    left = limit - len(f" and {len(items)} more")
-    kept = 0
-    while kept < len(items) and (left := left - len(items[kept]) - len(between)) >= 0:
-        kept += 1
-    if kept < FEW:
+    room = limit - len(f" and {len(items)} more")
+    count = 0
+    while count < len(items) and (room := room - len(items[count]) - len(between)) >= 0:
+        count += 1
+    if count < FEW:
         return shortened(text, limit)
-    return f"{between.join(items[:kept])} and {len(items) - kept} more"
+    return f"{between.join(items[:count])} and {len(items) - count} more"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -111,5 +111,5 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     gap = f"...({len(text)} characters)..."
-    kept = max(limit - len(gap), 2)
-    return f"{text[: kept - kept // 2]}{gap}{text[len(text) - kept // 2 :]}"
+    room = max(limit - len(gap), 2)
+    return f"{text[: room - room // 2]}{gap}{text[len(text) - room // 2 :]}"

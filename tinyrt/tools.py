@@ -58,7 +58,7 @@ class Finished:
 def run_tool(
     command: Sequence[object],
     *,
-    given: str = "",
+    input_text: str = "",
     cwd: Path | None = None,
     limit_s: float | None = None,
     watch: Callable[[], None] | None = None,
@@ -67,7 +67,7 @@ def run_tool(
 
     Args:
         command: the program and its arguments.
-        given: its standard input.
+        input_text: its standard input.
         cwd: the folder that it runs in.
         limit_s: seconds that it may take; ``limit()`` by default.
         watch: called now and then while it runs.
@@ -81,7 +81,7 @@ def run_tool(
     words = [str(part) for part in command]
     room = writing(None, what="cannot keep what a program prints", hint="make room in $TMPDIR")
     with room, tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as out:
-        stdin.write(given.encode())
+        stdin.write(input_text.encode())
         stdin.seek(0)
         with tempfile.TemporaryFile() as err:
             status = _run(words, (stdin, out, err), cwd, limit_s or limit(), watch)
@@ -95,18 +95,18 @@ def limit() -> float:
         ToolError: ``$TINYRT_TOOL_SECONDS`` is no number of seconds.
 
     """
-    given = os.environ.get("TINYRT_TOOL_SECONDS")
-    if given is None:
+    setting = os.environ.get("TINYRT_TOOL_SECONDS")
+    if setting is None:
         return LIMIT_S
     try:
-        found = float(given)
+        seconds = float(setting)
     except ValueError:
-        found = 0.0
-    if not 0 < found < float("inf"):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
         raise ToolError(
-            f"TINYRT_TOOL_SECONDS is {given[:40]!r}", expected="a number of seconds above 0"
+            f"TINYRT_TOOL_SECONDS is {setting[:40]!r}", expected="a number of seconds above 0"
         )
-    return found
+    return seconds
 
 
 def last_lines(text: str) -> str:
@@ -155,9 +155,9 @@ def _wait(
 ) -> int:
     program = Path(str(process.args[0])).name  # type: ignore[index]
     end = time.monotonic() + limit_s
-    while (left := end - time.monotonic()) > 0:
+    while (remaining := end - time.monotonic()) > 0:
         try:
-            return process.wait(min(_POLL_S, left))
+            return process.wait(min(_POLL_S, remaining))
         except subprocess.TimeoutExpired:
             if watch is not None:
                 watch()

@@ -70,12 +70,12 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_entry_is_none_and_is_replaced(folder, damage):
     path = cache.keep("kind", "name", b"content" * 9)
-    assert cache.kept("kind", "name") == b"content" * 9
+    assert cache.read_entry("kind", "name") == b"content" * 9
     damage(path, path.read_bytes())
-    assert cache.kept("kind", "name") is None
-    assert cache.kept_file("kind", "name") is None
+    assert cache.read_entry("kind", "name") is None
+    assert cache.entry_path("kind", "name") is None
     cache.keep("kind", "name", b"new")
-    assert cache.kept("kind", "name") == b"new"
+    assert cache.read_entry("kind", "name") == b"new"
     assert not path.is_symlink()
 
 
@@ -83,7 +83,7 @@ def test_an_entry_under_another_name_is_none():
     """Two entries that changed places would be answers of another model."""
     one, two = (cache.keep("kind", name, name.encode()) for name in ("one", "two"))
     one.rename(two)
-    assert cache.kept("kind", "two") is None
+    assert cache.read_entry("kind", "two") is None
 
 
 @pytest.mark.parametrize("mask", [0, 0o77, 0o277, 0o777])
@@ -100,20 +100,20 @@ def test_the_folder_is_the_users_alone_whatever_the_umask(folder, mask):
 def test_a_folder_that_others_could_write_to_is_closed(folder):
     path = cache.keep("kind", "name", b"content")
     (folder / "kind").chmod(0o777)
-    assert cache.kept("kind", "name") is None
+    assert cache.read_entry("kind", "name") is None
     cache.keep("kind", "other", b"")
     assert stat.S_IMODE((folder / "kind").stat().st_mode) == 0o700
-    assert cache.kept("kind", "name") == b"content"
+    assert cache.read_entry("kind", "name") == b"content"
     if os.geteuid() == 0:
         os.chown(path, 12345, -1)
-        assert cache.kept("kind", "name") is None
+        assert cache.read_entry("kind", "name") is None
 
 
 def test_a_folder_of_another_user_is_refused(folder, monkeypatch):
     cache.keep("kind", "name", b"content")
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    assert cache.kept("kind", "name") is None
+    assert cache.read_entry("kind", "name") is None
     with pytest.raises(OutputError, match="belongs to another user") as caught:
         cache.keep("kind", "name", b"content")
     assert "TINYRT_CACHE" in str(caught.value)
@@ -132,7 +132,7 @@ def test_without_a_home_there_is_no_cache_and_that_is_said(monkeypatch):
     for name in ("TINYRT_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", lambda: Path("~no-such-user").expanduser())
-    assert cache.kept("kind", "name") is None
+    assert cache.read_entry("kind", "name") is None
     with pytest.raises(OutputError, match="no home folder") as caught:
         cache.keep("kind", "name", b"")
     assert "TINYRT_CACHE" in str(caught.value)
@@ -168,7 +168,7 @@ def test_numba_compiles_again_what_is_damaged(folder, tmp_path, monkeypatch):
         again = compiled(twice)
         assert again(values) == 12, name
         assert not again.stats.cache_hits, name
-        assert cache.kept("numba", path.name), name
+        assert cache.read_entry("numba", path.name), name
     assert not Path("exploded").exists()
 
 
@@ -241,7 +241,7 @@ def test_a_damaged_library_is_built_again(folder):
     path.unlink()  # this process has it mapped
     DAMAGE["cut in half"](path, whole)
     assert answers_natively()
-    assert cache.kept("native", path.name)
+    assert cache.read_entry("native", path.name)
 
 
 @pytest.mark.slow

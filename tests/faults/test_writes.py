@@ -133,7 +133,7 @@ def test_a_cache_entry(place, monkeypatch):
         cache.keep("native", "entry", content)
 
     def holds(found):
-        return not found or cache.kept("native", "entry") == content
+        return not found or cache.read_entry("native", "entry") == content
 
     check_every_write(action, place, holds)
 

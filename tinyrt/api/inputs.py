@@ -103,12 +103,14 @@ class _LaidOut:
     @property
     def types(self) -> dict[str, ArrayType]:
         """What the arrays are, turned."""
-        found = _named(self._graph, self._source.types)
-        for name, given in found.items():
-            if name in self._graph.inputs and _turns(given.shape, self._graph.value(name).shape):
-                n, channels, *others = given.shape
-                found[name] = ArrayType((n, *others, channels), given.dtype)
-        return found
+        types = _named(self._graph, self._source.types)
+        for name, array_type in types.items():
+            if name in self._graph.inputs and _turns(
+                array_type.shape, self._graph.value(name).shape
+            ):
+                n, channels, *others = array_type.shape
+                types[name] = ArrayType((n, *others, channels), array_type.dtype)
+        return types
 
     def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
         """The pieces, turned."""
@@ -124,8 +126,8 @@ def _named(graph: Graph, inputs: Mapping[str, Item]) -> dict[str, Item]:
     return dict(inputs)
 
 
-def _turns(given: Shape, wanted: Shape) -> bool:
+def _turns(shape: Shape, target: Shape) -> bool:
     """Whether samples fit only with their channels moved last."""
-    if len(given) != len(wanted) or len(wanted) < 3 or given[1:] == wanted[1:]:
+    if len(shape) != len(target) or len(target) < 3 or shape[1:] == target[1:]:
         return False
-    return (*given[2:], given[1]) == wanted[1:]
+    return (*shape[2:], shape[1]) == target[1:]

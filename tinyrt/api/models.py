@@ -303,7 +303,7 @@ def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
         DataError: the last run is not whole.
 
     """
-    found: dict[str, Array] = {}
+    runs: dict[str, Array] = {}
     for name, array in arrays.items():
         value = graph.value(name)
         rows = value.shape[0] if value.shape else 1
@@ -313,8 +313,8 @@ def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
                 tensor=value.describe(),
                 expected=f"a multiple of {rows}: the device runs the model with its own batch size",
             )
-        found[name] = array if rows == 1 else array.reshape(-1, *value.shape)
-    return found
+        runs[name] = array if rows == 1 else array.reshape(-1, *value.shape)
+    return runs
 
 
 def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]:

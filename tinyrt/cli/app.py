@@ -49,8 +49,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"tinyrt {__version__}")
         raise typer.Exit
 
@@ -190,7 +190,7 @@ def evaluate(
     with reporting(json, max_memory) as report:
         backend, segments = placement(model, backend, allow_fallback)
         with progress_bar("evaluating") as progress:
-            found = api.evaluate(
+            evaluation = api.evaluate(
                 model,
                 data,
                 against=against,
@@ -198,15 +198,15 @@ def evaluate(
                 progress=progress,
             )
         shown = {
-            "samples": found.samples,
-            "correct": found.correct,
-            "top-1": tables.percent(found.top1),
-            "agreement": tables.percent(found.agreement),
-            "SQNR, dB": found.sqnr_db,
-            "samples per second": found.samples_per_second,
-            "backend": found.backend,
+            "samples": evaluation.samples,
+            "correct": evaluation.correct,
+            "top-1": tables.percent(evaluation.top1),
+            "agreement": tables.percent(evaluation.agreement),
+            "SQNR, dB": evaluation.sqnr_db,
+            "samples per second": evaluation.samples_per_second,
+            "backend": evaluation.backend,
         }
-        report(asdict(found) | segments.data, tables.facts(shown | segments.shown))
+        report(asdict(evaluation) | segments.data, tables.facts(shown | segments.shown))
 
 
 @app.command()
@@ -237,7 +237,7 @@ def inspect(
     from tinyrt import api
 
     with reporting(json, max_memory) as report:
-        found = api.inspect_model(
+        inspection = api.inspect_model(
             model,
             shapes=parse_shapes(shape),
             core=core,
@@ -246,27 +246,27 @@ def inspect(
             backend=backend,
         )
         if max_arena is not None:
-            require_budget(found.graph, found.plan, parse_bytes(max_arena))
+            require_budget(inspection.graph, inspection.plan, parse_bytes(max_arena))
         if html is not None:
             from tinyrt.report import write_page
 
-            write_page(found, html)
+            write_page(inspection, html)
         data = {
-            "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in found.ops],
-            "macs": found.macs,
-            "weight_bytes": found.weight_bytes,
-            "packed_bytes": found.packed_bytes,
-            "arena_bytes": found.arena_bytes,
+            "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in inspection.ops],
+            "macs": inspection.macs,
+            "weight_bytes": inspection.weight_bytes,
+            "packed_bytes": inspection.packed_bytes,
+            "arena_bytes": inspection.arena_bytes,
             "segments": [
                 {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}
-                for s in found.plan.segments
+                for s in inspection.plan.segments
             ],
-            "arena_lower_bound": found.plan.lower_bound,
-            "arena_optimal": found.plan.optimal,
-            "advice": [asdict(advice) for advice in found.advice],
-            "placement": [segment.as_dict() for segment in found.placement],
+            "arena_lower_bound": inspection.plan.lower_bound,
+            "arena_optimal": inspection.plan.optimal,
+            "advice": [asdict(advice) for advice in inspection.advice],
+            "placement": [segment.as_dict() for segment in inspection.placement],
         }
-        report(data, tables.inspection(found, whole))
+        report(data, tables.inspection(inspection, whole))
 
 
 @app.command()
@@ -291,8 +291,8 @@ def demo(
     from tinyrt.cli.demo import run_demo
 
     with reporting(json) as report:
-        found = run_demo(output, seed=seed)
-        report(found.as_dict(), found.shown())
+        result = run_demo(output, seed=seed)
+        report(result.as_dict(), result.shown())
 
 
 app.command()(quantize)

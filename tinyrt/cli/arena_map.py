@@ -36,11 +36,11 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
         low, high = (plan.arena_bytes * r // ROWS for r in (row, row + 1))
         line = Text(f"  {high:>{label},} ", style="dim")
         for there in alive:
-            found = _holder(there, low, high)
-            if found is None:
+            buffer = _holder(there, low, high)
+            if buffer is None:
                 line.append(FREE * width, "dim")
             else:
-                line.append("█" * width, SHADES[found % len(SHADES)])
+                line.append("█" * width, SHADES[buffer % len(SHADES)])
         lines.append(line)
     ends = Text(f"  {'op':>{label}} 0{f'{steps - 1}':>{max(columns * width - 1, 1)}}", style="dim")
     return Group(*lines, ends)
@@ -48,19 +48,19 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
 
 def _alive(plan: ArenaPlan, first: int, last: int) -> list[tuple[int, int, int]]:
     """Number, start and end of each buffer that is kept at some of these steps."""
-    found = []
+    spans = []
     for i, buffer in enumerate(plan.buffers):
         if buffer.first <= last and max(buffer.last, 0) >= first:
             start = plan.start_of(buffer.names[0])
-            found.append((i, start, start + buffer.nbytes))
-    return found
+            spans.append((i, start, start + buffer.nbytes))
+    return spans
 
 
 def _holder(there: list[tuple[int, int, int]], low: int, high: int) -> int | None:
     """The buffer that takes most of these bytes; the newest of several."""
     best, most = None, 0
     for i, start, stop in there:
-        taken = min(high, stop) - max(low, start)
-        if taken > 0 and taken >= most:
-            best, most = i, taken
+        overlap = min(high, stop) - max(low, start)
+        if overlap > 0 and overlap >= most:
+            best, most = i, overlap
     return best

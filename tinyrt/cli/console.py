@@ -116,13 +116,13 @@ def _tidying() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     ours = threading.current_thread() is threading.main_thread()
-    asked = [s for s in ENDING if ours and signal.getsignal(s) is signal.SIG_DFL]
-    for number in asked:
+    signals = [s for s in ENDING if ours and signal.getsignal(s) is signal.SIG_DFL]
+    for number in signals:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in asked:
+        for number in signals:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -144,15 +144,15 @@ def noting() -> Iterator[list[str]]:
         yield notes
     notes += dict.fromkeys(str(w.message) for w in caught)
     for note in notes[:MAX_NOTES]:
-        said = message(note, MAX_PROBLEM, lines=MAX_LINES)
-        ERR.print(Text.assemble(("warning: ", "bold yellow"), said), soft_wrap=True)
+        text = message(note, MAX_PROBLEM, lines=MAX_LINES)
+        ERR.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
     if len(notes) > MAX_NOTES:
         ERR.print(f"and {len(notes) - MAX_NOTES} more warnings; --json has them all")
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Advance]:
-    """A bar on stderr where that is a terminal; the function takes (done, total)."""
+    """A bar on stderr where that is a terminal; the function takes a count and the total."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -164,4 +164,4 @@ def progress_bar(label: str) -> Iterator[Advance]:
     )
     with bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda count, total: bar.update(task, completed=count, total=total)

@@ -77,7 +77,7 @@ def debug(
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
         target = Budget(None, share, db, parse_allowed(allow))
         with progress_bar("comparing") as progress:
-            found = api.debug_model(float_model, quantized, data, progress=progress)
+            debugging = api.debug_model(float_model, quantized, data, progress=progress)
         bisected = None
         if bisect:
             with progress_bar("bisecting") as progress:
@@ -87,38 +87,43 @@ def debug(
         if html is not None:
             from tinyrt.report.debug_page import write_debug_page
 
-            write_debug_page(quantized.name, found, html, bisected)
-        as_json, shown = asdict(found), [_shown(found)]
+            write_debug_page(quantized.name, debugging, html, bisected)
+        as_json, shown = asdict(debugging), [_shown(debugging)]
         if bisected is not None:
             as_json["bisect"] = asdict(bisected)
             shown.append(_steps(bisected))
         report(as_json, Group(*shown))
 
 
-def _steps(found: BisectReport) -> RenderableType:
+def _steps(bisection: BisectReport) -> RenderableType:
     """The greedy steps, and what is left of them in the end."""
     table = Table(box=box.SIMPLE_HEAD, title="winning it back", title_justify="left")
     for column in ("layers", "kept in", "SQNR", "right"):
         right = column in ("SQNR", "right")
         table.add_column(column, justify="right" if right else "left")
     table.add_row(
-        "as it is", "-", tables.number(found.start.sqnr_db), tables.percent(found.start.top1)
+        "as it is",
+        "-",
+        tables.number(bisection.start.sqnr_db),
+        tables.percent(bisection.start.top1),
     )
-    for step in found.steps:
+    for step in bisection.steps:
         names = "\n".join(tables.short(name) for name in step.layers)
         table.add_row(names, step.scheme, tables.number(step.sqnr_db), tables.percent(step.top1))
     facts = {
-        "target reached": found.reached,
-        "SQNR, dB": found.result.sqnr_db,
-        "right": tables.percent(found.result.top1),
-        "right in float": tables.percent(found.float_top1),
+        "target reached": bisection.reached,
+        "SQNR, dB": bisection.result.sqnr_db,
+        "right": tables.percent(bisection.result.top1),
+        "right in float": tables.percent(bisection.float_top1),
     }
-    said = "Nothing is lost." if found.reached and not found.kept else "Quantise again with:"
-    options = (Text(f"  {option}") for option in found.options)
-    return Group(table, tables.facts(facts), Text(said), *options)
+    headline = (
+        "Nothing is lost." if bisection.reached and not bisection.kept else "Quantise again with:"
+    )
+    options = (Text(f"  {option}") for option in bisection.options)
+    return Group(table, tables.facts(facts), Text(headline), *options)
 
 
-def _shown(found: DebugReport) -> RenderableType:
+def _shown(debugging: DebugReport) -> RenderableType:
     layers = Table(
         box=box.SIMPLE_HEAD, caption="SQNR in dB, worst layer first", padding=(0, 0, 0, 1)
     )
@@ -130,15 +135,15 @@ def _shown(found: DebugReport) -> RenderableType:
     advice = Table(box=box.SIMPLE_HEAD)
     for column in ("layer", "likely cause", "what helps"):
         advice.add_column(column)
-    for layer in found.layers:
+    for layer in debugging.layers:
         layers.add_row(*_row(layer))
         if layer.cure is not None:
             advice.add_row(tables.short(layer.name), layer.cause, layer.cure)
     totals = tables.facts(
         {
-            "samples": found.samples,
-            "SQNR of the output, dB": found.sqnr_db,
-            "channels rescaled": found.equalized,
+            "samples": debugging.samples,
+            "SQNR of the output, dB": debugging.sqnr_db,
+            "channels rescaled": debugging.equalized,
         }
     )
     return Group(layers, *([advice] if advice.row_count else []), totals)

@@ -67,9 +67,9 @@ def export(
             *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
         )
         if len(models) > 1 or shared_arena:
-            wanted = {"core": core, "optimize": optimize, "memories": memories}
-            wanted |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
-            report(*_export_several(models, output, max_arena, wanted))
+            options = {"core": core, "optimize": optimize, "memories": memories}
+            options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
+            report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
         budget = None if max_arena is None else parse_bytes(max_arena)
@@ -116,23 +116,23 @@ def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
 
 
 def _export_several(
-    models: list[Path], output: Path, max_arena: str | None, wanted: dict[str, Any]
+    models: list[Path], output: Path, max_arena: str | None, options: dict[str, Any]
 ) -> tuple[dict[str, Any], RenderableType]:
     from tinyrt.export import export_several
 
     budget = None if max_arena is None else parse_bytes(max_arena)
-    found = export_several(models, output, max_arena=budget, **wanted)
+    bundle = export_several(models, output, max_arena=budget, **options)
     data: dict[str, Any] = {
-        "output": str(found.directory),
-        "name": found.name,
-        "arena_bytes": found.arena_bytes,
-        "shared_arena": wanted["shared_arena"],
-        "models": {project.name: project.arena_bytes for project in found.models},
-        "arena_lower_bounds": {p.name: p.arena_lower_bound for p in found.models},
-        "row_by_row": {p.name: list(p.row_by_row) for p in found.models},
+        "output": str(bundle.directory),
+        "name": bundle.name,
+        "arena_bytes": bundle.arena_bytes,
+        "shared_arena": options["shared_arena"],
+        "models": {project.name: project.arena_bytes for project in bundle.models},
+        "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
+        "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
     shown = {name: data[name] for name in ("output", "name", "arena_bytes", "shared_arena")}
-    for project in found.models:
+    for project in bundle.models:
         each: dict[str, object] = {"arena bytes": project.arena_bytes}
         each |= tables.arena_bound(
             project.arena_bytes, project.arena_lower_bound, bool(project.segments)
@@ -177,7 +177,7 @@ def emulate(
 
     with reporting(json, max_memory) as report:
         with progress_bar("emulating") as progress:
-            found = api.run_emulated(
+            emulation = api.run_emulated(
                 model,
                 core=core,
                 optimize=optimize,
@@ -195,6 +195,6 @@ def emulate(
                 timeout_s=timeout,
                 progress=progress,
             )
-        report(found.as_dict(), tables.emulation(found))
-    if not found.agrees:
+        report(emulation.as_dict(), tables.emulation(emulation))
+    if not emulation.agrees:
         raise typer.Exit(1)

@@ -192,7 +192,7 @@ def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
         TinyrtError: an option has another form, or names no scheme.
 
     """
-    found = []
+    schemes = []
     for option in options or []:
         pattern, _, name = option.rpartition("=")
         if not pattern or name not in set(Scheme):
@@ -201,8 +201,8 @@ def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
                 expected=f"PATTERN=SCHEME, with a scheme of {', '.join(Scheme)}",
                 hint="--scheme-for 'conv2d=int16x8'",
             )
-        found.append((pattern, Scheme(name)))
-    return tuple(found)
+        schemes.append((pattern, Scheme(name)))
+    return tuple(schemes)
 
 
 def parse_accuracy(option: str) -> tuple[float | None, float | None]:

@@ -41,8 +41,8 @@ def placement(model: str | Path, backend: str, allow_fallback: bool) -> tuple[st
     from tinyrt import api
     from tinyrt.api.inspection import placement_of
 
-    found = placement_of(api.open_model(model), FALLBACK)
-    described = "; ".join(segment.describe() for segment in found)
+    segments = placement_of(api.open_model(model), FALLBACK)
+    described = "; ".join(segment.describe() for segment in segments)
     return FALLBACK, Segments(
-        {"segments": [segment.as_dict() for segment in found]}, {"segments": described}
+        {"segments": [segment.as_dict() for segment in segments]}, {"segments": described}
     )

@@ -213,16 +213,16 @@ def quantize(
                     config=config,
                     progress=progress,
                 )
-        found = {
+        facts = {
             "output": str(output),
             "scheme": scheme.value,
             "bytes": output.stat().st_size,
         }
-        as_json = found | {"warnings": notes}
+        as_json = facts | {"warnings": notes}
         if mixed is None:
-            report(as_json, tables.facts(found))
+            report(as_json, tables.facts(facts))
         else:
-            report(as_json | {"mixed": asdict(mixed)}, Group(_layers(mixed), _facts(found, mixed)))
+            report(as_json | {"mixed": asdict(mixed)}, Group(_layers(mixed), _facts(facts, mixed)))
 
 
 def _budget(max_bytes: str | None, min_accuracy: str | None, allow: str) -> Budget | None:
@@ -247,9 +247,9 @@ def _layers(mixed: MixedReport) -> RenderableType:
     return table
 
 
-def _facts(found: dict[str, str | int], mixed: MixedReport) -> RenderableType:
+def _facts(facts: dict[str, str | int], mixed: MixedReport) -> RenderableType:
     return tables.facts(
-        found
+        facts
         | {
             "bytes without a mix": mixed.plain_bytes,
             "right": tables.percent(mixed.evaluation.top1),

@@ -53,17 +53,17 @@ def explained(log: RewriteLog) -> dict[str, object]:
 
 def passes(log: RewriteLog) -> Group:
     """What the passes did, in order, and what they refused, with the reasons."""
-    done = Table(title="applied", box=box.SIMPLE, title_justify="left")
+    applied = Table(title="applied", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op"):
-        done.add_column(column)
+        applied.add_column(column)
     for rule, node in log.applied:
-        done.add_row(rule, named(node))
-    left = Table(title="refused", box=box.SIMPLE, title_justify="left")
+        applied.add_row(rule, named(node))
+    refused = Table(title="refused", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op", "reason"):
-        left.add_column(column)
+        refused.add_column(column)
     for (rule, node), reason in log.final_refusals().items():
-        left.add_row(rule, named(node), reason)
-    return Group(done, left)
+        refused.add_row(rule, named(node), reason)
+    return Group(applied, refused)
 
 
 def number(value: object) -> str:
@@ -92,53 +92,53 @@ def percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
 
-def inspection(found: Inspection, whole: bool = False) -> RenderableType:
+def inspection(report: Inspection, whole: bool = False) -> RenderableType:
     """Ops with their cost, and the arena's use at each: a few of each kind, or all of them."""
     most = None if whole else MAX_LINES
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("#", "op", "output", "MACs", "arena", "arena use"):
         right = column in ("#", "MACs", "arena")
         table.add_column(column, justify="right" if right else "left", no_wrap=column == "output")
-    shown = range(len(found.ops)) if whole else _telling(found)
+    shown = range(len(report.ops)) if whole else _telling(report)
     for before, i in zip([-1, *shown], shown, strict=False):
         if i > before + 1:
             table.add_row("", f"({i - before - 1} more)")
-        op, output = found.ops[i], found.graph.bind(i).output
-        bar = Text("█" * _share(op.arena_bytes, found.arena_bytes), style="green")
+        op, output = report.ops[i], report.graph.bind(i).output
+        bar = Text("█" * _share(op.arena_bytes, report.arena_bytes), style="green")
         row = (str(i), op.op, str(output.type), number(op.macs), number(op.arena_bytes), bar)
         table.add_row(*row)
     totals = {
-        "MACs": found.macs,
-        "weight bytes": found.weight_bytes,
-        "packed again on the host": found.packed_bytes,
-        "arena bytes": found.arena_bytes,
-        **arena_bound(found.plan.arena_bytes, found.plan.lower_bound, bool(found.plan.segments)),
+        "MACs": report.macs,
+        "weight bytes": report.weight_bytes,
+        "packed again on the host": report.packed_bytes,
+        "arena bytes": report.arena_bytes,
+        **arena_bound(report.plan.arena_bytes, report.plan.lower_bound, bool(report.plan.segments)),
     }
-    parts: list[RenderableType] = [_ports(found, most), table]
-    if len(shown) < len(found.ops):
+    parts: list[RenderableType] = [_ports(report, most), table]
+    if len(shown) < len(report.ops):
         parts.append(Text("  Ops at both ends and the most costly ones; --all shows all of them."))
-    parts += [facts(totals), arena_map(found.plan, len(found.ops)), _peak(found, most)]
-    return Group(*parts, *_segments(found, most), *_placement(found, most))
+    parts += [facts(totals), arena_map(report.plan, len(report.ops)), _peak(report, most)]
+    return Group(*parts, *_segments(report, most), *_placement(report, most))
 
 
-def _telling(found: Inspection) -> list[int]:
+def _telling(report: Inspection) -> list[int]:
     """Ops that a short table shows: at both ends, at the peak, and the most costly ones."""
-    numbers = range(len(found.ops))
+    numbers = range(len(report.ops))
     if len(numbers) <= MAX_OPS:
         return list(numbers)
     few = MAX_OPS // 4
-    by_macs = sorted(numbers, key=lambda i: -found.ops[i].macs)[: 2 * few]
-    by_arena = sorted(numbers, key=lambda i: -found.ops[i].arena_bytes)[:few]
+    by_macs = sorted(numbers, key=lambda i: -report.ops[i].macs)[: 2 * few]
+    by_arena = sorted(numbers, key=lambda i: -report.ops[i].arena_bytes)[:few]
     ends = (*numbers[: few // 2], *numbers[-(few // 2) :])
     return sorted({*ends, *by_macs, *by_arena})
 
 
-def _ports(found: Inspection, most: int | None) -> RenderableType:
+def _ports(report: Inspection, most: int | None) -> RenderableType:
     """Inputs and outputs with their types."""
     table = facts({})
     for kind, values in (
-        ("input ", found.graph.input_values),
-        ("output", found.graph.output_values),
+        ("input ", report.graph.input_values),
+        ("output", report.graph.output_values),
     ):
         for v in values[:most]:
             table.add_row(f"{kind} {named(v.name)}", f"{v.type}{_quant(v.q)}")
@@ -152,35 +152,35 @@ def _add_rest(table: Table, count: int, most: int | None) -> None:
         table.add_row(f"and {count - most} more", "")
 
 
-def _placement(found: Inspection, most: int | None) -> list[RenderableType]:
+def _placement(report: Inspection, most: int | None) -> list[RenderableType]:
     """Which ops run on a GPU, and which on the CPU between them."""
-    lines = [Text(f"    {segment.describe()}") for segment in found.placement[:most]]
-    if len(lines) < len(found.placement):
-        lines.append(Text(f"    and {len(found.placement) - len(lines)} more"))
+    lines = [Text(f"    {segment.describe()}") for segment in report.placement[:most]]
+    if len(lines) < len(report.placement):
+        lines.append(Text(f"    and {len(report.placement) - len(lines)} more"))
     return [Text("  Where ops run with --backend cuda --allow-fallback:"), *lines] if lines else []
 
 
-def _segments(found: Inspection, most: int | None) -> list[RenderableType]:
+def _segments(report: Inspection, most: int | None) -> list[RenderableType]:
     """Which ops run row by row, and how many rows of each tensor are held."""
     shown: list[RenderableType] = []
-    for segment in found.plan.segments[:most]:
+    for segment in report.plan.segments[:most]:
         table = facts({})
         for ring in segment.images[:most]:
-            rows = f"{ring.rows} of {found.graph.value(ring.value).shape[1]} rows"
+            rows = f"{ring.rows} of {report.graph.value(ring.value).shape[1]} rows"
             table.add_row(named(ring.value), rows)
         _add_rest(table, len(segment.images), most)
         title = f"  Ops {segment.first} to {segment.stop - 1} run row by row and hold:"
         shown.append(Group(Text(title), table))
-    if len(shown) < len(found.plan.segments):
-        shown.append(Text(f"  and {len(found.plan.segments) - len(shown)} more segments"))
+    if len(shown) < len(report.plan.segments):
+        shown.append(Text(f"  and {len(report.plan.segments) - len(shown)} more segments"))
     return shown
 
 
-def _peak(found: Inspection, most: int | None) -> RenderableType:
+def _peak(report: Inspection, most: int | None) -> RenderableType:
     """Which op makes the peak, and with which tensors."""
-    moment = found.plan.fullest()
+    moment = report.plan.fullest()
     step = moment.node
-    where = f"op #{step} {found.ops[step].op}" if step < len(found.ops) else "the start"
+    where = f"op #{step} {report.ops[step].op}" if step < len(report.ops) else "the start"
     table = facts({})
     for name, nbytes in moment.sizes[:most]:
         table.add_row(named(name), f"{nbytes:,}")
@@ -189,8 +189,8 @@ def _peak(found: Inspection, most: int | None) -> RenderableType:
         Text(f"  The arena is fullest at {where}, which keeps:"),
         table,
     ]
-    if found.advice:
-        ways = {advice.what: advice.arena_bytes for advice in found.advice}
+    if report.advice:
+        ways = {advice.what: advice.arena_bytes for advice in report.advice}
         shown += [Text("  What would make it smaller, and its bytes then at most:"), facts(ways)]
     return Group(*shown)
 
@@ -214,33 +214,33 @@ def _quant(q: object) -> str:
     return f"  scale {scale[0]:.6g}, zero point {zero_point}" if scale else ""
 
 
-def emulation(found: EmulationReport) -> RenderableType:
+def emulation(report: EmulationReport) -> RenderableType:
     """What a model costs on an emulated core, and whether it answered what the host answers."""
-    flash, ram = found.flash, found.ram
-    peer = found.baseline
+    flash, ram = report.flash, report.ram
+    peer = report.baseline
     rows = {
-        "core": f"{found.core} ({found.board or 'this machine'})",
-        "samples": found.samples,
-        "bit-exact with the host": found.bit_exact,
-        **({} if found.float_error is None else {"greatest float error": found.float_error}),
-        "instructions per inference": found.instructions,
-        "instructions per MAC": found.instructions_per_mac,
-        **({"  of TFLM + CMSIS-NN": percent((found.instructions or 0) / peer)} if peer else {}),
+        "core": f"{report.core} ({report.board or 'this machine'})",
+        "samples": report.samples,
+        "bit-exact with the host": report.bit_exact,
+        **({} if report.float_error is None else {"greatest float error": report.float_error}),
+        "instructions per inference": report.instructions,
+        "instructions per MAC": report.instructions_per_mac,
+        **({"  of TFLM + CMSIS-NN": percent((report.instructions or 0) / peer)} if peer else {}),
         "flash, code bytes": flash.code,
         "  of these, kernels": flash.kernels,
         "  the model's calls": flash.model,
         "  its parameters and tables": flash.tables,
         "  the C library's part": flash.library,
         "flash, weight bytes": flash.weights,
-        "  of these, filters": found.filter_bytes,
+        "  of these, filters": report.filter_bytes,
         "RAM, arena bytes": ram.arena,
-        **({"  ops row by row": ", ".join(found.row_by_row)} if found.row_by_row else {}),
+        **({"  ops row by row": ", ".join(report.row_by_row)} if report.row_by_row else {}),
         **({"RAM, state bytes": ram.state} if ram.state else {}),
         "RAM, stack bytes": ram.stack,
         "  at most, as compiled": ram.stack_bound,
         "RAM, static bytes": ram.static,
     }
-    return facts(rows) if found.ops is None else Group(costs(found.ops), facts(rows))
+    return facts(rows) if report.ops is None else Group(costs(report.ops), facts(rows))
 
 
 def costs(ops: Sequence[OpCost]) -> Table:

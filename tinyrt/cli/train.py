@@ -96,8 +96,8 @@ def train(
 
     with reporting(json) as report:
         if recipe is None:
-            found = {name: r.summary for name, r in RECIPES.items()}
-            report({"recipes": found}, tables.facts(found))
+            summaries = {name: r.summary for name, r in RECIPES.items()}
+            report({"recipes": summaries}, tables.facts(summaries))
             return
         if recipe not in RECIPES:
             raise DataError(f"there is no recipe '{recipe}'", expected=", ".join(RECIPES))
@@ -159,24 +159,24 @@ def _measured(variant: Any, trained: Any, path: Path, core: str, samples: int) -
     save_tflite(schedule(variant.graph), path)
     inspection = api.inspect_model(path)
     scores = trained.recipe.score(load(path), trained.data)
-    found, note = None, None
+    emulation, note = None, None
     try:
         inputs = {"x": trained.data.x_test[:samples]}
         build = path.with_name(f"{path.stem}_firmware")
-        found = api.run_emulated(path, core=core, inputs=inputs, build_dir=build)
+        emulation = api.run_emulated(path, core=core, inputs=inputs, build_dir=build)
     except UnsupportedError as error:
         note = error.problem
-    in_float = found is not None and found.float_error is not None
+    in_float = emulation is not None and emulation.float_error is not None
     return Row(
         name=variant.name,
         scores=scores,
         bytes=path.stat().st_size,
         macs=inspection.macs,
         arena=inspection.arena_bytes,
-        instructions=found.instructions if found else None,
-        bit_exact=found.bit_exact if found and not in_float else None,
-        float_error=found.float_error if found else None,
-        agrees=found.agrees if found else None,
+        instructions=emulation.instructions if emulation else None,
+        bit_exact=emulation.bit_exact if emulation and not in_float else None,
+        float_error=emulation.float_error if emulation else None,
+        agrees=emulation.agrees if emulation else None,
         note=note,
         file=path,
     )

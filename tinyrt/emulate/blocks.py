@@ -23,8 +23,8 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
         state = f"HARNESS_BLOCK_{len(blocks)}"
         blocks.append(f"{name}_STATE_BYTES")
     ports = {
-        kind: list(_places(name, kind, found, blocks))
-        for kind, found in (("input", project.inputs), ("output", project.outputs))
+        kind: list(_places(name, kind, tensors, blocks))
+        for kind, tensors in (("input", project.inputs), ("output", project.outputs))
     }
     return {
         "model": project.name,

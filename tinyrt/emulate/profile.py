@@ -90,7 +90,7 @@ def profile_ops(
 
     """
     image = build_image(project, build_dir, board=board, profile=True)
-    found = op_instructions(boot(image, inputs, image.path.parent, timeout_s=timeout_s))
+    instructions = op_instructions(boot(image, inputs, image.path.parent, timeout_s=timeout_s))
     others = baseline.ops(project.core.name, graph) if baseline else {}
     return tuple(
         OpCost(
@@ -98,7 +98,7 @@ def profile_ops(
             node.op,
             node.name,
             OPS[node.op].macs(node),
-            found.get(node.index, 0),
+            instructions.get(node.index, 0),
             others.get(node.index),
         )
         for node in graph.bound()

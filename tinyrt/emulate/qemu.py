@@ -84,22 +84,22 @@ def boot(
     """Run all samples and return what the image reported; see ``run_image``."""
     write_atomic(run_dir / INPUTS, lambda file: file.write(inputs))
     outputs, report = run_dir / OUTPUTS, run_dir / REPORT
-    for left in (outputs, report):
-        left.unlink(missing_ok=True)
+    for stale in (outputs, report):
+        stale.unlink(missing_ok=True)
 
     def watch() -> None:
         if progress is not None and outputs.exists():
             progress(outputs.stat().st_size)
 
     with _explained(image, outputs, timeout_s):
-        done = run_tool(_command(image), cwd=run_dir, limit_s=timeout_s, watch=watch)
+        process = run_tool(_command(image), cwd=run_dir, limit_s=timeout_s, watch=watch)
     where = image.board.name if image.board else "this machine"
-    if done.status != 0:
+    if process.status != 0:
         raise ToolError(
-            f"the image failed on {where} (status {done.status}):\n{done.last_words}",
+            f"the image failed on {where} (status {process.status}):\n{process.last_words}",
             file=str(image.path),
         )
-    with _whole(image, done.last_words):
+    with _whole(image, process.last_words):
         return parse_report(report.read_text(encoding="utf-8"))
 
 
@@ -173,9 +173,12 @@ class Instructions:
     """
 
     def __init__(self, report: Mapping[str, list[int]]) -> None:
-        (known,), (ticks,) = report["calibration_instructions"], report["calibration_ticks"]
+        (instruction_count,), (ticks,) = (
+            report["calibration_instructions"],
+            report["calibration_ticks"],
+        )
         (polls,) = report["calibration_polls"]
-        self._per_tick = round((known + polls * _POLL_INSTRUCTIONS) / ticks, 2)
+        self._per_tick = round((instruction_count + polls * _POLL_INSTRUCTIONS) / ticks, 2)
 
     def __call__(self, ticks: int, polls: int) -> float:
         """Instructions of one measurement."""

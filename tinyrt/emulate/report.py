@@ -87,7 +87,7 @@ class EmulationReport:
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
         flash = self.flash
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "core": self.core,
             "board": self.board,
             "samples": self.samples,
@@ -112,6 +112,6 @@ class EmulationReport:
             "float_error": self.float_error,
         }
         if self.ops is not None:
-            found["ops"] = [op.as_dict() for op in self.ops]
-        found["outputs"] = {name: array.tolist() for name, array in self.outputs.items()}
-        return found
+            fields["ops"] = [op.as_dict() for op in self.ops]
+        fields["outputs"] = {name: array.tolist() for name, array in self.outputs.items()}
+        return fields

@@ -98,7 +98,7 @@ def run_emulated(
         packed,
         build,
         timeout_s=timeout_s,
-        progress=progress and (lambda done: progress(done // output_bytes, samples)),
+        progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
     )
     outputs = unpack_outputs(project.outputs, run.outputs, samples)
     macs = project.macs if macs is None else macs
@@ -144,11 +144,11 @@ def pack_inputs(ports: Sequence[Port], inputs: Arrays) -> tuple[bytes, int]:
                 f"there is no data for input '{port.name}'", expected=f"'{port.name}' in the data"
             )
         array = np.ascontiguousarray(inputs[port.name])
-        wanted = sample_shape(port)
-        if array.dtype != port.dtype.numpy or array.shape[1:] != wanted or not len(array):
+        shape = sample_shape(port)
+        if array.dtype != port.dtype.numpy or array.shape[1:] != shape or not len(array):
             raise DataError(
                 f"input '{port.name}' is {array.dtype}{list(array.shape)}",
-                expected=f"{port.dtype.value}[samples, {', '.join(map(str, wanted))}]",
+                expected=f"{port.dtype.value}[samples, {', '.join(map(str, shape))}]",
             )
         columns.append(array.reshape(len(array), -1).view(np.uint8))
     counts = {len(column) for column in columns}
@@ -192,14 +192,14 @@ def _float_error(project: ExportedProject, outputs: Arrays, expected: Arrays) ->
     """
     errors = []
     for port in project.outputs:
-        found, wanted = outputs[port.name], expected[port.name]
+        actual, target = outputs[port.name], expected[port.name]
         if port.dtype is not DType.FLOAT32:
-            if not np.array_equal(found, wanted):
+            if not np.array_equal(actual, target):
                 return math.inf
             continue
-        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-        largest = max((float(np.abs(v)) for v in wanted[np.isfinite(wanted)]), default=1.0)
-        apart = np.abs(np.where(same, 0, found.astype(np.float64) - wanted))
+        same = (actual == target) | (np.isnan(actual) & np.isnan(target))
+        largest = max((float(np.abs(v)) for v in target[np.isfinite(target)]), default=1.0)
+        apart = np.abs(np.where(same, 0, actual.astype(np.float64) - target))
         errors.append(float(np.nan_to_num(apart, nan=math.inf).max()) / (largest or 1.0))
     return max(errors, default=None)
 

@@ -69,8 +69,8 @@ def stack_bound(build_dir: Path, image: Path, root: str, core: Core) -> int | No
     frames = _frames(build_dir)
     for function in functions.values():
         own = frames.get(function.name, 0)
-        known = function.frame is not None and own is not None
-        function.frame = max(function.frame or 0, own or 0) if known else None
+        is_bounded = function.frame is not None and own is not None
+        function.frame = max(function.frame or 0, own or 0) if is_bounded else None
     start = next((a for a, f in functions.items() if f.name == root), None)
     return None if start is None else _depth(start, functions, ())
 
@@ -80,12 +80,14 @@ def _frames(build_dir: Path) -> dict[str, int | None]:
     frames: dict[str, int | None] = {}
     for path in sorted(build_dir.rglob("*.ci")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            found = _NODE.match(line)
-            if found:
-                name = found[1].rpartition(":")[2]
-                fixed = found[3] in ("static", "dynamic,bounded")
-                known = frames.get(name, 0)
-                frames[name] = max(known, int(found[2])) if fixed and known is not None else None
+            match = _NODE.match(line)
+            if match:
+                name = match[1].rpartition(":")[2]
+                fixed = match[3] in ("static", "dynamic,bounded")
+                largest = frames.get(name, 0)
+                frames[name] = (
+                    max(largest, int(match[2])) if fixed and largest is not None else None
+                )
     return frames
 
 
@@ -97,8 +99,8 @@ def _functions(text: str) -> dict[int, _Function]:
         if header := _FUNCTION.match(line):
             address, current = int(header[1], 16), _Function(header[2])
             functions[address] = current
-        elif found := _INSTRUCTION.match(line):
-            _read(current, address, found[1], found[2])
+        elif match := _INSTRUCTION.match(line):
+            _read(current, address, match[1], match[2])
     return functions
 
 
@@ -109,7 +111,7 @@ def _read(function: _Function, address: int, mnemonic: str, operands: str) -> No
     if _INDIRECT.match(operation) or _DYNAMIC.match(operation):
         function.frame = None
     if function.frame is not None:
-        function.frame += _taken(name, operation)
+        function.frame += _pushed_bytes(name, operation)
     if not name.startswith(_BRANCHES):
         return  # what follows is an address that the code loads
     for target in _TARGET.finditer(operands):
@@ -119,7 +121,7 @@ def _read(function: _Function, address: int, mnemonic: str, operands: str) -> No
             function.calls.add(callee)
 
 
-def _taken(name: str, operation: str) -> int:
+def _pushed_bytes(name: str, operation: str) -> int:
     """Bytes that an instruction takes off the stack pointer."""
     if name in ("push", "vpush") or operation.startswith("stmdb sp!"):
         listed = _LIST.search(operation)

@@ -67,8 +67,8 @@ def knows(core: Core) -> bool:
 def _probe(core: Core) -> str:
     """What the compiler says of a file that includes the C library's header; nothing if it can."""
     command = [core.compiler, *core.flags, "-x", "c", "-E", "-o", "/dev/null", "-"]
-    done = run_tool(command, given="#include <string.h>\n", limit_s=PROBE_S)
-    return done.err or f"status {done.status}" if done.status else ""
+    process = run_tool(command, input_text="#include <string.h>\n", limit_s=PROBE_S)
+    return process.err or f"status {process.status}" if process.status else ""
 
 
 def run(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
@@ -78,7 +78,7 @@ def run(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> st
         ToolError: it returned an error, whose last lines are shown, or took too long.
 
     """
-    done = run_tool(command, cwd=cwd)
-    if done.status != 0:
-        raise ToolError(f"{doing} failed:\n{done.last_words}")
-    return done.out
+    process = run_tool(command, cwd=cwd)
+    if process.status != 0:
+        raise ToolError(f"{doing} failed:\n{process.last_words}")
+    return process.out

@@ -22,8 +22,9 @@ import numba
 from numba.core import serialize
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 
-from tinyrt.cache import cache_folder, keep, kept, key_of
+from tinyrt.cache import cache_folder, keep, key_of, read_entry
 from tinyrt.errors import OutputError
 
 KIND = "numba"
@@ -42,10 +43,11 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of that signature, or None."""
-        target_context.refresh()
-        content = kept(KIND, self._name(sig, target_context.codegen()))
+        content = read_entry(KIND, self._name(sig, target_context.codegen()))
         if content is None:
+            target_context.refresh()  # only who compiles needs all that Numba can compile
             return None
+        rtsys.initialize(target_context)
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:

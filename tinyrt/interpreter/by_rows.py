@@ -87,12 +87,12 @@ class _SegmentRun:
         for step in self._segment.steps:
             ring = self._segment.ring_of(step.stage)
             if ring is not None:
-                held = self._rings[ring.name]
+                memory = self._rings[ring.name]
                 if step.shift:
-                    held[: -ring.block_bytes] = held[ring.block_bytes :].copy()
+                    memory[: -ring.block_bytes] = memory[ring.block_bytes :].copy()
                 if step.clear or step.fill:
                     start = 0 if step.clear else -ring.block_bytes
-                    held[start:] = (ring.fill or 0) & 0xFF
+                    memory[start:] = (ring.fill or 0) & 0xFF
             for place in range(step.first, step.first + step.count):
                 self._stages[step.stage](rows[step.stage], place)
                 rows[step.stage] += 1
@@ -104,10 +104,10 @@ class _SegmentRun:
     def _bytes(self, access: Access, row: int, place: int) -> Bytes:
         """What an access reads or writes for a row, which is the ``place``-th of its batch."""
         start, stop = access.span(row, place)
-        held = self._rings.get(access.name)
-        if held is None:
-            held = self._tensors[access.name].reshape(-1).view(np.uint8)
-        return held[start:stop]
+        memory = self._rings.get(access.name)
+        if memory is None:
+            memory = self._tensors[access.name].reshape(-1).view(np.uint8)
+        return memory[start:stop]
 
     def _stage(self, stage: Stage) -> Callable[[int, int], None]:
         if stage.node is None:
@@ -148,6 +148,6 @@ class _SegmentRun:
             elif access is None:
                 arrays.append(self._tensors[value.name])
             else:
-                held = self._bytes(access, row, place)
-                arrays.append(held.view(value.dtype.numpy).reshape(value.shape))
+                data = self._bytes(access, row, place)
+                arrays.append(data.view(value.dtype.numpy).reshape(value.shape))
         return arrays

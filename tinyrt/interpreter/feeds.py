@@ -76,8 +76,8 @@ def whole_runs(value: Value, rows: int, together: int) -> int:
         DataError: the last run is not whole.
 
     """
-    runs, left = divmod(rows, together)
-    if left or not runs:
+    runs, remainder = divmod(rows, together)
+    if remainder or not runs:
         raise DataError(
             f"the data have {rows} rows",
             tensor=value.describe(),
@@ -116,11 +116,11 @@ def check_types(graph: Graph, types: Mapping[str, ArrayType], rows: Mapping[str,
         )
 
 
-def _check(value: Value, given: ArrayType) -> None:
+def _check(value: Value, array_type: ArrayType) -> None:
     """Refuse what is of another shape or dtype than a model's input takes."""
     dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
-    shape, dtype = given.shape, given.dtype
+    shape, dtype = array_type.shape, array_type.dtype
     if (
         len(shape) != max(len(value.shape), 1)
         or shape[1:] != value.shape[1:]

@@ -131,7 +131,7 @@ class Interpreter:
         interpreter = cls.__new__(cls)
         directory = Directory.of(graph)
         interpreter._start(graph, directory, backend, on_op, num_threads, max_memory)
-        interpreter._given_plan = plan
+        interpreter._fixed_plan = plan
         return interpreter
 
     def _start(
@@ -155,14 +155,14 @@ class Interpreter:
         graph, self._widened_bytes = widen_weights(graph, self._budget)
         self.graph = self._model = graph
         self.backend = backend
-        self._asked_for = backend
+        self._requested_backend = backend
         self._directory = directory
         self._index = {e.value.name: i for i, e in enumerate(directory.tensors)}
         self._on_op = on_op
         self._num_threads = threads
         self._preserve = preserve
         self._file = file
-        self._given_plan: ArenaPlan | None = None
+        self._fixed_plan: ArenaPlan | None = None
         self._read = read
         self._others: dict[int, Interpreter] = {}
         self._forget()
@@ -213,7 +213,7 @@ class Interpreter:
     def _allocate_any(self) -> None:
         """Allocate with the first backend that can run the model."""
         watched = self._preserve or self._on_op is not None
-        *others, last = candidates(self._asked_for, self.graph, watched)
+        *others, last = candidates(self._requested_backend, self.graph, watched)
         for backend in others:
             try:
                 self._allocate(backend)
@@ -232,7 +232,7 @@ class Interpreter:
             threads=1 if alone else self._num_threads,
             apart=self._preserve,
             budget=self._budget,
-            plan=self._given_plan,
+            plan=self._fixed_plan,
         )
         self.backend = backend
         self._tensors = placed.tensors
@@ -289,7 +289,7 @@ class Interpreter:
         batch = new_batch(self.graph, value, tensor_size, closed)
         if batch == value.shape[0]:
             return
-        if self._given_plan is not None:
+        if self._fixed_plan is not None:
             raise UnsupportedError(
                 "the plan is for one batch size", expected=str(value.shape[0]), hint="plan anew"
             )
@@ -371,7 +371,7 @@ class Interpreter:
             other = Interpreter.__new__(Interpreter)
             other._start(
                 *self._read(index),
-                self._asked_for,
+                self._requested_backend,
                 self._on_op,
                 self._num_threads,
                 self._budget,

@@ -139,10 +139,10 @@ class Model:
         """
         feeds = self.check_inputs(x)
         outputs = self.run_raw(feeds, progress)
-        return self._as_asked(outputs, {name: array.dtype for name, array in feeds.items()})
+        return self._as_fed(outputs, {name: array.dtype for name, array in feeds.items()})
 
     def run_source(self, source: Source, progress: Progress | None = None) -> dict[str, Array]:
-        """As ``run``, of inputs that come a piece at a time.
+        """As ``run``, for inputs that are read piece by piece.
 
         Raises:
             DataError: as ``run``, or the source cannot be read.
@@ -150,21 +150,21 @@ class Model:
 
         """
         outputs: dict[str, Array] = {}
-        dtypes = {name: given.dtype for name, given in source.types.items()}
+        dtypes = {name: array_type.dtype for name, array_type in source.types.items()}
         for start, count, feeds in self.pieces(source):
             raw = self.run_raw(feeds, later(progress, start, count), of=count)
-            done = self.runs(feeds)
-            for name, part in self._as_asked(raw, dtypes).items():
+            runs = self.runs(feeds)
+            for name, part in self._as_fed(raw, dtypes).items():
                 if name not in outputs:
-                    outputs[name] = self._room_for(name, part, len(part) // done * count)
-                at = len(part) // done * start
+                    outputs[name] = self._room_for(name, part, len(part) // runs * count)
+                at = len(part) // runs * start
                 outputs[name][at : at + len(part)] = part
         return outputs
 
-    def _as_asked(self, outputs: dict[str, Array], given: Mapping[str, Any]) -> dict[str, Array]:
+    def _as_fed(self, outputs: dict[str, Array], dtypes: Mapping[str, Any]) -> dict[str, Array]:
         """Raw outputs for raw inputs, real values for real ones."""
         values = map(self.graph.value, self.graph.fed)
-        if any(v.q is not None and given[v.name] == v.dtype.numpy for v in values):
+        if any(v.q is not None and dtypes[v.name] == v.dtype.numpy for v in values):
             return outputs
         return {name: self.real(name, array) for name, array in outputs.items()}
 
@@ -187,14 +187,14 @@ class Model:
         """
         with error_context(file=self.file):
             check_types(self.graph, source.types, self.rows)
-        name, given = next(iter(source.types.items()))
-        total = self.whole_runs(name, given.shape[0])
+        name, array_type = next(iter(source.types.items()))
+        total = self.whole_runs(name, array_type.shape[0])
         size = self._batch_size(total)
-        taken = sum(t.row_bytes * self.rows[n] for n, t in source.types.items())
-        answered = sum(self.graph.value(n).nbytes for n in self.graph.answers)
+        input_bytes = sum(t.row_bytes * self.rows[n] for n, t in source.types.items())
+        output_bytes = sum(self.graph.value(n).nbytes for n in self.graph.answers)
         if set(self.rows.values()) == {1}:
-            answered //= batch_of(self.graph)
-        runs = max(1, PIECE // max(1, taken + answered) // size) * size
+            output_bytes //= batch_of(self.graph)
+        runs = max(1, PIECE // max(1, input_bytes + output_bytes) // size) * size
         pieces = source.pieces({n: rows * runs for n, rows in self.rows.items()})
         for start, piece in zip(range(0, total, runs), pieces, strict=True):
             first = {n: rows * start for n, rows in self.rows.items()}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.program import Program, Tensors
 from tinyrt.budget import current
-from tinyrt.cache import keep, kept_file, key_of
+from tinyrt.cache import entry_path, keep, key_of
 from tinyrt.errors import ShapeError, ToolError, UnsupportedError
 from tinyrt.files import scratch_folder, write_text
 from tinyrt.ir import Graph
@@ -120,7 +120,7 @@ class _Native:
     ) -> None:
         arena = current().zeros(arena_bytes + ALIGNMENT, "the arena of the compiled model")
         base = arena.ctypes.data
-        self._kept = (arena, ports, library)
+        self._alive = (arena, ports, library)
         self._arguments = (
             ctypes.c_size_t(samples),
             (ctypes.c_void_p * len(ports))(*(array.ctypes.data for array in ports)),
@@ -174,8 +174,8 @@ def core_of(compiler: str) -> str:
         ToolError: the compiler does not answer.
 
     """
-    done = _probe(compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull)
-    defined = {line.split()[1] for line in done.out.splitlines() if line.startswith("#define ")}
+    process = _probe(compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull)
+    defined = {line.split()[1] for line in process.out.splitlines() if line.startswith("#define ")}
     return next(core for core, needs in CORES.items() if defined.issuperset(needs))
 
 
@@ -183,8 +183,8 @@ def core_of(compiler: str) -> str:
 def flags_of(compiler: str) -> tuple[str, ...]:
     """Options, with those of ``TUNING`` that the compiler knows."""
     empty = ("-Werror", "-x", "c", "-c", os.devnull, "-o", os.devnull)
-    known = [option for option in TUNING if not _probe(compiler, option, *empty).status]
-    return (*FLAGS, *known)
+    supported = [option for option in TUNING if not _probe(compiler, option, *empty).status]
+    return (*FLAGS, *supported)
 
 
 def _probe(compiler: str, *options: str) -> Finished:
@@ -204,7 +204,7 @@ def build_library(compiler: str, project: Path) -> Path:
     texts = [part for p in sources for part in (str(p.relative_to(project)), p.read_bytes())]
     key = key_of(_host(compiler), *flags_of(compiler), *texts)
     name = f"{project.name}-{key}.so"
-    library = kept_file("native", name)
+    library = entry_path("native", name)
     if library is None:
         library = keep("native", name, _built(compiler, project, sources))
     return library
@@ -225,10 +225,11 @@ def _built(compiler: str, project: Path, sources: list[Path]) -> bytes:
 
 
 def _compile(command: Sequence[str | Path]) -> None:
-    done = run_tool([str(word) for word in command])
-    if done.status or not Path(command[-1]).is_file():
+    process = run_tool([str(word) for word in command])
+    if process.status or not Path(command[-1]).is_file():
+        status, words = process.status, process.last_words
         raise ToolError(
-            f"{command[0]} could not build the model (status {done.status}):\n{done.last_words}",
+            f"{command[0]} could not build the model (status {status}):\n{words}",
             hint="choose backend 'numba'",
         )
 

@@ -45,14 +45,14 @@ def profile(interpreter: Interpreter, runs: int = 50) -> list[OpTime]:
 
     """
     nodes = list(interpreter.graph.bound())
-    taken: list[list[float]] = [[] for _ in nodes]
+    times: list[list[float]] = [[] for _ in nodes]
     interpreter.invoke()
     for _ in range(runs):
-        for node, times in zip(nodes, taken, strict=True):
+        for node, samples in zip(nodes, times, strict=True):
             start = time.perf_counter()
             interpreter.run_op(node.index)
-            times.append(time.perf_counter() - start)
-    medians = [1e6 * statistics.median(times) for times in taken]
+            samples.append(time.perf_counter() - start)
+    medians = [1e6 * statistics.median(samples) for samples in times]
     total = sum(medians)
     return [
         OpTime(n.index, n.op, n.name, median, median / total, OPS[n.op].macs(n))

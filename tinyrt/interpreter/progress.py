@@ -10,4 +10,4 @@ Progress = Callable[[int, int], None]
 
 def later(progress: Progress | None, start: int, total: int) -> Progress | None:
     """The progress of a piece as that of the whole."""
-    return None if progress is None else lambda done, _: progress(start + done, total)
+    return None if progress is None else lambda count, _: progress(start + count, total)

@@ -65,8 +65,8 @@ def place_tensors(
     if plan is None:
         with limited():
             plan = plan_memory(graph, kernels_of(InstructionSet.SCALAR), overlap=overlap)
-    kept = sum(v.nbytes for v in activations if apart or v.name in inputs)
-    _require(plan.arena_bytes + kept, budget, "inputs and arena")
+    outside_bytes = sum(v.nbytes for v in activations if apart or v.name in inputs)
+    _require(plan.arena_bytes + outside_bytes, budget, "inputs and arena")
     arena = budget.zeros(plan.arena_bytes, "the arena")
     rings = {name for segment in plan.segments for name in segment.rings}
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}

@@ -53,13 +53,13 @@ class Tick:
 
 
 def write_debug_page(
-    name: str, found: DebugReport, path: str | Path, bisected: BisectReport | None = None
+    name: str, report: DebugReport, path: str | Path, bisected: BisectReport | None = None
 ) -> Path:
     """Write the page, whole or not at all.
 
     Args:
         name: what the page is headed with.
-        found: the layers' errors.
+        report: the layers' errors.
         path: the .html file.
         bisected: what wins the accuracy back, if that was looked for.
 
@@ -67,12 +67,12 @@ def write_debug_page(
         OutputError: the file cannot be written.
 
     """
-    top = _top(found)
+    top = _top(report)
     page = template("debug.html.j2").render(
         name=name,
-        found=found,
+        report=report,
         bisected=bisected,
-        lines=error_lines(found),
+        lines=error_lines(report),
         ticks=[Tick(_y(db, top), db) for db in range(0, int(top) + 1, TICK_DB)],
         width=WIDTH,
         height=HEIGHT,
@@ -82,9 +82,9 @@ def write_debug_page(
     return write_atomic(path, lambda file: file.write(data))
 
 
-def error_lines(found: DebugReport) -> list[Line]:
+def error_lines(report: DebugReport) -> list[Line]:
     """Each figure of every layer, from left to right in the order of execution."""
-    layers, top = sorted(found.layers, key=attrgetter("index")), _top(found)
+    layers, top = sorted(report.layers, key=attrgetter("index")), _top(report)
     step = (WIDTH - 2 * MARGIN) / max(len(layers) - 1, 1)
 
     def points(field: str) -> tuple[Point, ...]:
@@ -100,8 +100,8 @@ def error_lines(found: DebugReport) -> list[Line]:
     return [Line(label, colour, what, points(field)) for label, field, colour, what in LINES]
 
 
-def _top(found: DebugReport) -> float:
-    highest = max((getattr(a, f) for a in found.layers for _, f, _, _ in LINES), default=0.0)
+def _top(report: DebugReport) -> float:
+    highest = max((getattr(a, f) for a in report.layers for _, f, _, _ in LINES), default=0.0)
     return min(max(highest, TICK_DB), MAX_DB)
 
 

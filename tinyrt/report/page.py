@@ -35,26 +35,26 @@ class Box:
     title: str
 
 
-def write_page(found: Inspection, path: str | Path) -> Path:
+def write_page(inspection: Inspection, path: str | Path) -> Path:
     """Write the page, whole or not at all.
 
     Raises:
         OutputError: the file cannot be written.
 
     """
-    data = render_page(found).encode()
+    data = render_page(inspection).encode()
     return write_atomic(path, lambda file: file.write(data))
 
 
-def render_page(found: Inspection) -> str:
+def render_page(inspection: Inspection) -> str:
     """The page as HTML without outside references."""
     return template("inspect.html.j2").render(
-        found=found,
-        boxes=arena_boxes(found),
-        ticks=[found.arena_bytes * i // TICKS for i in range(TICKS + 1)],
-        peak=found.plan.fullest(),
-        ports=[("input", v, quant_text(v)) for v in found.graph.input_values]
-        + [("output", v, quant_text(v)) for v in found.graph.output_values],
+        inspection=inspection,
+        boxes=arena_boxes(inspection),
+        ticks=[inspection.arena_bytes * i // TICKS for i in range(TICKS + 1)],
+        peak=inspection.plan.fullest(),
+        ports=[("input", v, quant_text(v)) for v in inspection.graph.input_values]
+        + [("output", v, quant_text(v)) for v in inspection.graph.output_values],
         width=MAP_WIDTH,
         height=MAP_HEIGHT,
         version=__version__,
@@ -78,14 +78,14 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def arena_boxes(found: Inspection) -> list[Box]:
+def arena_boxes(inspection: Inspection) -> list[Box]:
     """The arena map: time to the right, one column per op; bytes upwards from offset 0."""
-    steps = max(len(found.ops), 1)
+    steps = max(len(inspection.ops), 1)
     column = MAP_WIDTH / steps
-    scale = MAP_HEIGHT / max(found.arena_bytes, 1)
+    scale = MAP_HEIGHT / max(inspection.arena_bytes, 1)
 
     def box(index: int, buffer: Buffer) -> Box:
-        offset = found.plan.start_of(buffer.names[0])
+        offset = inspection.plan.start_of(buffer.names[0])
         first, last = max(buffer.first, 0), min(buffer.last, steps - 1)
         return Box(
             x=first * column,
@@ -98,7 +98,7 @@ def arena_boxes(found: Inspection) -> list[Box]:
             f"ops {first} to {last}",
         )
 
-    return [box(i, buffer) for i, buffer in enumerate(found.plan.buffers)]
+    return [box(i, buffer) for i, buffer in enumerate(inspection.plan.buffers)]
 
 
 def quant_text(value: Value) -> str:

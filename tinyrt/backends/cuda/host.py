@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.cuda.program import DEVICE, DeviceProgram
-from tinyrt.cache import keep, kept_file, key_of
+from tinyrt.cache import entry_path, keep, key_of
 from tinyrt.errors import ToolError
 from tinyrt.files import scratch_folder, write_text
 from tinyrt.tools import PROBE_S, run_tool
@@ -157,7 +157,7 @@ def build(source: str, flags: tuple[str, ...]) -> Path:
     compiler = find_compiler()
     options = (*FLAGS, *flags)
     name = f"{key_of(compiler, _version(compiler), *options, source, _headers())}.so"
-    library = kept_file("cuda-host", name)
+    library = entry_path("cuda-host", name)
     if library is not None:
         return library
     with scratch_folder() as folder:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tinyrt.backends.cuda.program import DEVICE
-from tinyrt.cache import keep, kept, key_of
+from tinyrt.cache import keep, key_of, read_entry
 from tinyrt.errors import OutputError, ToolError
 
 OPTIONS = ("-std=c++17", "--fmad=false")
@@ -76,7 +76,7 @@ def compile_source(source: str, arch: str) -> Compiled:
     nvrtc = load_nvrtc()
     _, major, minor = nvrtc.nvrtcVersion()
     name = entry_name(source, arch, (major, minor))
-    image = kept("cuda", name)
+    image = read_entry("cuda", name)
     if image is not None:
         return Compiled(image, "")
     compiled = _compile(nvrtc, source, arch)
