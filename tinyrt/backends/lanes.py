@@ -87,23 +87,38 @@ def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
     return padded.reshape(fours, 4, vectors, LANES).transpose(2, 0, 3, 1)
 
 
-def pack_quant(
-    requant: Requant, bias: NDArray[Any] | None, x_zp: int, sums: NDArray[np.int64], groups: int = 1
-) -> NDArray[np.int32]:
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """An int8 convolution or dense layer, as its op has it.
+
+    Attributes:
+        w: the weights.
+        bias: one per output channel, or None.
+        x_zp: the input's zero point.
+        requant: mantissas and exponents per output channel, and the clamp.
+
+    """
+
+    w: NDArray[np.int8]
+    bias: NDArray[np.int32] | None
+    x_zp: int
+    requant: Requant
+
+
+def pack_quant(layer: Weighted, sums: NDArray[np.int64], groups: int = 1) -> NDArray[np.int32]:
     """First sums and requantisation constants: (groups, vectors, 4, LANES).
 
     The kernels see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
     2**32 as in the accumulator.
 
     Args:
-        requant: mantissas and exponents per output channel.
-        bias: one per output channel, or None.
-        x_zp: the input's zero point.
+        layer: what is packed.
         sums: the sum of each output channel's weights.
         groups: how many groups of channels start a new vector.
 
     """
-    total = -(x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
+    requant, bias = layer.requant, layer.bias
+    total = -(layer.x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
     left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
     constants = np.stack([total.astype(np.int32), requant.mult, left, right], axis=1)
     channels = len(sums) // groups
@@ -130,15 +145,9 @@ class LanesProduct:
     quant: NDArray[np.int32]
 
 
-def lanes_convolution(
-    window: Window,
-    x: Shape,
-    w: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    x_zp: int,
-    requant: Requant,
-) -> LanesProduct:
-    """Pack a convolution of ``x`` (n, h, w, c) with ``w`` (c_out, kh, kw, c / groups)."""
+def lanes_convolution(window: Window, x: Shape, layer: Weighted) -> LanesProduct:
+    """Pack a convolution of ``x`` (n, h, w, c) with weights (c_out, kh, kw, c / groups)."""
+    w = layer.w
     c_out, kh, kw, c_in = w.shape
     channels = x[3]
     groups = channels // c_in
@@ -153,24 +162,18 @@ def lanes_convolution(
         pixel_offsets(window, padded, channels),
         step_offsets((rows[:, None] + columns).reshape(-1), length),
         np.stack([pack_weights(part) for part in parts]),
-        pack_quant(requant, bias, x_zp, w.reshape(c_out, -1).sum(axis=1, dtype=np.int64), groups),
+        pack_quant(layer, w.reshape(c_out, -1).sum(axis=1, dtype=np.int64), groups),
     )
 
 
-def lanes_dense(
-    rows: int,
-    w: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    x_zp: int,
-    requant: Requant,
-) -> LanesProduct:
-    """Pack the product of a matrix of that many rows with ``w`` (c_out, length)."""
-    length = w.shape[1]
+def lanes_dense(rows: int, layer: Weighted) -> LanesProduct:
+    """Pack the product of a matrix of that many rows with weights (c_out, length)."""
+    w, length = layer.w, layer.w.shape[1]
     return LanesProduct(
         np.arange(rows, dtype=np.int32) * length,
         step_offsets(np.zeros(1, np.int64), length),
         pack_weights(w[:, None, :])[None],
-        pack_quant(requant, bias, x_zp, w.sum(axis=1, dtype=np.int64)),
+        pack_quant(layer, w.sum(axis=1, dtype=np.int64)),
     )
 
 
@@ -192,22 +195,15 @@ class LanesDepthwise:
     quant: NDArray[np.int32]
 
 
-def lanes_depthwise(
-    window: Window,
-    x: Shape,
-    w: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    x_zp: int,
-    requant: Requant,
-) -> LanesDepthwise:
-    """Pack a depthwise convolution of ``x`` (n, h, w, c) with ``w`` (1, kh, kw, c_out)."""
-    _, kh, kw, c_out = w.shape
+def lanes_depthwise(window: Window, x: Shape, layer: Weighted) -> LanesDepthwise:
+    """Pack a depthwise convolution of ``x`` (n, h, w, c) with weights (1, kh, kw, c_out)."""
+    _, kh, kw, c_out = layer.w.shape
     padded = padded_shape(window, x)
-    by_tap = w.reshape(kh * kw, c_out)
+    by_tap = layer.w.reshape(kh * kw, c_out)
     packed = pack_taps(by_tap)
     taps = np.zeros(packed.shape[1] * 4, np.int32)
     taps[: kh * kw] = tap_offsets(window, padded, c_out)
     sums = by_tap.sum(axis=0, dtype=np.int64)
     return LanesDepthwise(
-        pixel_offsets(window, padded, c_out), taps, packed, pack_quant(requant, bias, x_zp, sums)
+        pixel_offsets(window, padded, c_out), taps, packed, pack_quant(layer, sums)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyrt.backends.lanes import SIGN, lanes_depthwise, padded_shape
+from tinyrt.backends.lanes import SIGN, Weighted, lanes_depthwise, padded_shape
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip
 from tinyrt.backends.numba.rows import Border, Images, Output
@@ -20,6 +20,15 @@ _column = depthwise_tile(TILE_PIXELS)
 _single = depthwise_tile(1)
 
 
+class Windows(NamedTuple):
+    """Where the window of each pixel begins, and where its taps lie from there, in fours."""
+
+    pixels: int
+    offsets: int
+    taps: int
+    tap_fours: int
+
+
 class Row(NamedTuple):
     """Arguments of ``depthwise_conv2d_s8``: sizes, and addresses of what ``pack`` prepared."""
 
@@ -28,10 +37,7 @@ class Row(NamedTuple):
     scratch: int
     images: Images
     border: Border
-    pixels: int
-    offsets: int
-    taps: int
-    tap_fours: int
+    windows: Windows
     w: int
     quant: int
     c_out: int
@@ -42,28 +48,30 @@ def depthwise_conv2d_s8(address: int) -> None:
     """All samples."""
     p = row_of(address, Row)
     images = p.images
-    copies, image_bytes = p.c_out // images.channels, images.height * images.width * images.channels
+    image_bytes = images.height * images.width * images.channels
+    copies = p.c_out // images.channels
     for n in range(images.batch):
         pad_flip(p.x + n * image_bytes, images, copies, p.scratch, p.border)
         for v in range((p.c_out + LANES - 1) // LANES):
-            _channels(p, v, p.y + n * p.pixels * p.c_out)
+            _channels(p, v, p.y + n * p.windows.pixels * p.c_out)
 
 
 @subroutine
 def _channels(p: Row, v: int, y: int) -> None:
     """One vector of channels of all pixels."""
     c = v * LANES
-    x, w, quant = p.scratch + c, p.w + v * p.tap_fours * LANE_BYTES, p.quant + v * QUANT_BYTES
-    taps, fours, stride, left = p.taps, p.tap_fours, p.c_out, p.c_out - c
+    pixels, offsets, taps, fours = p.windows
+    x, w, quant = p.scratch + c, p.w + v * fours * LANE_BYTES, p.quant + v * QUANT_BYTES
+    stride, left = p.c_out, p.c_out - c
     y_zp, low, high = p.out.zero_point, p.out.low, p.out.high
-    tiled = p.pixels if p.pixels >= TILE_PIXELS else 0
+    tiled = pixels if pixels >= TILE_PIXELS else 0
     for start in range(0, tiled, TILE_PIXELS):
         # The last tile overlaps the one before it rather than leave single pixels.
-        i = min(start, p.pixels - TILE_PIXELS)
-        at, y_at = p.offsets + 4 * i, y + i * stride + c
+        i = min(start, pixels - TILE_PIXELS)
+        at, y_at = offsets + 4 * i, y + i * stride + c
         _column(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
-    for i in range(tiled, p.pixels):
-        at, y_at = p.offsets + 4 * i, y + i * stride + c
+    for i in range(tiled, pixels):
+        at, y_at = offsets + 4 * i, y + i * stride + c
         _single(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
 
 
@@ -74,17 +82,20 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     c_out = weights.shape[3]
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * c_out)
-    packed = lanes_depthwise(p.window, x.shape, weights, workspace.bias(node), p.x_zp, p.requant)
+    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
+    packed = lanes_depthwise(p.window, x.shape, layer)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         scratch=0,
         images=Images(*x.shape),
         border=Border(height, width, *p.window.before, fill=p.x_zp + SIGN),
-        pixels=len(packed.offsets),
-        offsets=workspace.pack(packed.offsets),
-        taps=workspace.pack(packed.taps),
-        tap_fours=packed.w.shape[1],
+        windows=Windows(
+            pixels=len(packed.offsets),
+            offsets=workspace.pack(packed.offsets),
+            taps=workspace.pack(packed.taps),
+            tap_fours=packed.w.shape[1],
+        ),
         w=workspace.pack(packed.w),
         quant=workspace.pack(packed.quant),
         c_out=c_out,

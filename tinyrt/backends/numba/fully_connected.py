@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyrt.backends.lanes import lanes_dense
+from tinyrt.backends.lanes import Weighted, lanes_dense
 from tinyrt.backends.numba.abi import Call, row_of
 from tinyrt.backends.numba.border import flip
 from tinyrt.backends.numba.product import product, product_of
@@ -39,7 +39,8 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     weights = workspace.weights(node)
     c_out, length = weights.shape
     workspace.need_scratch(x.size)
-    packed = lanes_dense(x.size // length, weights, workspace.bias(node), p.x_zp, p.requant)
+    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
+    packed = lanes_dense(x.size // length, layer)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),

@@ -19,21 +19,26 @@ from tinyrt.ops.mean import MeanS8
 from tinyrt.ops.shared.walks import merge_axes, strides_of
 
 
+class Summed(NamedTuple):
+    """What an output is the sum of: runs of ``length`` elements, ``step`` apart."""
+
+    runs: int
+    axes: Axes
+    length: int
+    step: int
+
+
 class Row(NamedTuple):
     """Arguments of ``mean_s8``: axes that are kept, and axes that are summed up, of the input.
 
-    Of the summed ones the last is a loop of ``run`` elements, ``step`` apart; the addresses of
-    outputs' first elements, and of runs, follow from their indices along the other axes.
+    The addresses of outputs' first elements, and of runs, follow from their indices along these.
     """
 
     x: int
     y: int
     outputs: int
     kept: Axes
-    runs: int
-    summed: Axes
-    run: int
-    step: int
+    summed: Summed
     x_zp: int
     scale: Scale
     y_zp: int
@@ -46,11 +51,11 @@ def mean_s8(address: int) -> None:
     for i in range(p.outputs):
         first = p.x + place_of(i, p.kept)
         total = np.int64(0)
-        for r in range(p.runs):
-            x = s8_at(first + place_of(r, p.summed))
-            for j in range(p.run):
-                total += x[j * p.step]
-        total -= p.x_zp * p.runs * p.run
+        for r in range(p.summed.runs):
+            x = s8_at(first + place_of(r, p.summed.axes))
+            for j in range(p.summed.length):
+                total += x[j * p.summed.step]
+        total -= p.x_zp * p.summed.runs * p.summed.length
         scaled = requant(total, p.scale.mult, p.scale.left, p.scale.right)
         y[i] = saturate(scaled + p.y_zp, INT8_MIN, INT8_MAX)
 
@@ -68,10 +73,7 @@ def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
         y=workspace.tensor(y),
         outputs=y.size,
         kept=Axes(len(kept_dims), *tables[:2]),
-        runs=math.prod(dims),
-        summed=Axes(len(dims), *tables[2:]),
-        run=run,
-        step=step,
+        summed=Summed(math.prod(dims), Axes(len(dims), *tables[2:]), run, step),
         x_zp=p.x_zp,
         scale=Scale.of(p.mult, p.shift),
         y_zp=p.y_zp,

@@ -83,6 +83,14 @@ class Side(NamedTuple):
     step: int
 
 
+class Groups(NamedTuple):
+    """How many groups of channels there are, and what lies between those of two."""
+
+    number: int
+    w_bytes: int
+    quant_bytes: int
+
+
 class Product(NamedTuple):
     """What ``product_tile`` takes besides input, weights, constants and output.
 

@@ -14,12 +14,20 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.transpose_conv import TransposeConvS8, window_of
 
 
-class Row(NamedTuple):
-    """Arguments of ``transpose_conv_s8``: windows slide over the output.
+class Weights(NamedTuple):
+    """Addresses of the weights and of what goes with them.
 
     ``quant`` has four numbers for each output channel, ``zeros`` what the input's zero point adds
     up to for each channel and tap.
     """
+
+    w: int
+    quant: int
+    zeros: int
+
+
+class Row(NamedTuple):
+    """Arguments of ``transpose_conv_s8``: windows slide over the output."""
 
     x: int
     y: int
@@ -28,16 +36,14 @@ class Row(NamedTuple):
     columns: Slide
     c_in: int
     c_out: int
-    w: int
-    quant: int
-    zeros: int
+    weights: Weights
     out: Output
 
 
 def transpose_conv_s8(address: int) -> None:
     """``clamp(requant(bias + sum((x - x_zp) * w)) + y_zp)``, over the taps that meet a pixel."""
     p = row_of(address, Row)
-    quant, zeros = s64_at(p.quant), s64_at(p.zeros)
+    quant, zeros = s64_at(p.weights.quant), s64_at(p.weights.zeros)
     taps = p.rows.kernel * p.columns.kernel
     for place in range(p.batch * p.rows.outputs * p.columns.outputs):
         column, line = place % p.columns.outputs, place // p.columns.outputs
@@ -54,7 +60,7 @@ def transpose_conv_s8(address: int) -> None:
                 if down % p.rows.stride or right % p.columns.stride:
                     continue
                 x = s8_at(p.x + ((n * p.rows.inputs + i) * p.columns.inputs + j) * p.c_in)
-                w = s8_at(p.w + (c * taps + tap) * p.c_in)
+                w = s8_at(p.weights.w + (c * taps + tap) * p.c_in)
                 products = np.int32(0)
                 for k in range(p.c_in):
                     products += np.int32(x[k]) * np.int32(w[k])
@@ -77,9 +83,11 @@ def pack(node: BoundNode, p: TransposeConvS8, workspace: Workspace) -> Call:
         columns=Slide.of(window, x.shape[2], y.shape[2], 1),
         c_in=x.shape[3],
         c_out=y.shape[3],
-        w=workspace.pack(weights),
-        quant=workspace.pack(quant.astype(np.int64)),
-        zeros=workspace.pack(p.x_zp * weights.sum(axis=3, dtype=np.int64)),
+        weights=Weights(
+            w=workspace.pack(weights),
+            quant=workspace.pack(quant.astype(np.int64)),
+            zeros=workspace.pack(p.x_zp * weights.sum(axis=3, dtype=np.int64)),
+        ),
         out=Output(p.requant.y_zp, p.requant.act_min, p.requant.act_max),
     )
     return Call(transpose_conv_s8, row)

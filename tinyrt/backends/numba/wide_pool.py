@@ -72,12 +72,12 @@ def mean_s16(address: int) -> None:
     for i in range(p.outputs):
         first = place_of(i, p.kept)
         total = np.int64(0)
-        for r in range(p.runs):
-            place = first + place_of(r, p.summed)
+        for r in range(p.summed.runs):
+            place = first + place_of(r, p.summed.axes)
             x = s16_at(p.x + TWO_BYTES * place)
-            for j in range(p.run):
-                total += x[j * p.step]
-        total -= p.x_zp * p.runs * p.run
+            for j in range(p.summed.length):
+                total += x[j * p.summed.step]
+        total -= p.x_zp * p.summed.runs * p.summed.length
         scaled = requant(total, p.scale.mult, p.scale.left, p.scale.right)
         y[i] = np.int16(min(max(scaled + p.y_zp, INT16_MIN), INT16_MAX))
 

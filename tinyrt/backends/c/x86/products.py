@@ -20,6 +20,7 @@ from tinyrt.backends.lanes import (
     SIGN,
     SLACK,
     LanesProduct,
+    Weighted,
     lanes_convolution,
     lanes_dense,
     pack_quant,
@@ -27,6 +28,7 @@ from tinyrt.backends.lanes import (
     padded_shape,
 )
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.spec import Array
 from tinyrt.ops.shared.window import Window
@@ -40,8 +42,7 @@ def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requ
     x, y = node.input(0), node.output
 
     def calls() -> Calls:
-        w, bias = _constants(node, x_zp, channel_axis=0)
-        packed = lanes_convolution(window, x.shape, w, bias, x_zp, requant)
+        packed = lanes_convolution(window, x.shape, _weighted(node, x_zp, requant))
         groups = len(packed.w)
         fields: Fields = {
             "x": nhwc(x.shape),
@@ -61,9 +62,10 @@ def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
     x, y = node.input(0), node.output
 
     def calls() -> Calls:
-        w, bias = _constants(node, x_zp, channel_axis=0)
-        packed = lanes_dense(x.size // w.shape[1], w, bias, x_zp, requant)
-        params = Params("tinyrt_product_x86_params", _product(packed, requant, len(w), 1))
+        layer = _weighted(node, x_zp, requant)
+        c_out, length = layer.w.shape
+        packed = lanes_dense(x.size // length, layer)
+        params = Params("tinyrt_product_x86_params", _product(packed, requant, c_out, 1))
         return (call("tinyrt_dense_x86", params, x.size, x, Scratch(pointer=BYTES), y),)
 
     return Kernel(calls, x.size + SLACK)
@@ -118,17 +120,15 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     lined = _Lined.of(node, window)
 
     def calls() -> Calls:
-        _, bias = _constants(node, x_zp, channel_axis=3)
-        params = Params(
-            "tinyrt_depthwise_x86_params", _depthwise_fields(lined, bias, x_zp, requant)
-        )
+        fields = _depthwise_fields(lined, _weighted(node, x_zp, requant))
+        params = Params("tinyrt_depthwise_x86_params", fields)
         scratch = Scratch(pointer=BYTES), Scratch(lined.image_bytes, BYTES)
         return (call("tinyrt_depthwise_x86", params, node.input(0), *scratch, node.output),)
 
     return Kernel(calls, lined.image_bytes + lined.taps_bytes)
 
 
-def _depthwise_fields(lined: _Lined, bias: Array | None, x_zp: int, requant: Requant) -> Fields:
+def _depthwise_fields(lined: _Lined, layer: Weighted) -> Fields:
     """``tinyrt_depthwise_x86_params``."""
     window, channels = lined.window, lined.w.shape[2]
     _, width = padded_shape(window, lined.x)
@@ -136,10 +136,10 @@ def _depthwise_fields(lined: _Lined, bias: Array | None, x_zp: int, requant: Req
     sums = lined.w.reshape(-1, channels).sum(axis=0, dtype=np.int64)
     return {
         "x": nhwc(lined.x),
-        "border": _border(lined.x, window, x_zp),
+        "border": _border(lined.x, window, layer.x_zp),
         "copies": channels // lined.x[3],
         "w": Data("w", pack_columns(lined.w)),
-        "quant": Data("quant", pack_quant(requant, bias, x_zp, sums)),
+        "quant": Data("quant", pack_quant(layer, sums)),
         "rows": Data("rows", np.pad(rows, (0, 4 * lined.fours - len(rows))), "int32_t"),
         "fours": lined.fours,
         "kernel_h": window.kernel[0],
@@ -149,7 +149,7 @@ def _depthwise_fields(lined: _Lined, bias: Array | None, x_zp: int, requant: Req
         "stride_w": window.stride[1],
         "out_h": window.out[0],
         "out_w": window.out[1],
-        **_limits(requant),
+        **_limits(layer.requant),
     }
 
 
@@ -159,18 +159,18 @@ def pack_columns(w: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.stack(columns, axis=1)
 
 
-def _constants(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[Array, Array | None]:
-    """Weights and bias.
+def _weighted(node: BoundNode, x_zp: int, requant: Requant) -> Weighted:
+    """The layer with its constants.
 
     Raises:
         UnsupportedError: they are computed at run time, or an accumulator could overflow.
 
     """
-    check_accumulator(node, x_zp, channel_axis)
+    check_accumulator(node, x_zp, OPS[node.op].weight_axis)
     bias = node.optional(2)
     weights = node.input(1).data
     assert weights is not None  # as check_accumulator says
-    return weights, None if bias is None else bias.data
+    return Weighted(weights, None if bias is None else bias.data, x_zp, requant)
 
 
 def _product(packed: LanesProduct, requant: Requant, channels: int, groups: int) -> Fields:
