@@ -28,6 +28,17 @@ def test_imports_stay_light(statement, absent):
     assert not absent & _modules_after(statement)
 
 
+@pytest.mark.slow
+def test_cached_kernels_are_loaded_without_what_compiles_them():
+    run = (
+        "from tests.graphs import small_cnn\n"
+        "from tinyrt.interpreter import Interpreter\n"
+        "Interpreter.from_graph(small_cnn(), backend='numba').allocate_tensors()"
+    )
+    _modules_after(run)  # into the cache, where the kernels are not there yet
+    assert not {"scipy", "numba.np.linalg", "numba.typed.dictimpl"} & _modules_after(run)
+
+
 def test_every_public_name_is_there():
     import tinyrt
 
