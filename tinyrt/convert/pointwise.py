@@ -52,8 +52,8 @@ class Regions:
     def behind(self, root: Node) -> Region | None:
         """The largest region that ends in the node; None where there is none.
 
-        Tensors are taken in from the latest to the earliest: whenever a single one is left, all
-        that was taken in depends on it alone.
+        Tensors are added from the latest to the earliest. Whenever a single open input is left, the
+        whole region depends on it alone.
         """
         graph, inside = self.graph, {root.outputs[0]: root}
         open_ends, region = self._operands(root), None
@@ -80,7 +80,7 @@ class Regions:
         return self._place[node.outputs[0]]
 
     def _operands(self, node: Node) -> set[str]:
-        """The tensors that a possible step reads; none where it can be no step."""
+        """The tensors that the node reads; none where it cannot be a step of a region."""
         if not OPS[node.op].pointwise or len(node.outputs) > 1 or not self._belongs(node):
             return set()
         y = self.graph.value(node.outputs[0])
@@ -204,7 +204,7 @@ def spread(graph: Graph, *, all_of_them: bool = True) -> Graph:
 
 
 class _Spread:
-    """One of them, its ops and values being added to those of the graph."""
+    """One ``pointwise`` op being replaced by the ops of its steps."""
 
     def __init__(
         self, graph: Graph, node: BoundNode, nodes: list[Node], values: dict[str, Value]

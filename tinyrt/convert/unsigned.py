@@ -25,7 +25,7 @@ from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 HALF = 128
-"""What lies between an unsigned byte and the signed one that stands for the same."""
+"""The difference between a uint8 and the int8 of the same real value."""
 
 WIDENED = 10
 """Bytes that one weight takes on its way, and its work."""
@@ -82,7 +82,7 @@ class _Signed:
         return replace(self._graph, nodes=tuple(self._nodes), values=values)
 
     def _keep_port(self, name: str) -> None:
-        """Give a model input or output on uint8 a twin on int8, which the ops work on."""
+        """Give a model input or output on uint8 an int8 copy, which the ops use."""
         port = self._graph.value(name)
         if port.dtype is not DType.UINT8 or port.q is None:
             return
@@ -126,7 +126,7 @@ class _Signed:
     def _repeated(
         self, node: BoundNode, weights: Value, q: QParams, parts: Sequence[NDArray[Any]]
     ) -> None:
-        """The op over its input beside itself, once for each part of the weights."""
+        """The op on copies of its input along the channels, one for each part of the weights."""
         x = self._values[self._ports.get(node.input(0).name, node.input(0).name)]
         if node.op == "depthwise_conv2d":
             wide = self._interleaved(x, len(parts))

@@ -22,7 +22,7 @@ def allocate(
     budget: Budget,
     plan: ArenaPlan | None,
 ) -> tuple[Program, Placed]:
-    """What runs a graph, and where its tensors lie.
+    """The program that runs a graph, and the places of its tensors.
 
     Args:
         graph: what is run: the model, or the model for another batch size.

@@ -1,4 +1,4 @@
-"""What can run a model: a name for each backend, and which one ``auto`` stands for."""
+"""The backends by name, and the one that ``auto`` stands for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BACKENDS: dict[str, Prepare] = {
     "numba": numba.prepare,
     "reference": reference.prepare,
 }
-"""Backend name -> what turns a graph and its tensors into a program."""
+"""Backend name -> the function that turns a graph and its tensors into a program."""
 
 CUDA, FALLBACK = "cuda", "cuda+cpu"
 
@@ -75,6 +75,6 @@ def candidates(backend: str, graph: Graph, watched: bool) -> tuple[str, ...]:
         return (backend,)
     if watched:
         return CANDIDATES[-1:]
-    # The C kernels on int16 are portable ones, numba's are made of vectors.
+    # On int16, the C kernels are portable code, while numba's use vector instructions.
     wide = any(v.dtype is DType.INT16 and not v.is_constant for v in graph.values.values())
     return CANDIDATES[::-1] if wide else CANDIDATES

@@ -1,4 +1,4 @@
-"""A plan with segments, run by the references in the very bytes that a device would use."""
+"""A plan with segments, run by the reference kernels in the same bytes as on a device."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class _SegmentRun:
                 output[...] = stage.fold.finish(sums).reshape(output.shape)
 
     def _bytes(self, access: Access, row: int, place: int) -> Bytes:
-        """What an access reads or writes for a row, which is the ``place``-th of its batch."""
+        """The bytes that an access reads or writes for a row, the ``place``-th of its batch."""
         start, stop = access.span(row, place)
         memory = self._rings.get(access.name)
         if memory is None:

@@ -70,7 +70,7 @@ def new_batch(graph: Graph, value: Value, size: Sequence[int], closed: bool) -> 
 
 
 def whole_runs(value: Value, rows: int, together: int) -> int:
-    """How many runs that many rows of an input are, of which some belong together.
+    """The number of runs in ``rows`` rows of an input; each run takes ``together`` rows.
 
     Raises:
         DataError: the last run is not whole.
@@ -117,7 +117,7 @@ def check_types(graph: Graph, types: Mapping[str, ArrayType], rows: Mapping[str,
 
 
 def _check(value: Value, array_type: ArrayType) -> None:
-    """Refuse what is of another shape or dtype than a model's input takes."""
+    """Refuse an array whose shape or dtype does not fit the model's input."""
     dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     shape, dtype = array_type.shape, array_type.dtype

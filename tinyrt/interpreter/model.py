@@ -169,7 +169,7 @@ class Model:
         return {name: self.real(name, array) for name, array in outputs.items()}
 
     def _room_for(self, name: str, part: Array, rows: int) -> Array:
-        """Memory for all answers of which some are there."""
+        """Memory for all outputs, sized from the first piece of them."""
         size = rows * math.prod(part.shape[1:]) * part.itemsize
         memory = self._budget.zeros(size, f"'{name}' of all samples")
         return memory.view(part.dtype).reshape(rows, *part.shape[1:])
@@ -212,8 +212,8 @@ class Model:
         Args:
             feeds: inputs as ``check_inputs`` returns them.
             progress: called with the samples done and their total.
-            of: of how many runs in all these are a piece; what is prepared for batches is
-                prepared for these.
+            of: the number of runs in all, where these are a piece of them; batches are prepared
+                for that number.
 
         """
         count = self.runs(feeds)
@@ -221,7 +221,7 @@ class Model:
         results: dict[str, list[Array]] = {name: [] for name in self.graph.answers}
         for start in range(0, count, size):
             stop = min(start + size, count)
-            # Whoever watches ops must not see the rows that fill up the last batch.
+            # ``on_op`` must not see the rows that fill up the last batch.
             batch = size if self._on_op is None else stop - start
             part = {n: a[start * self.rows[n] : stop * self.rows[n]] for n, a in feeds.items()}
             outputs = self._invoke(part, batch)

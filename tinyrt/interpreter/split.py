@@ -93,7 +93,7 @@ class SplitProgram:
                 np.copyto(output[share.rows], share.tensors[name])
 
     def run_op(self, index: int) -> None:
-        """Run one op on all samples; no output is there before the last one."""
+        """Run one op on all samples; outputs are complete only after the last op."""
         for share in self._shares:
             share.program.run_op(index)
 

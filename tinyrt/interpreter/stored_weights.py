@@ -11,7 +11,7 @@ from tinyrt.ir import Graph, Node, Value
 from tinyrt.ops.shared.evaluate import reference_kernel
 
 WIDENING = 8
-"""Bytes of what is in between while one weight is widened."""
+"""Bytes of intermediate arrays per element while one constant is widened."""
 
 
 def widen_weights(graph: Graph, budget: Budget) -> tuple[Graph, int]:

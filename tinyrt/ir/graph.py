@@ -74,11 +74,12 @@ class Node:
 
 
 class Notes:
-    """What was found out about a node, so that it is found out once.
+    """Results of analyses of a node, each computed once.
 
     Attributes:
-        of_node: what depends on the node as it is.
-        of_constants: what follows from its constants and scales alone: the same on a few rows.
+        of_node: results that depend on the whole node.
+        of_constants: results that depend on its constants and scales alone; they also hold where
+            the node computes only a few rows.
 
     """
 
@@ -89,7 +90,7 @@ class Notes:
         self._on_rows: dict[int, Notes] = {}
 
     def on_rows(self, count: int) -> Notes:
-        """Notes on the same node where it computes so many rows of its output."""
+        """Notes on the same node where it computes ``rows`` rows of its output."""
         whole = self._whole
         if count not in whole._on_rows:
             whole._on_rows[count] = Notes(whole)
@@ -104,7 +105,7 @@ class BoundNode:
     node: Node
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
-    # Not copied by ``replace``: what is known of a node is not known of one with other values.
+    # Not copied by ``replace``: a node with other values has other notes.
     _notes: Notes | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -149,7 +150,7 @@ class BoundNode:
 
     @property
     def notes(self) -> Notes:
-        """What was found out about this node."""
+        """The notes on this node."""
         if self._notes is None:
             object.__setattr__(self, "_notes", Notes())
         assert self._notes is not None
@@ -161,13 +162,13 @@ class BoundNode:
         return self
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out about this node, found once."""
+        """The result of ``find`` on this node, computed once."""
         return _noted(self.notes.of_node, key, find)
 
     def noted_of_constants(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out about the node's constants and scales, found once.
+        """The result of ``find`` on the node's constants and scales, computed once.
 
-        It must not depend on shapes of activations, nor on padding: a few rows have others.
+        It must not depend on shapes of activations, nor on padding: these differ on a few rows.
         """
         return _noted(self.notes.of_constants, key, find)
 
@@ -262,7 +263,7 @@ class Graph:
         return {name: node for node in self.nodes for name in node.outputs}
 
     def noted(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out about this graph, found once; graphs do not change."""
+        """The result of ``find`` on this graph, computed once; graphs do not change."""
         return _noted(self._notes, key, find)
 
     @cached_property
@@ -302,5 +303,5 @@ class Graph:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """What a wish ends in, where smaller numbers are taken."""
+        """Wish -> the number at which the search for a free name goes on."""
         return {}

@@ -13,10 +13,11 @@ from tinyrt.ir.graph import Graph, Node, Value
 T = TypeVar("T")
 
 Mark = str | tuple[str]
-"""What a rule may look at: a value with its producer, by name, or, as ``(name,)``, its readers."""
+"""A part of the graph that a rule looks at: a value with its producer, by name; ``(name,)`` stands
+for the value's consumers."""
 
 ASK, PASS = 8_000, 8_000
-"""Work of asking a rule about a node, and of each node of a graph that has changed."""
+"""Work of trying a rule on a node, and of each node of a graph that has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class _Change:
             yield from added
 
     def changed(self) -> set[Mark]:
-        """What of the graph's values is another behind it."""
+        """The marks of the values that the patch changes."""
         marks: set[Mark] = {value.name for value in self.patch.values}
         for old, new in self.patch.rename.items():
             marks.update((old, (old,), (new,)))
@@ -137,7 +138,7 @@ class _Change:
         return marks
 
     def named(self) -> set[Mark]:
-        """The values that it refers to: no other change may take these away."""
+        """The values that the patch refers to: no other change may remove them."""
         names: set[Mark] = {value.name for value in self.patch.values}
         names.update(self.patch.rename, self.patch.rename.values())
         for node in self.nodes():
@@ -151,7 +152,7 @@ def apply_patch(graph: Graph, patch: Patch) -> Graph:
 
 
 def _apply(graph: Graph, changes: Sequence[_Change]) -> Graph:
-    """The graph with changes applied that have nothing to do with each other."""
+    """The graph with changes applied that are independent of each other."""
     removed = {id(n) for change in changes for n in change.removed}
     rename = {old: new for change in changes for old, new in change.patch.rename.items()}
     places: dict[int, list[Node]] = {}
@@ -192,10 +193,10 @@ def rewrite(
 ) -> Graph:
     """Apply the rules in order until none applies any more; verify whenever the graph changed.
 
-    The first rule that applies anywhere is applied everywhere, wherever its patches have nothing
-    to do with each other; then the first rule has its turn again. Rules look at the graph through
-    its methods alone: a rule is asked again about a node only when something that it had looked at
-    has changed.
+    The first rule that applies anywhere is applied everywhere that its patches are independent of
+    each other. Then the list starts again with the first rule. Rules look at the graph through its
+    methods alone: a rule is tried again on a node only when something that it looked at has
+    changed.
 
     Raises:
         VerifyError: a patch broke an invariant (the message names the rule), or the rules
@@ -299,7 +300,7 @@ class _Pending:
         self._by_op: dict[str, list[int]] = {}
         self._open: list[dict[int, Node]] = [{} for _ in rules]
         self._readers: dict[Mark, set[tuple[int, int]]] = {}
-        # Kept, so that no other node gets the identity of one that is there.
+        # References to all nodes, so that no new node gets the identity of an old one.
         self._nodes: dict[int, Node] = {}
         self._enter(graph)
 
@@ -361,7 +362,7 @@ def _keep(patch: Patch) -> None:
 def _next_changes(
     graph: Graph, rules: Sequence[Rule], pending: _Pending, log: RewriteLog
 ) -> tuple[Rule, list[_Change]] | None:
-    """The first rule that applies anywhere, and its changes that are free of each other."""
+    """The first rule that applies anywhere, and its changes that are independent of each other."""
     if not pending:
         return None
     watched, limits = _Watched.of(graph), budget.current()
@@ -375,7 +376,7 @@ def _next_changes(
         removed: set[int] = set()
         for node in nodes:
             if id(node) in removed:
-                continue  # a change that is made already takes it away
+                continue  # an earlier change removes it
             watched.marks.clear()
             result = rule.apply(watched, node)
             if not isinstance(result, Patch):

@@ -102,7 +102,7 @@ class QParams:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """What shape inference speaks of: an element type and a shape."""
+    """An element type and a shape, as shape inference takes and returns them."""
 
     dtype: DType
     shape: Shape

@@ -12,7 +12,7 @@ from tinyrt.ir.types import DType, TensorType
 
 
 class Stage(Enum):
-    """FLOAT: float32 activations, and what is compared and chosen by. INT8: quantised ones.
+    """FLOAT: float32 activations, truth values and indices. INT8: quantised activations.
 
     PLANNED: any, each with a place in the arena.
     """
@@ -26,14 +26,14 @@ UNQUANTIZED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
 """Numbers, truth values and places: what a float graph computes with."""
 
 STORED = (DType.INT4, DType.FLOAT16)
-"""What only constants are held in."""
+"""Dtypes of constants alone."""
 
 QUANTIZED = (DType.INT8, DType.INT16)
-"""What quantised activations are held in."""
+"""Dtypes of quantised activations."""
 
 
 class OpRules(Protocol):
-    """What verification asks of an op's record."""
+    """The part of an op's record that verification uses."""
 
     @property
     def arity(self) -> tuple[int, int]:
@@ -42,7 +42,7 @@ class OpRules(Protocol):
 
     @property
     def float_only(self) -> bool:
-        """Whether the op must be gone before the graph is quantised."""
+        """Whether the op must be replaced before the graph is quantised."""
         ...
 
     def infer(self, attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -133,7 +133,7 @@ def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> Non
 
 
 def check_order(graph: Graph) -> Graph:
-    """Check names alone, before any rule can be asked, and return the graph unchanged.
+    """Check the names and the order of the nodes, and return the graph unchanged.
 
     Raises:
         VerifyError: a value is used before it is defined, or defined twice.
@@ -150,7 +150,7 @@ def check_order(graph: Graph) -> Graph:
 
 
 def _defined(graph: Graph) -> set[str]:
-    """Names of what is there before the first op."""
+    """Names of the inputs and constants, which are defined before the first op."""
     defined = {n for n, v in graph.values.items() if v.is_constant}
     inputs: set[str] = set()
     for name in graph.inputs:

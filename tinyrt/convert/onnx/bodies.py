@@ -1,4 +1,4 @@
-"""What graphs inside an ONNX graph read of what is around them."""
+"""The outer values that the bodies inside an ONNX graph read."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Builder:
         return name
 
     def entered(self, wish: str, data: Array, q: QParams | None) -> Value | None:
-        """The constant of that name, if it is equal."""
+        """The existing constant of that name, if data and grid are equal; else None."""
         existing = self.values.get(wish)
         if existing is None or existing.data is None or existing.q != q:
             return None
@@ -135,7 +135,7 @@ class Call:
         return i < len(self.node.inputs) and self.node.inputs[i] != ""
 
     def operand(self, i: int) -> Operand:
-        """Input ``i``, whichever it is.
+        """Input ``i``: an activation, integers, or a constant array.
 
         Raises:
             ModelFormatError: it is absent, or not computed by any node before.
@@ -153,7 +153,7 @@ class Call:
         return self.builder.tensors[name]
 
     def operands(self) -> list[Operand]:
-        """All inputs, of which there must be one at least."""
+        """All inputs; there must be at least one."""
         return [self.operand(i) for i in range(max(len(self.node.inputs), 1))]
 
     def is_constant_input(self, i: int) -> bool:

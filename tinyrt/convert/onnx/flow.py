@@ -1,4 +1,4 @@
-"""ONNX control flow whose course is known on import: branches are chosen, loops unrolled."""
+"""ONNX control flow that can be resolved on import: branches are chosen, loops unrolled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def if_(call: Call, run: Bodies) -> list[Operand]:
 
 
 def loop(call: Call, run: Bodies) -> list[Operand]:
-    """The body, as often as a known trip count and condition say."""
+    """The body, repeated; the trip count and the condition must be constant."""
     body = call.node.get_graph("body")
     trips = _trip_count(call)
     go_on: Operand = call.array(1, "the condition of Loop") if call.has(1) else np.array(True)

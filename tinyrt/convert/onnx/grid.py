@@ -1,7 +1,7 @@
-"""Integers that stand for real numbers: what ONNX's quantised tensors are on import.
+"""ONNX's quantised tensors on import: real values together with their grid.
 
-The graph being built computes with real numbers. A quantised activation is the real value on a
-grid, together with that grid; constants keep beside their real values the grid that these lie on.
+The graph being built computes with real numbers. A quantised activation is a real value and the
+grid that it lies on. A quantised constant is an array of real values that remembers its grid.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
 
 
 def _bind_symbols(entry: _Input, shape: Shape, sizes: dict[str, int]) -> None:
-    """Enter the symbols that a given shape decides."""
+    """Bind the symbols of an input to the sizes of the shape that the user gives."""
     dims = entry.dims if entry.dims is not None else shape
     fits = len(dims) == len(shape) and all(size > 0 for size in shape)
     for dim, size in zip(dims, shape, strict=False):
@@ -141,7 +141,7 @@ def _text(entry: _Input) -> str:
 
 
 def _example(entry: _Input, sizes: Mapping[str, int]) -> str:
-    """``input=1,49,10,1``: what is known, and some size for what is not."""
+    """``input=1,49,10,1``: the fixed sizes, and example sizes for the open dimensions."""
     dims = (
         sizes.get(d, 32 if i else 1) if isinstance(d, str) else d
         for i, d in enumerate(entry.dims or ())

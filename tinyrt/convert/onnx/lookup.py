@@ -14,7 +14,7 @@ from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
 MAX_CLASSES = 4096
-"""More of them than that, and the table of OneHot is better replaced by the layer behind it."""
+"""Most classes of OneHot: with more, its table is better folded into the layer behind it."""
 
 
 def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:

@@ -108,7 +108,7 @@ def gather(call: Call) -> Value:
 
 
 def expand(call: Call) -> Value:
-    """Broadcast to a shape, or to what both broadcast to."""
+    """Broadcast to a shape; dimensions of 1 in that shape keep the input's size."""
     x, target = call.value(0), call.ints(1, "the shape")
     try:
         shape = np.broadcast_shapes(x.shape, target)
@@ -118,7 +118,7 @@ def expand(call: Call) -> Value:
 
 
 def tile(call: Call) -> Value:
-    """Side by side with itself along each dimension."""
+    """Copies of the input, side by side along each dimension."""
     return call.emit("tile", call.value(0), multiples=call.ints(1, "the repeats"))
 
 

@@ -63,7 +63,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the nodes of one file, or of one call of a function, share.
+    """The context of the nodes of one file, or of one call of a function.
 
     Attributes:
         opsets: domain -> version of its operator set.
@@ -115,7 +115,7 @@ def body_of(
     initializers: Iterable[onnx.TensorProto],
     outputs: Sequence[str],
 ) -> Body:
-    """What the outputs of a graph or function depend on.
+    """The nodes that the outputs of a graph or function depend on.
 
     Raises:
         UnsupportedError: an output is read that the importers do not compute.
@@ -251,7 +251,7 @@ def _defined_twice(names: Sequence[str], what: str) -> ModelFormatError:
 
 
 def _results(call: Call, source: Source) -> Sequence[Operand]:
-    """What the node's outputs are."""
+    """The node's outputs."""
     node, builder = call.node, call.builder
     if _is_function(source, node):
         return _import_function(builder, source, node)

@@ -142,10 +142,10 @@ def _scaled(call: Call, x: Value, source: Grid | float, target: Grid) -> Value:
 
 
 def dynamic_quantize_linear(call: Call) -> Sequence[Operand]:
-    """Integers, scale and zero point that follow from the values: here the values themselves.
+    """Quantisation whose scale and zero point are computed at run time: here it is skipped.
 
-    The scale is taken as 1, and nothing is rounded: what multiplies by the scale later on finds
-    what it would approximate.
+    The output is the input itself, with scale 1 and zero point 0, and nothing is rounded. A later
+    product with the scale gives the exact value, which the file's integers only approximate.
     """
     grid = Grid(np.ones(1, np.float32), np.zeros(1, np.uint8), "uint8")
     one, zero = np.ones((), np.float32), np.zeros((), np.uint8)
@@ -303,7 +303,7 @@ MOVES = frozenset(
         *("Unsqueeze", "ReduceMax", "ReduceMin", "Resize", "Upsample"),
     }
 )
-"""Ops that give integers out as they came in."""
+"""Ops that move integers and leave their values as they are."""
 
 PLACES = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 """Ops whose results do not depend on what integers stand for."""

@@ -196,7 +196,7 @@ def mean_variance_normalization(call: Call) -> Value:
     """``(x - mean) / (deviation + 1e-9)``."""
     x = call.value(0)
     axes = normal_axes(call.node.get_ints("axes") or (0, 2, 3), len(x.shape))
-    # What is added to the deviation is far below its last bit.
+    # The 1e-9 is far below the deviation's last bit.
     normal, *_ = _normalised(call, x, axes, 1e-18, "")
     return normal
 

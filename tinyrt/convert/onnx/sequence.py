@@ -18,7 +18,7 @@ PLAIN = ["Sigmoid", "Tanh", "Tanh"]
 
 
 def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
-    """Whether TFLite's op can express the layer; says why not, where it was asked for.
+    """Whether TFLite's op can express the layer; warns with the reason if it cannot.
 
     Args:
         call: the LSTM.

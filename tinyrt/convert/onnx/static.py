@@ -1,7 +1,7 @@
 """ONNX ops on operands that are known on import: the shape arithmetic that exporters leave.
 
-``STATIC`` maps an op type to what computes its result, and to the shape by which the budget is
-asked before. Integer division truncates, as ONNX prescribes.
+``STATIC`` maps an op type to the function that computes its result, and to the shape for which the
+budget is charged first. Integer division truncates, as ONNX prescribes.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _elementwise(function: Callable[..., Any], arity: int, copies: int = 2) -> S
 
 
 def _of_numpy(function: Callable[..., Any], *operands: Array) -> Array:
-    """What a function of NumPy computes.
+    """The result of a NumPy function.
 
     Raises:
         ValueError: it takes no numbers of that kind, for which NumPy raises TypeError.

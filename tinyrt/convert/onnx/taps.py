@@ -48,7 +48,7 @@ class Line:
         return taps[:, None] + np.arange(self.out, dtype=np.int64) * self.stride - self.before
 
     def counts(self, *, with_pads: bool) -> NDArray[np.int64]:
-        """How many taps count for each output; what ``ceil_mode`` adds never does."""
+        """The number of taps that count for each output; ``ceil_mode``'s padding never counts."""
         low, high = (-self.before, self.size + self.after) if with_pads else (0, self.size)
         p = self.positions
         return np.asarray(np.sum((p >= low) & (p < high), axis=0), np.int64)

@@ -43,7 +43,7 @@ _FIELDS: dict[int, str] = {
     _TENSOR.UINT32: "uint64_data",
     _TENSOR.UINT64: "uint64_data",
 }
-"""Where elements lie that are not raw; types not named here share ``int32_data``."""
+"""Element type -> the field of elements that are not raw; all others use ``int32_data``."""
 
 MAX_DIMENSIONS = 64
 """NumPy's limit."""
@@ -217,7 +217,7 @@ def _map_regular(path: str) -> memoryview:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(None, "it is no regular file")
-        # What is really there: a file of holes takes no room.
+        # Allocated blocks, not the length: a sparse file takes no room.
         budget.current().extend(min(status.st_size, status.st_blocks * 512))
         if not status.st_size:
             return memoryview(b"")

@@ -310,7 +310,7 @@ def average_pool(call: Call) -> Value:
     x = call.value(0)
     sliding = pool_window(call, x)
     counts_pads = call.node.get_int("count_include_pad", 0) != 0
-    # What ceil_mode adds to the padding never counts.
+    # Padding that ceil_mode adds never counts.
     if counts_pads and call.node.get_int("ceil_mode", 0):
         sliding = None
     y = pool(call, "average_pool2d", x, sliding, pad_with_zeros=counts_pads)

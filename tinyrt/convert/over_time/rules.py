@@ -1,7 +1,7 @@
-"""What each op makes of a tensor of which only the newest rows are new.
+"""How each op streams: which rows it reads and writes when only the newest rows are new.
 
-A rule gets the node and its streamed inputs and says what to do, or nothing: then the op needs its
-inputs whole. What it says must give the very rows that the op computes from the whole window.
+A rule gets the node and its streamed inputs. It returns None where the op needs its inputs whole.
+Otherwise the streamed op must give exactly the rows that it computes from the whole window.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _window(node: BoundNode, x: Track) -> Streamed | None:
 
 
 def _slice(node: BoundNode, x: Track) -> Streamed | None:
-    """Rows that are cut off at the end delay what is left; those at the beginning do not matter."""
+    """Rows that are cut off at the end delay the others; those at the beginning do not matter."""
     attrs = node.attrs
     if attrs.strides[x.axis] != 1 or attrs.dropped:
         return None

@@ -99,8 +99,8 @@ def _source(graph: Graph, axis: int, hop: int, name: str | None) -> tuple[Value,
 class _Streamer:
     """One walk over the graph.
 
-    The first walk finds out how many old rows each tensor's readers want, the second one keeps as
-    many as the greediest of them.
+    The first walk counts the old rows that each tensor's consumers read. The second one keeps, for
+    each tensor, as many as the consumer that reads the most.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class _Streamer:
         return tuple(names)
 
     def _newest(self, name: str, rows: int) -> str:
-        """The name of the tensor's newest rows, so many of them."""
+        """The name of the tensor's newest ``rows`` rows."""
         track = self._tracks[name]
         self._most_rows[name] = most = max(rows, self._most_rows.get(name, 0), track.new)
         if (name, rows) in self._windows:
@@ -186,7 +186,7 @@ class _Streamer:
         return newest
 
     def _with_old(self, name: str, rows: int) -> str:
-        """The new rows behind those that are kept."""
+        """The new rows behind the old ones from the state."""
         track, value = self._tracks[name], self._values[name]
         old = self._add(with_rows(value, replace(track, new=rows - track.new)), f"{name}/state")
         window = self._add(with_rows(value, replace(track, new=rows)), f"{name}/window")

@@ -79,11 +79,11 @@ from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
 
 FLOAT_PIPELINE: tuple[Rule, ...] = (
-    # Clean up after every step, so that the other rules see no leftovers.
+    # Clean-up comes first: it runs after every step, and the other rules see no leftovers.
     REMOVE_DEAD,
     REMOVE_IDENTITY,
     FOLD_CONSTANTS,
-    # What exporters wrote out is found before anything moves or folds into its parts.
+    # Formulas of exporters are recognised before anything moves or folds into their parts.
     RECOGNISE_GELU,
     RECOGNISE_HARD_SWISH,
     RECOGNISE_LOGISTIC,
@@ -94,7 +94,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     DIVIDE_BY_CONSTANT,
     WRITE_OUT_POWER,
     RECOGNISE_CHOICE,
-    # What is computed from truth values is chosen by them.
+    # Arithmetic on truth values becomes a choice by them.
     CAST_AS_CHOICE,
     NEGATE_COMPARISON,
     SWAP_CHOICES,
@@ -115,7 +115,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,
-    # With the layout settled, what reads nothing but an order.
+    # With the layout settled, arg_max and arg_min, which only need the order of their inputs.
     SKIP_MONOTONIC,
     CHOOSE_AS,
     # The same for reshapes and pads.
@@ -126,7 +126,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SINK_TRANSPOSE,
     MERGE_PADS,
     MERGE_SLICES,
-    # Where the model says int8: its roundings go to the ops that compute what they round.
+    # In quantised models: roundings move to right behind the ops whose outputs they round.
     REMOVE_REQUANTIZE,
     CLAMP_BEFORE,
     HOIST_QUANTIZER,
@@ -137,7 +137,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FOLD_AFFINE,
     MERGE_CONSTANTS,
     FUSE_ACTIVATION,
-    # Before pads fuse: what is added in front of a convolution must not meet its zeros.
+    # Before pads fuse: a sum in front of a convolution must not reach its border of zeros.
     FOLD_BEFORE,
     FUSE_PAD,
     CONV_AS_DENSE,
@@ -155,7 +155,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
 """The passes on float graphs, in order of precedence, for inputs and outputs in NHWC."""
 
 PATCHES_PER_NODE = 50
-"""More patches than that mean that two rules undo each other; models need two or three."""
+"""Most patches per node; with more, two rules undo each other. Models need two or three."""
 
 _KEEP_LAYOUT = {id(FLIP_REGIONS): FLIP_INNER_REGIONS, id(TURN_INPUT): None, id(TURN_OUTPUT): None}
 

@@ -1,4 +1,4 @@
-"""What stands around arg_max and arg_min: only the order of what they read counts."""
+"""Ops around arg_max and arg_min, which depend only on the order of their inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several passes ask of a graph, and the patches that several of them make."""
+"""Queries and patches that several passes share."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def split_constant(graph: Graph, node: Node) -> tuple[int, Array] | None:
 
 
 def scale_and_shift(op: str, constant: Array, position: int) -> tuple[Array, Array]:
-    """Factor and shift: what one of ``AFFINE`` makes of the operand at the other position."""
+    """Factor and shift that an op of ``AFFINE`` applies to the operand at the other position."""
     one, zero = np.ones_like(constant), np.zeros_like(constant)
     if op == "mul":
         return constant, zero
@@ -212,7 +212,8 @@ def derived(names: Names, wish: str, data: Array, q: QParams | None = None) -> V
 def _rescaled_params(weights: Value, factor: Array, axis: int) -> QParams | None:
     """The grid that weights lie on after a product with one factor per output channel.
 
-    Their integers stay, or change their sign; None where they lie on no grid, or on none any more.
+    Their integers stay, or change their sign. None where the weights lie on no grid, or where the
+    products do not.
     """
     if weights.q is None or not np.all(factor):
         return None

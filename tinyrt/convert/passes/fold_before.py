@@ -61,7 +61,7 @@ def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | None:
-    """What is scaled and shifted, and factor and shift per channel in float64."""
+    """The operand that is scaled and shifted; factor and shift per channel, in float64."""
     if maker.op == "batch_norm":
         parameters = affine_of(graph, maker)
         return None if parameters is None else (maker.inputs[0], *parameters)

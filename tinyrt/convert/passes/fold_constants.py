@@ -9,7 +9,7 @@ from tinyrt.ops.shared.evaluate import folded
 
 
 def fold_constants(graph: Graph, node: Node) -> Patch | None:
-    """f(constants) = constant; with it go the ops that then have constants alone to read."""
+    """f(constants) = constant; then also the ops whose inputs have all become constant."""
     constants: dict[str, Value] = {}
     folded_nodes: dict[str, Node] = {}
     unread: dict[str, int] = {}
@@ -28,7 +28,7 @@ def fold_constants(graph: Graph, node: Node) -> Patch | None:
         for name in unread.keys() & node.inputs:
             unread[name] -= 1
             if not unread[name] and name not in graph.outputs:
-                del constants[name]  # all that read it are computed: its memory is free again
+                del constants[name]  # every consumer is computed: free its memory
         unread |= {value.name: len(graph.consumers(value.name)) for value in outputs}
         readers = [reader for value in outputs for reader in graph.consumers(value.name)]
         waiting += reversed(readers)

@@ -103,7 +103,7 @@ def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
 
 
 def _in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The nodes, the first of which comes last: what replaces them stands where it stood."""
+    """The nodes in graph order, the first moved to the end: their replacement takes its place."""
     ordered = [n for n in graph.nodes if any(n is other for other in nodes)]
     return (*ordered[1:], ordered[0])
 

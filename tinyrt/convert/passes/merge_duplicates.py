@@ -18,7 +18,7 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not _is_inner(graph, node):
         return bypass(graph, node, first.outputs[0])
-    # All at once, by the first of them: each changes what the others have looked at.
+    # All in one patch: separate patches would invalidate each other.
     if node is not next(n for n in alike[1:] if _is_inner(graph, n)):
         return None
     twins = tuple(n for n in alike[1:] if _is_inner(graph, n))
@@ -27,12 +27,12 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _is_inner(graph: Graph, node: Node) -> bool:
-    """Whether nothing that the node computes is an output of the model."""
+    """Whether none of the node's outputs is an output of the model."""
     return not any(name in graph.outputs for name in node.outputs)
 
 
 def _groups(graph: Graph, source: str) -> dict[tuple[str, tuple[str, ...], object], list[Node]]:
-    """The readers of a value by what they do, to what and how; each list computes the same."""
+    """The consumers of a value by op, inputs and attributes; each list computes the same."""
     groups: dict[tuple[str, tuple[str, ...], object], list[Node]] = {}
     for node in graph.consumers(source):
         groups.setdefault((node.op, node.inputs, node.attrs), []).append(node)

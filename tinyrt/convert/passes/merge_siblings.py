@@ -54,7 +54,7 @@ def _is_sibling(graph: Graph, node: Node, other: Node) -> bool:
 
 
 def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | None:
-    """The concatenation along channels that reads all of them in a row, and its order of them."""
+    """The concatenation along channels that reads all siblings in a row, in its order."""
     readers = graph.consumers(siblings[0].outputs[0])
     if len(readers) != 1 or readers[0].op != "concatenation":
         return None
@@ -74,7 +74,7 @@ def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | Non
 def _saves(graph: Graph, siblings: list[Node]) -> bool:
     """Whether gathering the input once saves more than copying the parts of the output costs."""
     if siblings[0].op == "fully_connected":
-        return False  # its input is read where it lies
+        return False  # the kernel reads its input in place
     shapes = [graph.value(n.inputs[1]).shape for n in siblings]
     gathered = shapes[0][1] * shapes[0][2] * shapes[0][3] * (len(siblings) - 1)
     return WORTH * gathered >= sum(s[0] for s in shapes)

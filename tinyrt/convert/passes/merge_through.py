@@ -27,7 +27,7 @@ class _Between:
 
 
 def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | None:
-    """What lies before the transpose ``node``: a reshape that splits, or one that joins."""
+    """The reshape before the transpose ``node``, one that splits or one that joins."""
     reshape = producer(graph, node, op="reshape")
     first = producer(graph, reshape, op="transpose") if reshape is not None else None
     if reshape is None or first is None:

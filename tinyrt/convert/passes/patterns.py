@@ -1,4 +1,4 @@
-"""What several rules that recognise a formula ask of a graph."""
+"""Queries that several rules use to recognise a formula."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def products_with(graph: Graph, name: str, factor: str) -> Iterator[tuple[Node, 
 
 
 def is_read_by(graph: Graph, name: str, count: int = 1) -> bool:
-    """Whether so many nodes read the value, and it is no output of the model."""
+    """Whether exactly ``count`` nodes read the value, and it is no output of the model."""
     return name not in graph.outputs and len(graph.consumers(name)) == count
 
 

@@ -53,7 +53,7 @@ def _selects(node: Node) -> bool:
 
 
 def clamp_before(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """relu(q(x)) = q(relu(x)), so that the clamp fuses into what computes x."""
+    """relu(q(x)) = q(relu(x)), so that the clamp fuses into the op that computes x."""
     rounding = producer(graph, node, op="fake_quantize")
     if rounding is None:
         return None

@@ -96,7 +96,7 @@ def recognise_hard_swish(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _hard_gate(graph: Graph, node: Node) -> tuple[str, float] | None:
-    """What is gated, and by which factor the gate exceeds hard_swish's."""
+    """The operand that is gated, and the ratio of the gate to hard_swish's."""
     if node.op == "relu_0_to_1":
         shifted = scaled(graph, node.inputs[0], op="add")
         inner = scaled(graph, shifted[0]) if shifted is not None and shifted[1] == 0.5 else None

@@ -67,7 +67,7 @@ class Region:
 def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
     """The region that contains a value of the same rank as the permutation.
 
-    What leads into a region meets the same one: in a deep network each would be sought often.
+    The result is noted: each transpose that leads into a region looks for the same one.
     """
     firsts = graph.noted(("regions", perm), dict[str, str])
     first = firsts.get(seed, seed)

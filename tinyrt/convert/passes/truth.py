@@ -1,4 +1,4 @@
-"""Truth values: what is computed from them is chosen by them, and known functions are found."""
+"""Truth values: arithmetic on them becomes a choice, and choices become named functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops that the .tflite format lacks become a formula, where no rule has found what they are for."""
+"""Ops that the .tflite format lacks become a formula, unless another rule has absorbed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pairs that write and read ops of a .tflite file share."""
+"""Records and helpers that the codecs, pairs of an encoder and a decoder, share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a .tflite file says about its tensors and signatures, by the file's own numbers."""
+"""The tensors and signatures of a .tflite file, by the file's own indices."""
 
 from __future__ import annotations
 

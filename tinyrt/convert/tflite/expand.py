@@ -99,7 +99,7 @@ def _split(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
 
 
 def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-    """Parts of given sizes, of which one may be -1: what is left."""
+    """Parts of given sizes; one size may be -1, for the rest."""
     del options
     x, sizes = operand(inputs, 0), list(constant_ints(inputs, 1, "sizes"))
     axes = constant_ints(inputs, 2, "the axis")
@@ -146,7 +146,7 @@ def _require_float(x: Value, builtin: str) -> None:
 
 
 def _before_activation(parts: Parts, options: Any, y: Value) -> Value:
-    """What the op computes before its fused activation."""
+    """The op's result before its fused activation."""
     return y if activation_of(options) == "NONE" else parts.new(f"{y.name}/real", y)
 
 

@@ -74,7 +74,7 @@ def _entries(
 
 
 def index_of(options: Any, inputs: Operands, shape: Shape) -> tuple[SliceAttrs, list[int]]:
-    """What a STRIDED_SLICE of an input of that shape takes, and where it adds dimensions."""
+    """The slice of a STRIDED_SLICE on an input of that shape, and the places of new dimensions."""
     lists = [
         constant_ints(inputs, i, name) for i, name in enumerate(("begin", "end", "strides"), 1)
     ]

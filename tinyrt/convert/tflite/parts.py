@@ -1,4 +1,4 @@
-"""What a reader of a .tflite file collects: nodes, values of its own, and states."""
+"""The graph that a reader of a .tflite file builds: nodes, values and states."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Parts:
         self._tried: dict[str, int] = {}
 
     def new(self, wish: str, like: Value, shape: Shape | None = None) -> Value:
-        """Another value with that one's dtype and quantisation, of some shape."""
+        """A new value with another one's dtype and quantisation; by default its shape, too."""
         name = self._unused(wish)
         shape = like.shape if shape is None else shape
         self.values[name] = Value(name, like.dtype, shape, like.q)
         return self.values[name]
 
     def protect(self, names: Iterable[str]) -> None:
-        """Take note of values that come from outside: no op may compute them."""
+        """Mark values as inputs: no op may compute them."""
         self._written.update(names)
 
     def constant(self, wish: str, data: Any) -> Value:
@@ -67,7 +67,7 @@ class Parts:
         return self.add("reshape", [x], output, ReshapeAttrs(output.shape))
 
     def append(self, node: Node) -> None:
-        """Append a node; what it computes of constants, for shapes, becomes a constant.
+        """Append a node; shape arithmetic on constants is computed at once and becomes a constant.
 
         Raises:
             VerifyError: such a node's inputs, attributes and output do not fit together.
@@ -112,7 +112,7 @@ class Parts:
         self.values[value.name] = replace(value, data=elements)
 
     def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
-        """The name of what a state becomes; one that begins anew with each run is a constant.
+        """The name of a state's next value; a state that each run resets is a constant.
 
         Raises:
             UnsupportedError: it becomes something already.

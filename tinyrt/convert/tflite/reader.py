@@ -241,7 +241,7 @@ class _Reader:
             raise ModelFormatError("the op has no output")
 
     def _next(self, state: Value | None) -> str:
-        """The name of what a variable becomes."""
+        """The name of a variable's next value."""
         if state is None or state.name not in self.changing:
             raise ModelFormatError(
                 "the op's state is no variable",

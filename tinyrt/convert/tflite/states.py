@@ -1,8 +1,8 @@
-"""Which tensors of a .tflite file are state, and which are none: entries of its metadata table.
+"""Which tensors of a .tflite file are state: entries of its metadata table.
 
-States that are inputs and outputs are so to other readers, as all are: whoever feeds each output
-back into the input of its pair gets the same answers. Variables that begin anew keep what they hold
-in other interpreters: whoever resets them before each run gets the same answers.
+Other readers see a state as an ordinary input and output: feeding each output back into the input
+of its pair gives the same answers. A variable that each run resets keeps its value in other
+interpreters: resetting it before each run gives the same answers.
 """
 
 from __future__ import annotations

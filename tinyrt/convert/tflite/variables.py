@@ -19,8 +19,8 @@ HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 class Variables:
     """Resource variables: their names by handle, their values as the ops come.
 
-    What is read before it is assigned is what the last run left: a state, which begins as zeros.
-    What is assigned last is what the state becomes.
+    A variable that is read before it is assigned holds its value from the last run: it is a state,
+    which begins as zeros. The last assignment gives the state's next value.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -34,7 +34,7 @@ class Variables:
         self._names[output.name] = (options.SharedName() or b"").decode()
 
     def read(self, handle: Value | None, output: Value) -> None:
-        """READ_VARIABLE: a copy of what it holds; the state itself where that is not assigned."""
+        """READ_VARIABLE: a copy of its value; the state itself before any assignment."""
         name = self._name(handle)
         if name in self._now:
             self._parts.reshape(self._now[name], output)
@@ -48,7 +48,7 @@ class Variables:
         self._now[self._name(handle)] = value
 
     def finish(self) -> None:
-        """Pair what each state is at first with a copy of what it is at the end."""
+        """Pair each state's first value with a copy of its last one."""
         for name, before in self._first.items():
             after = self._now[name]
             if after.shape != before.shape or after.dtype is not before.dtype:

@@ -31,7 +31,7 @@ ROOM = 1024
 """Bytes for a tensor's table and its op's, generously."""
 
 MAX_BYTES = 2**31 - 1
-"""What offsets in a flatbuffer can reach."""
+"""Bytes that the offsets of a flatbuffer can reach."""
 
 
 def save_tflite(graph: Graph, path: str | Path) -> Path:
@@ -71,7 +71,7 @@ def write_tflite(graph: Graph, metadata: Mapping[str, bytes] | None = None) -> b
 
 
 def _written(graph: Graph, metadata: Mapping[str, bytes]) -> memoryview:
-    """The file's bytes where they were put together: a copy would take the model's size again."""
+    """The file's bytes as a view of the builder's buffer, without a copy."""
     writer = _Writer(verify(lower(verify(graph))))
     try:
         return writer.write(metadata)
@@ -84,7 +84,7 @@ class _Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        # One that grows doubles, and copies what it has: of large models, more than they are.
+        # A growing buffer doubles and copies: for a large model, more than its own size.
         nbytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
         if nbytes + ROOM > MAX_BYTES:
             raise too_large(nbytes)
@@ -136,7 +136,7 @@ class _Writer:
         inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
         if encoded.order is not None:
             inputs = [inputs[i] if i >= 0 else -1 for i in encoded.order]
-        # What else an op puts out it writes to its variables.
+        # An op writes its further outputs to its variables.
         outputs = [self._tensor(node.output)]
         key = (codec.builtin, codec.version(node))
         b = self.builder
@@ -170,7 +170,7 @@ class _Writer:
         return [name for name in self.graph.inputs if name not in self.variables]
 
     def _outputs(self) -> list[str]:
-        """The file's outputs: the graph's, without what variables become."""
+        """The file's outputs: the graph's, without the next values of variables."""
         return [name for name in self.graph.outputs if name not in self.variables.values()]
 
     def _write_tensor(self, value: Value) -> int:
@@ -246,7 +246,7 @@ def _fresh_states(graph: Graph, node: BoundNode) -> bool:
 
 
 def _variables(graph: Graph) -> dict[str, str]:
-    """State that an op changes -> what it becomes.
+    """State that an op changes -> its next value.
 
     Raises:
         UnsupportedError: an op that keeps state is given it from elsewhere.
@@ -272,7 +272,7 @@ def _variables(graph: Graph) -> dict[str, str]:
 
 
 def _begins_anew(graph: Graph, before: Value, after: Value) -> bool:
-    """Whether a state is zeros at each beginning, and nothing reads what it becomes."""
+    """Whether a state is zeros at the start of each run, and nothing reads its next value."""
     zero = before.q.zero_point if before.q is not None else 0
     is_read = after.name in graph.outputs or bool(graph.consumers(after.name))
     return before.data is not None and not is_read and bool(np.all(before.data == zero))
