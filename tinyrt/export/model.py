@@ -157,7 +157,7 @@ def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: i
 
 
 def check_writable(graph: Graph) -> None:
-    """Check what can be said before memory is planned.
+    """Refuse, before memory is planned, models that cannot be written.
 
     Raises:
         UnsupportedError: an output is not computed, or a tensor is larger than C code counts.
@@ -274,7 +274,7 @@ def _array(name: str, value: Value) -> tuple[Source, Source]:
 
 
 def _ports_used(writer: ModelWriter) -> set[str]:
-    """Variables of ports that the code uses: a model may have inputs that nobody reads."""
+    """Variables of the ports that the code uses: some inputs may have no reader."""
     pushed = writer.pushed.code if writer.pushed else ()
     tokens = tokens_of((*writer.statements, *pushed))
     return {token.name for token in tokens if isinstance(token, PortVariable)}

@@ -139,7 +139,7 @@ def check_regions(names: Iterable[str], alone: str) -> None:
         alone: what only a single region may be called.
 
     Raises:
-        UnsupportedError: one has not.
+        UnsupportedError: a name cannot be a C name, or stands twice.
 
     """
     by_lower: dict[str, str] = {}

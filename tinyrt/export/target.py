@@ -1,4 +1,4 @@
-"""Processor cores: what the compiler must be told about each."""
+"""Processor cores: their compiler flags and instruction sets."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def find_optimize(name: str) -> Optimize:
     """The optimisation of that name.
 
     Raises:
-        UnsupportedError: there is none; the message lists those there are.
+        UnsupportedError: the name is unknown; the message lists the names that exist.
 
     """
     try:
@@ -110,7 +110,7 @@ def find_core(name: str) -> Core:
     """The core of that name; ``m4`` is short for ``cortex-m4``.
 
     Raises:
-        UnsupportedError: there is none; the message lists those there are.
+        UnsupportedError: the name is unknown; the message lists the names that exist.
 
     """
     core = CORES.get(name) or CORES.get(f"cortex-{name}")

@@ -163,7 +163,7 @@ class ModelWriter:
         self._variant = ""
 
     def trial(self) -> ModelWriter:
-        """A writer in the same state, for whose statements and definitions nobody asks."""
+        """A copy in the same state, to try something out: its statements are thrown away."""
         other = copy.copy(self)
         other.definitions, other.statements, other.functions = [], [], []
         other.weights, other.parameters, other.tables, other._constants = {}, {}, {}, {}
@@ -318,7 +318,7 @@ class ModelWriter:
         return field
 
     def pointer(self, value: Value) -> Tokens:
-        """A pointer to the first element of a tensor, wherever it lies.
+        """A pointer to the first element of a tensor, in the arena or in the weights.
 
         A constant becomes an array of the weights file.
         """

@@ -55,7 +55,7 @@ def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
     budget = current()
     for what, way in ways.items():
         if budget.done > budget.work // 2:
-            break  # what is asked for comes first
+            break  # the rest of the budget belongs to the command itself
         try:
             nbytes = way().arena_bytes
         except TinyrtError:

@@ -26,7 +26,7 @@ MAX_PAIRS_PLANNED = 300_000
 then. A bound on work, not on time, so that every machine finds the same plan."""
 
 MAX_DROPPED = 8
-"""Ops in place of which each is planned both ways; where there are more, all are or none is."""
+"""Up to so many ops in place, plans without each single one are tried; beyond, without all."""
 
 
 def plan_memory(

@@ -62,7 +62,7 @@ class _State(NamedTuple):
         alive: the bytes alive after them.
         peak: the most that were.
         ready: nodes that may come next, in the graph's own order.
-        node: the last one done; -1 where none is.
+        node: the last one executed; -1 at the start.
         before: the state before that.
 
     """

@@ -1,4 +1,4 @@
-"""The arena plan as data: where every activation lies, and what the user said about memory."""
+"""The arena plan as data: where every activation lies, and the user's options for memory."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class ArenaPlan:
         return sums
 
     def fullest(self) -> Moment:
-        """When most of the arena is in use: what is kept then is in the way of a smaller one."""
+        """The step at which most of the arena is in use: its buffers prevent a smaller arena."""
         if self.peak is not None:
             return self.peak
         alive = self.alive_bytes(1 + max((b.first for b in self.buffers), default=0))

@@ -30,7 +30,7 @@ class Ring:
         value: the tensor.
         rows: how many rows there are places for.
         row_bytes: size of a row.
-        fill: the raw value of padding; None where there is none.
+        fill: the raw value of padding; None without padding.
         block: rows that are dropped and written at once.
 
     """
@@ -167,7 +167,7 @@ class Segment:
 
     @property
     def images(self) -> list[Ring]:
-        """Rings of rows; sums are none."""
+        """Rings that hold rows, not sums."""
         sums = {stage.writes.name for stage in self.stages if stage.fold is not None}
         return [ring for name, ring in self.rings.items() if name not in sums]
 

@@ -1,4 +1,4 @@
-"""Which C kernel a node takes: asked once, and read by whoever plans, checks, counts and writes."""
+"""The choice of a C kernel: made once per node, read by planner, checker, cost model and writer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KERNELS: dict[str, dict[Form, Chooser]] = {
     op: {form: chooser for family in _FAMILIES for form, chooser in family.get(op, {}).items()}
     for op in sorted({op for family in _FAMILIES for op in family})
 }
-"""Op -> form -> who chooses its C kernel."""
+"""Op -> form -> the function that chooses its C kernel."""
 
 
 def choose(node: BoundNode, target: Target) -> Kernel:

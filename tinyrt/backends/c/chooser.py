@@ -1,4 +1,4 @@
-"""Which C kernel a node takes: asked once, and read by whoever plans, checks, counts and writes."""
+"""Types and helpers of the functions that choose a C kernel for a node."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Chooser = Callable[[BoundNode, Target], Kernel]
 """Chooses the kernel of a node whose form it serves."""
 
 Choosers = Mapping[str, Mapping[Form, Chooser]]
-"""Op -> form -> who chooses."""
+"""Op -> form -> chooser."""
 
 
 def always(
     make_calls: Callable[[BoundNode, Target], Calls],
     sweep: Callable[[BoundNode], Sweep | None] | None = None,
 ) -> Chooser:
-    """The chooser of an op that needs no scratch memory, and goes in one order if in any.
+    """The chooser of an op with a single kernel, which takes no scratch memory.
 
     Args:
-        make_calls: finds the calls, see ``Kernel``.
-        sweep: the order in which it reads and writes.
+        make_calls: makes the kernel's calls, see ``Kernel``.
+        sweep: gives the order in which it reads and writes; None: no fixed order.
 
     """
 

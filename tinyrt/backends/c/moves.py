@@ -82,7 +82,7 @@ def _pick_calls(node: BoundNode, picks: Picks) -> Calls:
 
 
 def move_sweep(node: BoundNode) -> Sweep:
-    """From front to back, each element from wherever it lies."""
+    """Writes go from front to back; each element is read from its place in the input."""
     return in_order(node, [_places(_layout(node))])
 
 

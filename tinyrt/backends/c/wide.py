@@ -69,7 +69,7 @@ def _largest_accumulator(node: BoundNode) -> int:
 
 
 def bias_s64(node: BoundNode) -> Arg:
-    """The bias as int64, whatever the file has; NULL where there is none."""
+    """The bias, widened to int64; NULL without a bias."""
     bias = node.optional(2)
     if bias is None or bias.data is None:
         return Null()

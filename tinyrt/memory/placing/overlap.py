@@ -122,7 +122,7 @@ def _leads_of(
 
 
 def _last_read(node: BoundNode, buffers: list[Buffer], home: dict[str, int]) -> dict[int, int]:
-    """Inputs, by number, that nobody reads after the node, and the buffers that they fill."""
+    """Input number -> its buffer, for inputs that fill their buffer and have no later reader."""
     activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
     below = {}
     for i, value in enumerate(node.inputs):

@@ -89,7 +89,7 @@ class _Goal:
     base: Cost | None
 
     def best_of(self, candidates: Sequence[Candidate]) -> Candidate | None:
-        """The candidate to take, placed; None if none is small enough."""
+        """The best candidate, placed; None if all are too large."""
         best = (
             self._pushing(candidates)
             if self.pushed

@@ -17,7 +17,7 @@ from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.ops import OPS, is_weighted
 
 MAX_GROWTH = 3
-"""Per cent of instructions, and of code, that a segment may cost where nobody asks for more."""
+"""By default, a segment may add this per cent of instructions, and of code."""
 
 VECTOR_STEP, VECTOR_RUN = 20, 45
 """Instructions of a step on a Cortex-M55, and more of one that calls a kernel."""
