@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
+from tests.memory.byte_arena import BrokenPlanError, Plan
 from tests.memory.byte_replay import replay_bytes
 from tinyrt.errors import VerifyError
-from tinyrt.ir import Graph
-from tinyrt.memory import ArenaPlan, check_plan
-from tinyrt.memory.kernels import Kernels
+from tinyrt.memory import check_plan
 from tinyrt.memory.segments import Segment, Stage, Step
 
 
-@dataclass
-class Plan:
-    """What a checker is given."""
+def verdicts(plan: Plan) -> tuple[bool, bool]:
+    """Whether the checker takes it, and whether the plain one does."""
+    # Rows that are not there are errors of NumPy's and of a dict to the plain one.
+    plain = _passes(replay_bytes, plan, BrokenPlanError, ValueError, KeyError)
+    return _passes(_check, plan, VerifyError), plain
 
-    graph: Graph
-    kernels: Kernels
-    offsets: dict[str, int]
-    arena_bytes: int
-    overlap: bool
-    idle: set[int]
-    outside: set[str]
-    segments: list[Segment]
 
-    @classmethod
-    def of(cls, graph: Graph, kernels: Kernels, plan: ArenaPlan, overlap: bool = True) -> Plan:
-        return cls(graph, kernels, plan.linear_offsets(), plan.arena_bytes, overlap, {*plan.idle},
-                   {*plan.outside}, [*plan.segments])  # fmt: skip
+def _check(plan: Plan) -> None:
+    check_plan(
+        *(plan.graph, plan.offsets, plan.arena_bytes, plan.kernels),
+        overlap=plan.overlap,
+        idle=plan.idle,
+        outside=plan.outside,
+        segments=plan.segments,
+    )
 
-    def verdicts(self) -> tuple[bool, bool]:
-        """Whether the checker takes it, and whether the plain one does."""
-        # Rows that are not there are errors of NumPy's and of a dict to the plain one.
-        plain = self._passes(replay_bytes, VerifyError, ValueError, KeyError)
-        return self._passes(check_plan, VerifyError), plain
 
-    def _passes(self, check: Callable[..., None], *refusals: type[Exception]) -> bool:
-        try:
-            check(
-                *(self.graph, self.offsets, self.arena_bytes, self.kernels),
-                overlap=self.overlap,
-                idle=self.idle,
-                outside=self.outside,
-                segments=self.segments,
-            )
-        except refusals:
-            return False
-        return True
+def _passes(check: Callable[[Plan], None], plan: Plan, *refusals: type[Exception]) -> bool:
+    try:
+        check(plan)
+    except refusals:
+        return False
+    return True
 
 
 def break_plan(plan: Plan, rng: Random) -> None:

@@ -2,219 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Protocol
-
 import numpy as np
-from numpy.typing import NDArray
 
-from tinyrt.errors import VerifyError
-from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory.kernels import Kernels
+from tests.memory.byte_arena import PADDING, SCRATCH, BrokenPlanError, ByteArena, Numbers, Plan
+from tinyrt.ir import Value
 from tinyrt.memory.lifetimes import scratch_name
-from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
+from tinyrt.memory.segments import Access, Segment, Stage, Step
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
 
-Numbers = NDArray[np.int64]
-
-SCRATCH = -2
-"""What bytes of scratch memory hold."""
-
-FIRST_PADDING = -1000
-"""What bytes of padding hold is this plus the padding's raw value."""
+Place = tuple[int, int]
+"""A row of a tensor, and which one of its batch it is."""
 
 
-class Arena(Protocol):
-    """What the replay of a whole plan offers.
+class RowReplay:
+    """The steps of a segment, on bytes.
 
-    Attributes:
-        where: what runs, for messages.
-        found: a number for what was last written to each byte.
-        wanted: the numbers of the bytes of each tensor, or of anything else that has a name.
-        outside: tensors that are not in the arena.
-
+    What windows read comes from the ops, not from the plan, which only says where rows lie.
     """
 
-    where: str
-    found: Numbers
-    wanted: dict[str, Numbers]
-    outside: Collection[str]
+    def __init__(self, plan: Plan, segment: Segment, arena: ByteArena) -> None:
+        self.plan, self.segment, self.arena = plan, segment, arena
+        self.made = [0] * len(segment.stages)
+        ops = {s.node.index for s in segment.stages if s.node is not None}
+        if ops != {*range(segment.first, segment.stop)}:
+            raise BrokenPlanError(f"the segment runs nodes {sorted(ops)}")
 
-    def number(self, name: str, nbytes: int) -> Numbers:
-        """New numbers for so many bytes, under a name."""
-        ...
+    def run(self) -> None:
+        """All steps; then all rows must have been made, and sums become outputs."""
+        for step in self.segment.steps:
+            if step.shift or step.clear or step.fill:
+                self._make_room(step)
+            if step.run:
+                self._run_batch(step, self.segment.stages[step.stage])
+        for made, stage in zip(self.made, self.segment.stages, strict=True):
+            if made != stage.rows:
+                raise BrokenPlanError(f"a stage makes {made} of {stage.rows} rows")
+            if stage.node is not None and stage.fold is not None:
+                y = stage.node.output
+                self._fold(stage, self.plan.graph.value(y.name))
 
-    def span(self, name: str, start: int, stop: int) -> slice:
-        """Bytes of a buffer; raises where they lie outside the arena."""
-        ...
-
-
-def replay_segment(graph: Graph, segment: Segment, kernels: Kernels, arena: Arena) -> None:
-    """Run the steps of a segment; what its ops read must be what their windows ask for.
-
-    It takes the windows from the ops, not from the plan: the plan only says where rows lie.
-
-    Raises:
-        VerifyError: a row was overwritten before it was read, lies elsewhere, or never comes.
-
-    """
-    replay = _SegmentReplay(graph, segment, kernels, arena)
-    for step in segment.steps:
-        stage = segment.stages[step.stage]
-        ring = segment.ring_of(step.stage)
-        if step.shift or step.clear or step.fill:
-            replay.make_room(ring, step)
-        if step.run:
-            replay.run(step, stage)
-    replay.finish()
-
-
-class _SegmentReplay:
-    def __init__(self, graph: Graph, segment: Segment, kernels: Kernels, arena: Arena) -> None:
-        self.graph, self.segment, self.kernels, self.arena = graph, segment, kernels, arena
-        self.rows = [0] * len(segment.stages)
-        nodes = [s.node.index for s in segment.stages if s.node is not None]
-        if sorted(nodes) != list(range(segment.first, segment.stop)):
-            raise VerifyError(f"a segment of nodes {segment.first} to {segment.stop} runs {nodes}")
-
-    def make_room(self, ring: Ring | None, step: Step) -> None:
-        """Move the rows of a ring, and fill its last block, or all of it."""
+    def _make_room(self, step: Step) -> None:
+        ring = self.segment.ring_of(step.stage)
         if ring is None:
-            raise VerifyError("a step moves rows of a tensor that has no ring")
-        at = self.arena.span(ring.name, 0, ring.nbytes)
+            raise BrokenPlanError("a step moves rows of a tensor that has no ring")
+        held = self.arena.bytes_of(ring.name, (0, ring.nbytes))
         if step.shift:
-            moved = self.arena.found[at.start + ring.block_bytes : at.stop].copy()
-            self.arena.found[at.start : at.stop - ring.block_bytes] = moved
-        if step.clear or step.fill:
-            start = at.start if step.clear else at.stop - ring.block_bytes
-            self.arena.found[start : at.stop] = _padding(ring.fill)
+            held[: -ring.block_bytes] = held[ring.block_bytes :].copy()
+        if step.clear:
+            held[:] = PADDING + (ring.fill or 0)
+        if step.fill:
+            held[-ring.block_bytes :] = PADDING + (ring.fill or 0)
 
-    def run(self, step: Step, stage: Stage) -> None:
-        """A batch: all that the stage writes, and then what it reads must still be there."""
-        row = self.rows[step.stage]
-        self.rows[step.stage] += step.count
-        node = None if stage.node is None else self.graph.bind(stage.node.index)
-        self.arena.where = f"row {row} of " + (node.describe() if node else "the input")
-        op = None if node is None else OPS[node.op].row_op(node)
-        if node is not None and op is None:
-            raise VerifyError("the op does not work row by row", op=self.arena.where)
-        scratch = self._scratch(node, op, step.count)
-        places = [(row + i, step.first + i) for i in range(step.count)]
-        if node is not None and op is not None and stage.fold is None:
-            for row, place in places:
-                self._write_row(stage.writes, node.output, row, place)
-            for row, place in places:
-                self._check_reads(stage, node, op, row, place)
-        else:
-            for row, place in places:
-                self._run_plain(stage, row, place, node)
-        if not (self.arena.found[scratch] == SCRATCH).all():
-            raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
-
-    def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
-        """A copy of a row, or one that is added to sums."""
-        (access, *_) = stage.reads
-        if node is not None:
-            sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
-            if row == 0:
-                self.arena.found[sums] = self.arena.number(stage.writes.name, stage.writes.nbytes)
-            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
-            self._check_window(access, node.input(0), RowWindow(), row, place)
+    def _run_batch(self, step: Step, stage: Stage) -> None:
+        """All that the stage writes, and then what it reads must still be there."""
+        first = self.made[step.stage]
+        self.made[step.stage] += step.count
+        places = [(first + i, step.first + i) for i in range(step.count)]
+        if stage.node is None:
+            for place in places:
+                self._copy(stage, place)
             return
-        ring = self.segment.rings[stage.writes.name]
-        value = self.graph.value(ring.value)
-        self._write_row(stage.writes, value, row, place)
-        if access is not None:
-            self._check_window(access, value, RowWindow(), row, place)
+        node = self.plan.graph.bind(stage.node.index)
+        op = OPS[node.op].row_op(node)
+        if op is None:
+            raise BrokenPlanError(f"{node.describe()} does not work row by row")
+        if stage.fold is not None:
+            for place in places:
+                self._add(stage, node.input(0), place)
+            return
+        nbytes = 0 if op.fold else self.plan.kernels.scratch_bytes(op.on_rows(step.count))
+        if nbytes:
+            self.arena.write(scratch_name(node.index), (0, nbytes), SCRATCH)
+        for place in places:
+            self._write(stage.writes, node.output, place)
+        for place in places:
+            self._read_all(stage, node.inputs, op, place)
+        if nbytes:
+            self.arena.expect(scratch_name(node.index), (0, nbytes), SCRATCH)
 
-    def finish(self) -> None:
-        """All rows must have been made; sums become outputs."""
-        for rows, stage in zip(self.rows, self.segment.stages, strict=True):
-            if rows != stage.rows:
-                raise VerifyError(f"a stage makes {rows} of {stage.rows} rows")
-            if stage.fold is None or stage.node is None:
-                continue
-            node = self.graph.bind(stage.node.index)
-            self.arena.where = node.describe()
-            y = node.output
-            numbers = self.arena.number(y.name, y.nbytes)
-            if y.name not in self.arena.outside:
-                self.arena.found[self.arena.span(y.name, 0, y.nbytes)] = numbers
-            sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
-            self._expect(sums, self.arena.wanted[stage.writes.name], "the sums")
+    def _copy(self, stage: Stage, place: Place) -> None:
+        """A row of a tensor that is held whole, or that comes from outside, into a ring."""
+        value = self.plan.graph.value(self.segment.rings[stage.writes.name].value)
+        self._write(stage.writes, value, place)
+        if stage.reads[0] is not None:
+            self._read(stage.reads[0], value, RowWindow(), place)
 
-    def _scratch(self, node: BoundNode | None, op: RowOp | None, rows: int) -> slice:
-        if node is None or op is None or op.fold is not None:
-            return slice(0, 0)
-        nbytes = self.kernels.scratch_bytes(op.on_rows(rows))
-        if not nbytes:
-            return slice(0, 0)
-        at = self.arena.span(scratch_name(node.index), 0, nbytes)
-        self.arena.found[at] = SCRATCH
-        return at
+    def _add(self, stage: Stage, x: Value, place: Place) -> None:
+        """A row that is added to sums, which begin with the first."""
+        sums = stage.writes
+        if place[0] == 0:
+            self.arena.write(sums.name, (0, sums.nbytes), self.arena.renew(sums.name, sums.nbytes))
+        self._expect_sums(stage)
+        self._read(stage.reads[0], x, RowWindow(), place)
 
-    def _write_row(self, access: Access, value: Value, row: int, place: int) -> None:
+    def _fold(self, stage: Stage, y: Value) -> None:
+        self.arena.write(y.name, (0, y.nbytes), self.arena.renew(y.name, y.nbytes))
+        self._expect_sums(stage)
+
+    def _expect_sums(self, stage: Stage) -> None:
+        sums = stage.writes
+        self.arena.expect(sums.name, (0, sums.nbytes), self.arena.own[sums.name])
+
+    def _write(self, access: Access, value: Value, place: Place) -> None:
         if access.nbytes * value.shape[1] != value.nbytes:
-            raise VerifyError(f"a row of {access.nbytes} bytes", tensor=value.describe())
-        if access.name in self.segment.rings:
-            numbers = self.arena.number(f"row {row} of {value.name}", access.nbytes)
-        else:
-            if row == 0:
-                self.arena.number(value.name, value.nbytes)
-            numbers = self._row(value, row)
-        if access.name not in self.arena.outside:
-            at = self.arena.span(access.name, *access.span(row, place))
-            self.arena.found[at] = numbers
+            raise BrokenPlanError(f"a row of {access.nbytes} bytes of {value.describe()}")
+        if place[0] == 0:
+            self.arena.renew(self._key(access, value), value.nbytes)
+        self.arena.write(access.name, access.span(*place), self._row(access, value, place[0]))
 
-    def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int, place: int) -> None:
-        for access, value, window in zip(stage.reads, node.inputs, op.windows, strict=True):
-            if value is not None and window is not None:
-                self._check_window(access, value, window, row, place)
-
-    def _check_window(
-        self, access: Access | None, value: Value, window: RowWindow, row: int, place: int
+    def _read_all(
+        self, stage: Stage, inputs: tuple[Value | None, ...], op: RowOp, place: Place
     ) -> None:
+        for access, value, window in zip(stage.reads, inputs, op.windows, strict=True):
+            if value is not None and window is not None:
+                self._read(access, value, window, place)
+
+    def _read(self, access: Access | None, value: Value, window: RowWindow, place: Place) -> None:
         """The bytes that an access reads must be the rows under the window, with their padding."""
         if access is None:
-            raise VerifyError("an input is not read", tensor=value.describe())
-        if access.name in self.arena.outside:
-            return
-        at = self.arena.span(access.name, *access.span(row, place))
-        self._expect(at, self._under(access, value, window, row), value.describe())
+            raise BrokenPlanError(f"{value.describe()} is not read")
+        top = place[0] * window.step - window.above
+        rows = [
+            self._row(access, value, row)
+            if 0 <= row < value.shape[1]
+            else np.full(value.nbytes // value.shape[1], PADDING + (window.fill or 0))
+            for row in range(top, top + window.rows)
+        ]
+        self.arena.expect(access.name, access.span(*place), np.concatenate(rows))
 
-    def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Numbers:
-        """The numbers of the bytes under a window."""
-        row_bytes = value.nbytes // value.shape[1]
-        first = row * window.step - window.above
-        ring = access.name in self.segment.rings
-        rows = []
-        for r in range(first, first + window.rows):
-            if not 0 <= r < value.shape[1]:
-                rows.append(np.full(row_bytes, _padding(window.fill)))
-            elif ring:
-                rows.append(self.arena.wanted.get(f"row {r} of {value.name}", NOTHING))
-            else:
-                rows.append(self._row(value, r))
-        return np.concatenate(rows)
+    def _row(self, access: Access, value: Value, row: int) -> Numbers:
+        """The numbers that a row should hold; none for a row too many."""
+        size = value.nbytes // value.shape[1]
+        return self.arena.own[self._key(access, value)][row * size : (row + 1) * size]
 
-    def _row(self, value: Value, row: int) -> Numbers:
-        """The numbers of a row of a tensor that is held whole."""
-        row_bytes = value.nbytes // value.shape[1]
-        return self.arena.wanted[value.name][row * row_bytes : (row + 1) * row_bytes]
-
-    def _expect(self, at: slice, numbers: Numbers, what: str) -> None:
-        found = self.arena.found[at]
-        if not np.array_equal(found, numbers):
-            raise VerifyError(
-                "what this step reads is not, or no longer, what it asks for",
-                op=self.arena.where,
-                tensor=what,
-            )
-
-
-NOTHING: Numbers = np.zeros(0, np.int64)
-
-
-def _padding(fill: int | None) -> int:
-    return FIRST_PADDING + (fill or 0)
+    def _key(self, access: Access, value: Value) -> str:
+        """Rows in a ring are a copy, with numbers of their own."""
+        return f"rows of {value.name}" if access.name in self.segment.rings else value.name

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from tests.memory.broken_plans import Plan, break_plan
+from tests.memory.broken_plans import break_plan, verdicts
+from tests.memory.byte_arena import Plan
 from tests.memory.nets import gated_net, random_net, varied_net, wide_net
 from tests.memory.test_segments import WAYS, ranges
 from tinyrt.backends.c.isa import InstructionSet
@@ -34,14 +35,14 @@ def test_verdicts_on_broken_plans(batch):
         graph = rng.choice((random_net, varied_net, gated_net, wide_net))(seed)
         kernels = rng.choice([*map(kernels_of, InstructionSet)])
         for plan in _plans(rng, graph, kernels):
-            assert plan.verdicts() == (True, True)
+            assert verdicts(plan) == (True, True)
             for _ in range(BREAKS):
                 broken = copy(plan)
                 broken.offsets, broken.idle = dict(plan.offsets), set(plan.idle)
                 broken.segments = list(plan.segments)
                 for _ in range(1 + rng.randrange(2)):
                     break_plan(broken, rng)
-                found, expected = broken.verdicts()
+                found, expected = verdicts(broken)
                 assert found == expected, f"net {seed}"
                 bad, good = bad + (not expected), good + expected
     assert bad > 100
