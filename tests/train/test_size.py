@@ -4,7 +4,7 @@ from pathlib import Path
 
 import tinyrt.train
 
-LAYERS = ("losses", "nn", "sequence", "checkpoint", "optim")
+LAYERS = ("losses", "nn", "sequence", "checkpointing", "optim")
 """What is core beside the modules of the room of that name."""
 
 LINES = 2_500

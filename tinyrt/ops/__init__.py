@@ -184,7 +184,7 @@ def verify(
     placed: Collection[str] = (),
     verified: dict[int, BoundNode] | None = None,
 ) -> Graph:
-    """Check a graph against ``OPS`` and return it; see ``tinyrt.ir.verify``."""
+    """Check a graph against ``OPS`` and return it; see ``tinyrt.ir.verifier``."""
     return _verify(graph, OPS, stage, placed, verified)
 
 

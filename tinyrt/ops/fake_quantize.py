@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, QParams, TensorType
-from tinyrt.ir.verify import QUANTIZED
+from tinyrt.ir.verifier import QUANTIZED
 from tinyrt.ops.shared.lut import infer_float
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant, limits_of
 from tinyrt.ops.shared.traits import Traits

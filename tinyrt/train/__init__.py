@@ -10,7 +10,7 @@ backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table 
 ``cluster`` (less of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
-from tinyrt.train.checkpoint import (
+from tinyrt.train.checkpointing import (
     checkpoint,
     checkpoint_cheap_layers,
     checkpoint_sequential,
@@ -20,7 +20,7 @@ from tinyrt.train.core.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.core.tensor import Tensor, apply, no_grad
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam, cosine_lr
-from tinyrt.train.trace import trace
+from tinyrt.train.tracing import trace
 
 __all__ = [
     "SGD",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
-from tinyrt.ir.rewrite import drop_unused_values
+from tinyrt.ir.rewriter import drop_unused_values
 from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
@@ -23,10 +23,10 @@ Vector = NDArray[np.float64]
 
 MAX_ROWS = 4096
 BEYOND = 0.25
-"""Of what half of the samples cut off, the part that all of them still do, about."""
+"""Share of the clipping noise seen on half of the samples that is left with all of them."""
 EXPONENTS = np.linspace(0, 1, 11)
 SMOOTHING = 0.5
-"""Behind layer norms, only what halves the noise: the product with the norm is rounded, too."""
+"""Behind layer norms, factors must halve the noise: the norm's product is rounded, too."""
 DEAD = 0.05
 """Range, relative to the widest, that a channel is credited with if it never left zero."""
 
@@ -72,7 +72,7 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
     """The map of least predicted noise at the consumers."""
     rows = {name: activations[name].reshape(-1, space.channels) for name in space.tensors}
     shift = _shift(space, rows)
-    # Ranges are found on one half of the samples, what they would cut off on the other.
+    # Ranges come from one half of the samples; their clipping noise is measured on the other.
     halves = [_halves(activations[name], shift) for name in space.tensors]
     stats = [(fitted.min(axis=0), fitted.max(axis=0)) for fitted, _ in halves]
     squares = {name: ((r - shift) ** 2).mean(axis=0, dtype=np.float64) for name, r in rows.items()}
@@ -129,7 +129,7 @@ def _consumer_noise(
 
 
 def _shift(space: Space, rows: Mapping[str, Array]) -> Vector:
-    """What can be taken off every channel."""
+    """The shift of every channel."""
     none = np.zeros(space.channels)
     if len(space.tensors) != 1 or space.affine or any(is_padded(n) for n in space.consumers):
         return none

@@ -25,7 +25,7 @@ from tinyrt.train.nn import Sequential
 from tinyrt.train.optim import Adam
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.recipes.recipe import Dataset, Recipe, Training, one_thread
-from tinyrt.train.trace import trace
+from tinyrt.train.tracing import trace
 
 CALIBRATION_SAMPLES = 100
 FROZEN = 1 / 3

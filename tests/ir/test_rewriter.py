@@ -8,7 +8,7 @@ import pytest
 from tests.graphs import Builder
 from tinyrt.errors import VerifyError
 from tinyrt.ir import Patch, Refusal, RewriteLog, Rule, rewrite
-from tinyrt.ir.rewrite import _apply, _Change, _Pending
+from tinyrt.ir.rewriter import _apply, _Change, _Pending
 from tinyrt.ops import verify
 from tinyrt.ops.shared.evaluate import evaluate
 
