@@ -56,7 +56,7 @@ class _Applier:
             if value.is_constant:
                 self.values.setdefault(value.name, value)
         graph = replace(self.graph, values=self.values, nodes=tuple(self.nodes))
-        # What was gathered for int8 may have come to lie among float ops.
+        # A ``pointwise`` that was gathered for int8 may lie among float ops now.
         return verify(spread(graph, all_of_them=False), Stage.INT8)
 
     def _node(self, node: BoundNode) -> None:
@@ -78,7 +78,7 @@ class _Applier:
         self.nodes.append(replace(node.node, inputs=inputs))
 
     def _inputs(self, node: BoundNode) -> tuple[str, ...]:
-        """What an op on integers reads."""
+        """The inputs of an op on integers."""
         if is_weighted(node):
             return self._weighted(node)
         varying = any(v is not None and not v.is_constant for v in node.inputs)
@@ -134,7 +134,7 @@ class _Applier:
         return tuple(names)
 
     def _widened(self, value: Value, data: NDArray[Any], q: QParams | None = None) -> str:
-        """The value as float32, computed from what is stored in its place."""
+        """The value as float32, dequantised from the constant stored in its place."""
         stored = self._constant(f"{value.name}/stored", data, q)
         for node in self.nodes:
             if node.op == "dequantize" and node.inputs == (stored,):
@@ -203,7 +203,7 @@ class _Applier:
         return tuple(names)
 
     def _compared(self, node: BoundNode) -> tuple[str, ...]:
-        """Inputs of a comparison, brought to where its kernel tells their values apart."""
+        """Inputs of a comparison, rescaled so that its kernel tells their values apart."""
         values = (node.input(0), node.input(1))
         free = [self.plan.activations[v.name] for v in values if v.data is None]
         widest = max(free, key=lambda q: q.scale)

@@ -1,8 +1,8 @@
-"""What comparisons need of the tensors that they read.
+"""Rescaling for comparisons, so that their kernels tell all values apart.
 
-TFLite's kernels bring both inputs to steps of 1/256, by multipliers below 1: tensors of finer steps
-would have different values fall together, and a scale of 1 or more has no multiplier. Both inputs
-times one power of two compare alike, and lie where the kernels tell all their values apart.
+TFLite's kernels bring both inputs to steps of 1/256, by multipliers below 1. With finer steps,
+different values would become equal; a scale of 1 or more has no multiplier. Multiplying both inputs
+by the same power of two changes no result, and brings the scales into the kernels' range.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Calibrator(StrEnum):
 
 
 class Scheme(StrEnum):
-    """What an op's activations and weights are held in."""
+    """The dtypes of an op's activations and weights."""
 
     INT8 = "int8"
     """int8 activations and weights."""

@@ -1,4 +1,4 @@
-"""What a float model does about values that are no numbers, and integers need not."""
+"""A float model's guards against NaN, which integers do not need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyrt.ops import verify
 def remove_guard(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X != x ? c : x = x, where x is no NaN: integers are none.
 
-    PyTorch guards softmax so, lest a row that is hidden as a whole give NaN.
+    PyTorch guards softmax in this way: a row that is masked entirely would give NaN.
     """
     guard = op_before(graph, node.inputs[0], "not_equal")
     x = node.inputs[2]

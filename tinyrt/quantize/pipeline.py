@@ -62,7 +62,7 @@ def quantize_graph(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is the same whichever scheme an op gets.
+    """The calibrated model, which does not depend on the ops' schemes.
 
     Attributes:
         graph: the float graph, with its channels rescaled if that is configured.
@@ -82,7 +82,7 @@ class Prepared:
         simulator = simulator_of(plan, graph, self.head)
         plan = refine(simulator, plan, config, progress)
         if config.tune_ranges:
-            # With refined layers, what is left to measure is the ranges' own part of the error.
+            # The layers are refined: the remaining error is that of the ranges.
             tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
             if tuned_ranges != ranges:
                 plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)

@@ -170,7 +170,7 @@ def shared_ranges(layout: Layout, ranges: Mapping[str, Range]) -> dict[tuple[str
 
 
 def _is_summed(graph: Graph, name: str) -> bool:
-    """Whether running sums are made of the tensor: TFLM's begin at minus its zero point."""
+    """Whether cumsum reads the tensor: TFLM's running sums begin at minus its zero point."""
     return any(node.op == "cumsum" for node in graph.consumers(name))
 
 

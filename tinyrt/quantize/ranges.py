@@ -38,7 +38,7 @@ class Range:
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def finite(self) -> Range:
-        """The part of it that float32 holds: constants may be infinite, to compare with."""
+        """The part of it within float32: constants may be infinite, for comparisons."""
         most = float(np.finfo(np.float32).max)
         return Range(max(self.low, -most), min(self.high, most))
 

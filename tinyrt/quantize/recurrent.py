@@ -16,7 +16,7 @@ from tinyrt.quantize.ranges import Range, quantize_bias, quantize_weights, weigh
 
 OP = "unidirectional_sequence_lstm"
 FINEST = -15
-"""Exponent of the cell state's smallest scale: as fine as what the gates give."""
+"""Exponent of the cell state's smallest scale: that of the gates' outputs."""
 
 
 def begins_anew(node: BoundNode) -> bool:

@@ -87,9 +87,9 @@ class Layout:
 def lay_out(graph: Graph, config: QuantConfig) -> Layout:
     """Assign schemes and insert identities between ops on different dtypes.
 
-    Ops that have weights, or that the user names, have their own scheme. Others stay in the dtype
-    that they find, where all their neighbours agree on it: borders are as few as can be. Model
-    inputs and outputs have the default scheme's dtype, or float32.
+    Ops that have weights, or that the user names, have their own scheme. Other ops take the dtype
+    of their neighbours, where these agree on one, so that there are few borders. Model inputs and
+    outputs have the default scheme's dtype, or float32.
 
     Args:
         graph: an optimised float graph.
@@ -170,7 +170,7 @@ def _matches(node: Node, pattern: str) -> bool:
 def pattern_for(graph: Graph, name: str) -> str:
     """A short pattern that matches the op with this output and no other, as far as one is found.
 
-    It is printed to be put between single quotes: what does not belong there is any character.
+    It is printed between single quotes: ``?`` stands for characters that do not belong there.
     """
     for i in range(1, min(len(name), MAX_PATTERN)):
         pattern = f"{escape(name[:i])}*"
@@ -230,7 +230,7 @@ def _adopt(
 
 
 def _begins_in_float(node: BoundNode) -> bool:
-    """Whether the op makes floats of what is none, and knows no others: a cast of truth values."""
+    """Whether the op makes floats from inputs that are none: a cast of truth values."""
     reads = any(v is not None and v.dtype is DType.FLOAT32 for v in node.inputs)
     return OPS[node.op].quant is Quant.FLOAT_ONLY and has_floats(node) and not reads
 
@@ -249,7 +249,7 @@ def _check(node: BoundNode, scheme: Scheme) -> None:
         return
     quant = OPS[node.op].quant
     if quant in (Quant.FLOAT_ONLY, Quant.BOUNDARY) or not _form_of(node, scheme):
-        # With int8 activations, what is a table has become one by now.
+        # With int8 activations, all tables have been gathered by now.
         in_int8 = quant is Quant.BY_TABLE and ACTIVATIONS[scheme] is not DType.INT8
         has_forms = in_int8 or bool(OPS[node.op].forms)
         form = scheme.value if has_forms else "integer"

@@ -1,7 +1,7 @@
-"""What softmax reads inside a model: values far below their row's greatest count as nothing.
+"""The scores that softmax reads inside a model: values far below their row's maximum do not matter.
 
-Attention hides positions by adding minus infinity to their scores, or a number as good as that.
-Ranges that held such numbers would leave no steps to the scores that matter.
+Attention masks positions by adding minus infinity, or a large negative number, to their scores.
+Ranges that included such numbers would leave no steps for the scores that matter.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ DEPTH = 10.0
 positions is still rounded as if they were not there."""
 
 HIDDEN = 400
-"""So many depths below 0 lie no scores that a model learns; masks subtract more."""
+"""Depths below 0 beyond which no learned score lies; masks subtract more."""
 
 LEVELS = 256
-"""A mask's factor may be as small as the smallest step of what it multiplies."""
+"""Least factor of a mask: the smallest step of the tensor that it multiplies."""
 
 RangeOf = Callable[[str], Range | None]
 
 
 class Depth(NamedTuple):
-    """How far below the greatest of a row scores matter.
+    """How far below the maximum of their row scores matter.
 
     Attributes:
-        least: what lies deeper gets no share.
-        answers: whether the shares are the model's own output. Then all scores are its answer, but
+        least: scores that lie deeper get no share.
+        answers: whether the shares are the model's own output. Then all scores matter, except
             those that a mask has hidden.
 
     """
@@ -69,7 +69,7 @@ def _depth(graph: Graph, reader: Node, depths: Mapping[str, Depth]) -> Depth | N
 
 
 def masks(graph: Graph) -> frozenset[str]:
-    """Tensors of which what is far below all else decides nothing, be it minus infinity."""
+    """Tensors whose values far below all others, even minus infinity, do not matter."""
     depths, names = score_depths(graph), set[str]()
     for node in reversed(graph.nodes):
         name = node.outputs[0]
@@ -91,15 +91,16 @@ def _passes(graph: Graph, reader: Node) -> bool:
 
 
 def _takes_greatest(graph: Graph, name: str, reader: Node) -> bool:
-    """Whether the op looks for the greatest among those that were chosen: hidden ones never are."""
+    """Whether the op takes the maximum of the chosen scores: masked ones never win."""
     maker = graph.producer(name)
     return reader.op == "reduce_max" and maker is not None and maker.op == "select_v2"
 
 
 def lift(x: NDArray[Any], depth: Depth) -> NDArray[Any]:
-    """Scores, of which none is deeper below the greatest of its row (last axis) than it matters.
+    """Scores, raised so that none lies further below its row's maximum (last axis) than it matters.
 
-    Rows that are hidden as a whole take the place of others: all their scores are alike.
+    Rows that are masked entirely get the least maximum of the other rows: all their scores become
+    alike.
     """
     least, hidden = x.dtype.type(depth.least), x.dtype.type(HIDDEN * depth.least)
     peaks = x.max(axis=-1, keepdims=True)
@@ -127,7 +128,7 @@ def narrowed(graph: Graph, name: str, own_range: Range, range_of: RangeOf) -> Ra
 
 
 def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:
-    """What may as well stand for anything less; None where everything matters."""
+    """The value below which all values count alike; None where every value matters."""
     depths = graph.noted("score depths", lambda: score_depths(graph))
     lows = []
     for reader in graph.consumers(name):

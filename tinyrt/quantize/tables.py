@@ -13,8 +13,8 @@ from tinyrt.quantize.schemes import ACTIVATIONS, named_schemes
 def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> Graph:
     """The graph with a ``pointwise`` in place of element-wise ops of one input.
 
-    A table answers as the float ops do, rounded once, and costs one look-up, however many they
-    are. It has 256 entries: only ops on int8 are gathered.
+    A table holds the results of the float ops, rounded once. It costs one look-up, whatever the
+    number of ops. It has 256 entries: only ops on int8 are gathered.
 
     Args:
         graph: an optimised float graph.
@@ -42,7 +42,7 @@ def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> 
 
 
 def saves(region: Region) -> bool:
-    """Whether a table is fewer ops, or one that has an int8 form."""
+    """Whether a table replaces several ops, or one op without an int8 form."""
     return len(region.nodes) > 1 or _lacks_a_form(region)
 
 

@@ -31,16 +31,16 @@ Labels = NDArray[np.intp]
 Loss = Callable[[Tensor, Array], Tensor]
 
 CHANNELWISE = ops_where(lambda spec: spec.traits.channelwise)
-"""Ops of whose output each channel depends on one channel of the input, or of each input."""
+"""Ops whose output channels each depend on one channel of every input."""
 
 JOINERS = ops_where(lambda spec: spec.arity == (2, 2)) & CHANNELWISE
-"""Those that combine channel with channel."""
+"""Channelwise ops of two inputs, which combine their channels one by one."""
 
 REDUCERS = ops_where(lambda spec: Dims.AXES in (spec.traits.dims or {}).values()) & CHANNELWISE
-"""Those along axes, as long as the channels' is none of them."""
+"""Channelwise ops along axes; the channels' axis must not be one of them."""
 
 FOLLOWERS = CHANNELWISE - JOINERS - REDUCERS
-"""Those with one activation, whatever their attributes are."""
+"""Channelwise ops of one activation, whatever their attributes are."""
 
 
 class Channels:

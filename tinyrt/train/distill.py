@@ -1,7 +1,7 @@
 """Distillation: a small model learns from what a great one answers, not from labels alone.
 
-Hinton, Vinyals & Dean 2015: "Distilling the Knowledge in a Neural Network". What the teacher holds
-for possible besides the right class tells the student which classes are alike.
+Hinton, Vinyals & Dean 2015: "Distilling the Knowledge in a Neural Network". The teacher's
+probabilities of the wrong classes tell the student which classes are alike.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def similarity_loss(features: Tensor, target: Array) -> Tensor:
 
 @contextmanager
 def recording(module: Module, paths: Iterable[str]) -> Iterator[dict[str, Tensor]]:
-    """Collect what parts of a module give within a ``with`` block, by their paths.
+    """Collect the outputs of parts of a module within a ``with`` block, by their paths.
 
     Raises:
         DataError: there is no such part.

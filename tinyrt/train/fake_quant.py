@@ -97,7 +97,7 @@ def fake_quantize_weights(
     greatest: int = WEIGHT_MAX,
     learns_from_rounding: bool = True,
 ) -> tuple[Tensor, Array]:
-    """Weights as their integers keep them, and these.
+    """Fake-quantised weights, and their integers.
 
     Args:
         weights: any shape.
@@ -163,7 +163,7 @@ class Quantizer(Module):
         """Look at values before they are rounded, in training."""
 
     def settle(self) -> None:
-        """End a training step: take in what was seen."""
+        """End a training step: apply the range that was observed in it."""
 
 
 class RangeQuantizer(Quantizer):

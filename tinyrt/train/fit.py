@@ -241,7 +241,7 @@ class _Run:
             self._take(arrays, path)
 
     def _take(self, arrays: dict[str, Array], path: Path) -> None:
-        """Go on from what a file holds."""
+        """Continue from the state in a file."""
         parts: dict[str, dict[str, Array]] = {"module": {}, "best": {}, "optimizer": {}}
         for key, array in arrays.items():
             part, slash, name = key.partition("/")

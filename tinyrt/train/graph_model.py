@@ -25,7 +25,7 @@ Layer = TypeVar("Layer", bound=Module)
 
 
 class GraphModule(Module):
-    """What trains a graph: the graph itself, for any number of samples.
+    """A graph as a module that can be trained, for any number of samples.
 
     Args:
         graph: a float graph with one input and one output, batch 1.
@@ -138,7 +138,7 @@ class GraphLayer(Module):
 
 
 def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:
-    """Node name -> what ``make`` gives for it, if anything, once for all with the same weights."""
+    """Node name -> the layer that ``make`` returns; nodes with the same weights share one layer."""
     by_weights: dict[str, Layer | None] = {}
     by_node = {}
     for node in graph.bound():

@@ -1,4 +1,4 @@
-"""What a training goes through: one entry per epoch, as a bar, as a table and as a picture."""
+"""The history of a training: one entry per epoch, as a bar, as a table and as a picture."""
 
 from __future__ import annotations
 

@@ -359,7 +359,7 @@ class Dropout(Module):
         return x * (mask / (1 - self.share))
 
     def random_state(self) -> Any:
-        """Of the generator that draws what is dropped."""
+        """The state of the generator that draws the dropped elements."""
         return self._rng.bit_generator.state
 
     def set_random_state(self, state: Any) -> None:

@@ -246,7 +246,7 @@ class QatModel(GraphModule):
         return self._replace(y, result, answer, moving)
 
     def _in_float(self, node: BoundNode, operands: Sequence[Tensor], answer: Array) -> Tensor:
-        """The float op; where it has no finite value (a root of 0), what the integers stand for."""
+        """The float op; where its value is not finite (a root of 0), the integers' real value."""
         result = apply(node.op, node.attrs, *operands)
         is_finite = np.isfinite(result.data)
         if is_finite.all():

@@ -1,4 +1,4 @@
-"""Run the float model on calibration data and record what its tensors take."""
+"""Run the float model on calibration data and record the values of its tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 LARGEST = np.finfo(np.float32).max
 
 FEW_SAMPLES = 10
-"""Below it, a range says more about the samples than about the model."""
+"""With fewer samples, a range depends on the samples more than on the model."""
 
 
 def calibrate(

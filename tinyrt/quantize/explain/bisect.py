@@ -52,7 +52,7 @@ class BisectStep:
 
 @dataclass(frozen=True, slots=True)
 class BisectReport:
-    """What it takes to win the accuracy back.
+    """The layers to widen, and the accuracy that this wins back.
 
     Attributes:
         start: accuracy and SQNR of the quantised model.
@@ -192,7 +192,7 @@ class _Search:
     def _without_needless(
         self, assignment: dict[str, Scheme], evaluation: Evaluation
     ) -> tuple[dict[str, Scheme], Evaluation]:
-        """Each widened op is tried as it was; where the target still holds, it stays so."""
+        """Narrow each widened op again where the target still holds without it."""
         for name, scheme in list(assignment.items()):
             was = self.rebuilt.assignment.get(name)
             if was is scheme:
@@ -264,7 +264,7 @@ class _Remade:
         return ranges
 
     def plan(self, assignment: Assignment) -> QuantPlan:
-        """The plan with these schemes; what has the same dtype as before keeps its parameters."""
+        """The plan with these schemes; tensors that keep their dtype keep their parameters."""
         config = configured(self.config, assignment)
         plan = make_plan(self.graph, self.ranges, config)
         assert plan.layout is not None, "made by make_plan"
@@ -300,7 +300,7 @@ class _Remade:
         )
 
     def noise(self, head: Mapping[str, Array]) -> NoiseModel:
-        """What each of the model's grids and weights adds."""
+        """The noise of each of the model's grids and weights."""
         plan = self.plan(self.assignment)
         simulator = simulator_of(plan, self.graph, head)
         narrow = {n for n, scheme in self.assignment.items() if scheme is Scheme.INT4}

@@ -1,4 +1,4 @@
-"""From what a layer's error looks like to its likely cause, in words, and what helps."""
+"""From a layer's error figures to its likely cause and its remedy, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDE_NORM = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Symptoms:
-    """What is measured of one layer.
+    """The error figures of one layer.
 
     Attributes:
         impact_db: SQNR of the model's output if this layer alone is quantised.

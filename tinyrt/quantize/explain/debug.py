@@ -74,7 +74,7 @@ class LayerReport:
 
 @dataclass(frozen=True, slots=True)
 class DebugReport:
-    """What debugging found.
+    """The errors of all layers.
 
     Attributes:
         samples: how many samples were looked at.
@@ -141,7 +141,7 @@ def debug_graphs(
 
 
 def _behind_norms(graph: Graph) -> frozenset[str]:
-    """What layer norms compute, scaled per channel, and the outputs of the layers that read it."""
+    """Outputs of layer norms, scaled per channel, and of the layers that read them."""
     spaces = [space for space in free_spaces(graph) if space.affine]
     readers = (node.output.name for space in spaces for node in space.consumers)
     return frozenset((*readers, *(name for space in spaces for name in space.tensors)))
@@ -225,7 +225,7 @@ def _symptoms(
     live: Arrays,
     constants: Constants,
 ) -> Symptoms:
-    """What is measured of a layer.
+    """The error figures of a layer.
 
     Args:
         simulator: the float model.

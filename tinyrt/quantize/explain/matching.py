@@ -100,7 +100,7 @@ def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
 
 
 def stored_constant(graph: Graph, name: str) -> Value:
-    """The constant, or what is stored in fewer bits where it is widened before use."""
+    """The constant, or the narrower one that it is widened from before use."""
     value = graph.value(name)
     producer = graph.producer(name)
     if value.data is None and producer is not None and producer.op == "dequantize":

@@ -15,7 +15,7 @@ from tinyrt.quantize.ranges import Range, quantize_bias
 
 
 def is_activation(value: Value) -> bool:
-    """Whether the value is one of those that may be quantised; truth values and places are not."""
+    """Whether the value is a float activation, which may be quantised."""
     return value.dtype is DType.FLOAT32 and not value.is_constant
 
 
@@ -45,7 +45,7 @@ def stored_weights(w: Value) -> NDArray[np.int8] | None:
 def in_integers(
     node: BoundNode, dtype: DType, params: Mapping[str, tuple[DType, QParams]]
 ) -> BoundNode:
-    """The node as it will be in integers, to ask its op whether that can be."""
+    """The node with integer inputs and outputs, to check it against its op's rules."""
     weighted = is_weighted(node)
 
     def stored(i: int, value: Value | None) -> Value | None:

@@ -42,7 +42,7 @@ SHOWN = 4
 
 
 def has_own_grids(graph: Graph) -> bool:
-    """Whether the graph says itself what it is quantised to."""
+    """Whether the graph brings its own quantisation grids."""
     rounds = any(node.op == "fake_quantize" for node in graph.nodes)
     return rounds or any(
         v.q is not None and v.dtype is DType.FLOAT32 for v in graph.values.values()
@@ -50,7 +50,7 @@ def has_own_grids(graph: Graph) -> bool:
 
 
 def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
-    """The graph with the integers that it asks for.
+    """The graph quantised to its own grids.
 
     Args:
         graph: an optimised float graph with ``fake_quantize`` or with constants on grids.
@@ -78,7 +78,7 @@ def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
 
 
 def _with_tables(graph: Graph) -> Graph:
-    """The graph with one op where a model rounds only what several that are element-wise give."""
+    """The graph with one op for each chain of element-wise ops of which only the end is rounded."""
 
     def is_rounded_table(region: Region) -> bool:
         readers = graph.consumers(region.nodes[-1].outputs[0])
@@ -184,7 +184,7 @@ class _Decisions:
         self.conversions.add(name)
 
     def _absorb(self, name: str) -> bool:
-        """Whether nothing but roundings reads the value: it is then held as the first one says."""
+        """Whether only roundings read the value: it then takes the first one's parameters."""
         if not self._is_rounded(name):
             return False
         first = self.graph.consumers(name)[0]
@@ -227,7 +227,7 @@ class _Decisions:
         self.named[final] = node.node
 
     def _dtype_of(self, node: BoundNode) -> DType:
-        """What a node computes in that is settled: its data's dtype, and mostly its output's."""
+        """The dtype of a settled node: that of its data inputs, and mostly of its output."""
         values = (node.output, *node.inputs)
         names = (self._final(v.name) for v in values if v is not None and is_activation(v))
         return next(self.params[name][0] for name in names if name in self.params)
@@ -283,7 +283,7 @@ class _Decisions:
         return "its output has no scale"
 
     def _misfit(self, node: BoundNode, dtype: DType) -> str:
-        """What the op's rules say against these parameters; nothing where they hold."""
+        """The op's rule that these parameters break; empty where all rules hold."""
         trial = in_integers(node, dtype, {**self.params, **self._under_old_names()})
         try:
             OPS[node.op].check_quant(trial)
@@ -296,7 +296,7 @@ class _Decisions:
         return {old: self.params[new] for old, new in self.renamed.items() if new in self.params}
 
     def _forget(self, name: str) -> None:
-        """Take back what was settled of a value."""
+        """Undo the decisions about a value."""
         final = self.renamed.pop(name, name)
         self.params.pop(final, None)
         self._absorbed.discard(final)

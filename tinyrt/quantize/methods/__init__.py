@@ -1,1 +1,1 @@
-"""What makes a quantised model better than ranges alone: equal channels, rounded weights."""
+"""Methods beyond calibration: equalised channels, optimised rounding, corrected biases."""

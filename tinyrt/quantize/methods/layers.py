@@ -1,4 +1,4 @@
-"""Weighted layers as matrices: what each output reads, and with which weights."""
+"""Weighted layers as matrix products: the rows of inputs and the weights of each output."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_padded(node: BoundNode) -> bool:
 
 
 def layer_rows(node: BoundNode, x: Array) -> Array:
-    """What the layer's weights are multiplied with, so that outputs are matrix products.
+    """The rows of inputs whose matrix product with the weights gives the layer's outputs.
 
     Args:
         node: an op with weights.

@@ -101,7 +101,7 @@ def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
 
 
 def _least_scales(plan: QuantPlan, node: BoundNode, tied: bool) -> NDArray[np.float64]:
-    """(c_out,) what scales of weights must not fall below for their bias to fit."""
+    """(c_out,) the least scales of weights with which the bias still fits."""
     bias, x = plan.bias(node), plan.activations[node.input(0).name]
     channels = node.input(1).shape[weight_axis(node)]
     least = np.zeros(channels) if bias is None else least_scales(bias, x.scale)

@@ -16,7 +16,7 @@ SHRINKS = np.linspace(1.0, 0.5, 26)
 
 
 def second_moments(rows: NDArray[np.floating]) -> Batch:
-    """Centred second moments of what the weights are multiplied with, shrunk by few rows.
+    """Centred second moments of the inputs of the weights, with shrinkage for few rows.
 
     Centred, since the bias makes up for the mean. Off-diagonal elements shrink with the ratio of
     taps to rows: correlations that few rows show may not hold beyond them (Ledoit and Wolf, "A
@@ -132,7 +132,7 @@ def _error(weights: Batch, steps: Batch, moments: Batch, rounded: Batch) -> Batc
 
 
 def _fed_back(weights: Batch, steps: Batch, moments: Batch, most: int) -> Batch:
-    """Nearest rounding, tap by tap, whose errors the taps still to come make up for."""
+    """Nearest rounding, tap by tap; the following taps compensate for each error."""
     taps = weights.shape[2]
     feedback = inverse_root(moments)
     targets, integers = weights.copy(), np.empty_like(weights)
@@ -144,7 +144,7 @@ def _fed_back(weights: Batch, steps: Batch, moments: Batch, most: int) -> Batch:
 
 
 def _descend(weights: Batch, steps: Batch, moments: Batch, start: Batch, most: int) -> Batch:
-    """Move one tap of all outputs at a time to where its parabola is least."""
+    """Coordinate descent: move one tap of all outputs at a time to its optimum."""
     integers = start.copy()
     slope = matmul(integers * steps - weights, moments)
     curvature = np.einsum("bkk->bk", moments)

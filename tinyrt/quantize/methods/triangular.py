@@ -15,7 +15,7 @@ BLOCK = 64
 def inverse_root(matrices: Batch) -> Batch:
     """The upper triangular F with positive diagonal and ``F' F = inv(M)``, for each matrix M.
 
-    ``M = U U'`` for one upper triangular U, found from its last column on; F is its inverse.
+    ``M = U U'`` for one upper triangular U, computed from its last column on; F is its inverse.
 
     Args:
         matrices: (count, n, n), symmetric and positive definite.

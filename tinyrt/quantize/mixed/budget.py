@@ -1,4 +1,4 @@
-"""What a mixed-precision model must hold, and how that is measured."""
+"""The budget of a mixed-precision model, and how it is measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tinyrt.quantize.simulate import Array
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the model must hold.
+    """The limits that the model must keep.
 
     Attributes:
         max_bytes: size of the .tflite file at most.
@@ -68,7 +68,7 @@ class Judge:
         return evaluate_graph(quantized, self._inputs, self._labels, self._reference)
 
     def holds(self, evaluation: Evaluation, budget: Budget) -> bool:
-        """Whether what was measured is enough."""
+        """Whether a measured model keeps the budget's accuracy and SQNR."""
         right = budget.min_accuracy is None or (
             evaluation.top1 is not None and evaluation.top1 >= budget.min_accuracy
         )
@@ -88,6 +88,6 @@ class Judge:
 
 
 def figures(evaluation: Evaluation) -> str:
-    """What was measured, in words."""
+    """The measured figures, in words."""
     right = f"{evaluation.top1:.2%} right, " if evaluation.top1 is not None else ""
     return f"{right}SQNR {evaluation.sqnr_db:.1f} dB"

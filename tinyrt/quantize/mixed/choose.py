@@ -41,7 +41,7 @@ class LayerChoice:
 
 @dataclass(frozen=True, slots=True)
 class MixedReport:
-    """What was chosen.
+    """The chosen mix and its figures.
 
     Attributes:
         bytes: size of the .tflite file.
@@ -161,7 +161,7 @@ class _Search:
         return candidate if self._holds(candidate) else best
 
     def _built(self, index: int) -> _Built:
-        # Tuning takes as long as all the rest, and the order of the steps does not hang on it.
+        # Tuning takes as long as all the rest, and does not change the order of the steps.
         return self._measured(self.steps[index], replace(self.steps.config, tune_ranges=False))
 
     def _measured(self, state: State, config: QuantConfig) -> _Built:
@@ -187,7 +187,7 @@ class _Search:
 
 
 def _layers(steps: Steps, state: State) -> tuple[LayerChoice, ...]:
-    """What every op got that has weights or not the default scheme, and why."""
+    """Scheme and reason of every op that has weights or another than the default scheme."""
     schemes, layers = state.layout.op_schemes(), []
     for node in steps.graph.bound():
         name = node.output.name

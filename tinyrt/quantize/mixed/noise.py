@@ -1,4 +1,4 @@
-"""Which part of the output's error each tensor and each layer's weights cause by themselves."""
+"""The share of the output's error that each tensor and each layer's weights cause alone."""
 
 from __future__ import annotations
 

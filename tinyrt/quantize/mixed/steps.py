@@ -88,7 +88,7 @@ class Steps:
         self._states: list[State] = []
 
     def reach(self, index: int) -> int:
-        """The last step up to this one that there is; the first one is 0.
+        """The last existing step up to this one; the first one is 0.
 
         Raises:
             BudgetError: nothing is small enough.
@@ -107,7 +107,7 @@ class Steps:
         return self._states[index]
 
     def plain(self) -> State:
-        """What the steps start from: the default scheme, but for what patterns name."""
+        """The first mix: the default scheme, except where patterns name another."""
         config = configured(self.config, self._start)
         return State(self._start, lay_out(self.graph, config))
 
@@ -172,7 +172,7 @@ class Steps:
     def _without_needless(
         self, state: State, chosen: list[str], prices: Mapping[str, tuple[float, int]]
     ) -> State:
-        """The last layers saved the most: earlier ones may not be needed, the noisiest first."""
+        """Drop early int4 layers, the noisiest first, that the size no longer needs."""
         for name in sorted(chosen, key=lambda n: -prices[n][0]):
             trial = self._with_int4([n for n in chosen if n != name], prices)
             if self._fits(trial):

@@ -46,7 +46,7 @@ class Step:
     freed: bool = False
 
     def free(self) -> None:
-        """Let go of what was saved, so that its memory is returned."""
+        """Drop the saved tensors, so that their memory is returned."""
         self.inputs, self.attrs, self.freed = (), None, True
 
     def check_unedited(self, output: Tensor) -> None:
@@ -129,7 +129,7 @@ def _operands_first(root: Tensor, targets: Collection[Tensor] | None) -> list[Te
 
 def _operands(tensor: Tensor, ends: Collection[int]) -> Iterator[Tensor]:
     step = tensor.step
-    # What lies behind a target may be gone: its own gradient does not need it.
+    # The tape behind a target may be freed: the target's own gradient does not need it.
     if step is not None and step.freed and id(tensor) not in ends:
         raise GradientError(
             "a second backward pass over a tape that the first one has freed",
@@ -163,7 +163,7 @@ def _after_hooks(tensor: Tensor, grad: Any) -> Any:
 def _operand_grads(
     step: Step, output: Tensor, grad: Any, on_path: set[int], create_graph: bool
 ) -> Iterator[tuple[Tensor, Any]]:
-    """The step's operands that want a gradient, each with what this step adds to it."""
+    """The step's operands that need a gradient, each with this step's part of it."""
     if not any(id(t) in on_path for t in step.inputs):
         return
     step.check_unedited(output)

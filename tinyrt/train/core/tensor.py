@@ -161,7 +161,7 @@ class Tensor:
         for tensor, arrived in reverse(self, self.seed(grad), retain_graph=retain_graph):
             if tensor.step is None or tensor._retains:
                 total = arrived if tensor.grad is None else tensor.grad + arrived
-                tensor.grad = total.astype(tensor.dtype)  # a copy: what arrives may be shared
+                tensor.grad = total.astype(tensor.dtype)  # a copy: the gradient may be shared
 
     def seed(self, grad: ArrayLike | None) -> Array:
         """Where a backward pass from this tensor starts; see ``backward`` for what it refuses."""
