@@ -56,7 +56,7 @@ def test_each_task_of_a_command_has_work_of_its_own():
                 budget.spend(MAX_WORK + 1, "folding")
         with limited(), pytest.raises(BudgetError):
             budget.spend(MAX_WORK + 1, "folding")
-        assert budget.done == 0
+        assert budget.work_used == 0
     with limited(work=10), limited(file_bytes=1000), pytest.raises(BudgetError):
         current().spend(11, "folding")
 
@@ -67,7 +67,7 @@ def test_memory_is_held_while_anything_refers_to_it():
     with pytest.raises(BudgetError, match="another takes 21 bytes, beside 80 bytes"):
         budget.zeros(21, "another")
     del view
-    assert budget.zeros(100, "another").sum() == budget.held - 100 == 0
+    assert budget.zeros(100, "another").sum() == budget.memory_used - 100 == 0
 
 
 @pytest.mark.parametrize(

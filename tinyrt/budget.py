@@ -41,22 +41,22 @@ OP = 50_000
 
 @dataclass(slots=True)
 class Budget:
-    """Limits, and what of them is spent.
+    """Limits on memory and work, and the parts of them that are used.
 
     Attributes:
         memory: bytes that may be held at once.
         work: units of work that may be done.
-        held: bytes that are held now.
-        done: units of work that are done.
-        memory_per_byte: what each byte of a file that is opened adds; 0 where the limit was given.
+        memory_used: bytes that are held now.
+        work_used: units of work that are done.
+        memory_per_byte: bytes that each byte of an opened file adds; 0 for a limit of the user's.
         work_per_byte: likewise.
 
     """
 
     memory: int = MAX_MEMORY
     work: int = MAX_WORK
-    held: int = 0
-    done: int = 0
+    memory_used: int = 0
+    work_used: int = 0
     memory_per_byte: int = 0
     work_per_byte: int = 0
     _owners: set[int] = field(default_factory=set, repr=False)
@@ -71,20 +71,21 @@ class Budget:
         self.memory += self.memory_per_byte * file_bytes
 
     def reserve(self, nbytes: int, what: str) -> None:
-        """Ask for memory that is given back soon; nothing is remembered.
+        """Ask for memory for a short time; it is not added to ``memory_used``.
 
         Args:
             nbytes: bytes about to be allocated.
             what: what for, as a message names it: ``the folded constant 'x'``.
 
         Raises:
-            BudgetError: with what is held already, that is more than the budget.
+            BudgetError: with ``memory_used``, that is more than the budget.
 
         """
-        if nbytes + self.held > self.memory:
+        used = self.memory_used
+        if nbytes + used > self.memory:
             raise BudgetError(
                 f"{what} takes {readable(nbytes)}"
-                + (f", beside {readable(self.held)} that are held" if self.held else ""),
+                + (f", beside {readable(used)} that are held" if used else ""),
                 expected=f"at most {readable(self.memory)} in all",
                 hint="check the file; if it is meant to be so large, allow it with --max-memory",
             )
@@ -97,11 +98,11 @@ class Budget:
 
         """
         self.reserve(nbytes, what)
-        self.held += nbytes
+        self.memory_used += nbytes
 
     def release(self, nbytes: int) -> None:
         """Give back what ``hold`` took."""
-        self.held -= nbytes
+        self.memory_used -= nbytes
 
     def zeros(self, nbytes: int, what: str) -> NDArray[np.uint8]:
         """That many bytes, which count as held for as long as anything refers to them.
@@ -184,8 +185,8 @@ class Budget:
             BudgetError: that is more than is left.
 
         """
-        self.done += units
-        if self.done > self.work:
+        self.work_used += units
+        if self.work_used > self.work:
             raise BudgetError(
                 f"{what} takes more work than a file of this size may cost",
                 expected=f"at most {self.work / 1e9:.1f} billion element operations in all",
@@ -257,9 +258,9 @@ def _work_of_its_own(budget: Budget, file_bytes: int) -> Iterator[None]:
     if not budget.work_per_byte:
         yield
         return
-    before = budget.work, budget.done
-    budget.work, budget.done = MAX_WORK + budget.work_per_byte * file_bytes, 0
+    before = budget.work, budget.work_used
+    budget.work, budget.work_used = MAX_WORK + budget.work_per_byte * file_bytes, 0
     try:
         yield
     finally:
-        budget.work, budget.done = before
+        budget.work, budget.work_used = before

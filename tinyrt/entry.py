@@ -9,14 +9,14 @@ from typing import Any, ParamSpec, TypeVar
 from tinyrt.budget import limited
 from tinyrt.errors import catch_all
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Params = ParamSpec("Given")
+Result = TypeVar("Found")
 
 OWN = ("tinyrt", "numpy", "numba", "flatbuffers", "tflite", "onnx", "google")
 """Where a failure is tinyrt's: callbacks and iterables of the caller fail with errors of theirs."""
 
 
-def entry(function: Callable[Given, Found]) -> Callable[Given, Found]:
+def entry(function: Callable[Params, Result]) -> Callable[Params, Result]:
     """Run the function under one budget, and have it fail with ``TinyrtError`` only.
 
     Its argument ``max_memory``, where it has one, is the budget's limit; a budget that the caller
@@ -24,7 +24,7 @@ def entry(function: Callable[Given, Found]) -> Callable[Given, Found]:
     """
 
     @wraps(function)
-    def run(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+    def run(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         memory: Any = kwargs.get("max_memory")
         with catch_all(only_from=OWN), limited(memory=memory):
             return function(*args, **kwargs)

@@ -54,7 +54,7 @@ def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
     advices = []
     budget = current()
     for what, way in ways.items():
-        if budget.done > budget.work // 2:
+        if budget.work_used > budget.work // 2:
             break  # the rest of the budget belongs to the command itself
         try:
             nbytes = way().arena_bytes
