@@ -2,38 +2,21 @@
 #ifndef TINYRT_TRANSPOSE_CONV_H
 #define TINYRT_TRANSPOSE_CONV_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_window_params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** window slides over y. Requires: kernel_h * kernel_w * x.c * 32640 + |bias| < 2^31; dilation 1.
- */
-typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    int32_t x_zp;
-    tinyrt_requant_params requant;
-} tinyrt_transpose_conv_s8_params;
-
 /** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp), over every input under whose window y
- *  lies. w is (c_out, kernel_h, kernel_w, c_in); bias may be NULL. y comes from the front: it may
- *  overlap x if it writes nothing before it is read. */
+ *  lies: window slides over y. w is (c_out, kernel_h, kernel_w, c_in); bias may be NULL. y comes
+ *  from the front: it may overlap x if it writes nothing before it is read.
+ *  Requires: kernel_h * kernel_w * x.c * 32640 + |bias| < 2^31; dilation 1. */
 void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const int8_t *x,
                               const int8_t *w, const int32_t *bias, int8_t *y);
 
-/** As for int8; dilation 1. */
-typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    float act_min;
-    float act_max;
-} tinyrt_transpose_conv_f32_params;
-
-/** y = clamp(bias + sum(x * w)), as for int8, and it may overlap x as there. */
+/** y = clamp(bias + sum(x * w)), as for int8, and it may overlap x as there.
+ *  Requires: dilation 1. */
 void tinyrt_transpose_conv_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
                                const float *w, const float *bias, float *y);
 

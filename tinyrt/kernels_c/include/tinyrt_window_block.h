@@ -20,16 +20,11 @@ typedef struct {
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
  *  columns has room for two columns, patch for block.taps bytes; y may overlap x only where every
  * row is written behind the rows still read. */
-void tinyrt_window_block_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
-                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
+typedef void tinyrt_window_kernel(const tinyrt_window_block_s8_params *p, const int8_t *x,
+                                  tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
-/** As tinyrt_window_block_s8, over weights packed for tinyrt_block_s4. */
-void tinyrt_window_block_s4(const tinyrt_window_block_s8_params *p, const int8_t *x,
-                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
-
-/** As tinyrt_window_block_s8, over weights packed for tinyrt_block_sparse_s8. */
-void tinyrt_window_block_sparse_s8(const tinyrt_window_block_s8_params *p, const int8_t *x,
-                                   tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
+/** Over weights packed for tinyrt_block_s8, tinyrt_block_s4 and tinyrt_block_sparse_s8. */
+tinyrt_window_kernel tinyrt_window_block_s8, tinyrt_window_block_s4, tinyrt_window_block_sparse_s8;
 
 #ifdef __cplusplus
 }

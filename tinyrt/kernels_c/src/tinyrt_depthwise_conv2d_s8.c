@@ -1,61 +1,16 @@
 #include "tinyrt_depthwise_conv2d.h"
 
 #include "tinyrt_fixedpoint.h"
-#include "tinyrt_taps.h"
 
-/** The sum over taps of one channel; x and w point at its first tap inside the input. */
-static int32_t accumulate(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
-                          const int8_t *w, int32_t rows, int32_t columns) {
-    const int32_t x_row_step = p->window.dilation_h * p->x.w * p->x.c;
-    const int32_t x_step = p->window.dilation_w * p->x.c;
-    const int32_t w_row_step = p->window.kernel_w * p->y.c;
-    int32_t sum = 0;
-    for (int32_t ky = 0; ky < rows; ++ky) {
-        const int8_t *x_tap = x;
-        const int8_t *w_tap = w;
-        for (int32_t kx = 0; kx < columns; ++kx) {
-            sum += (*x_tap - p->x_zp) * *w_tap;
-            x_tap += x_step;
-            w_tap += p->y.c;
-        }
-        x += x_row_step;
-        w += w_row_step;
-    }
-    return sum;
-}
-
-static void all_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t oy, int32_t ox,
-                         const int8_t *x, const int8_t *w, const int32_t *bias, int8_t *y) {
-    const tinyrt_window *window = &p->window;
-    const int32_t multiplier = p->y.c / p->x.c;
-    const int32_t y0 = oy * window->stride_h - window->pad_top;
-    const int32_t x0 = ox * window->stride_w - window->pad_left;
-    const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, window->dilation_h);
-    const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, window->dilation_w);
-    const int32_t row = y0 + ky.begin * window->dilation_h;
-    const int32_t column = x0 + kx.begin * window->dilation_w;
-    x += (row * p->x.w + column) * p->x.c;
-    w += (ky.begin * window->kernel_w + kx.begin) * p->y.c;
-
-    int32_t oc = 0;
-    for (int32_t ic = 0; ic < p->x.c; ++ic) {
-        for (int32_t m = 0; m < multiplier; ++m, ++oc) {
-            const int32_t acc = accumulate(p, x + ic, w + oc, ky.end - ky.begin, kx.end - kx.begin);
-            y[oc] = tinyrt_requant_channel(&p->requant, oc, acc + (bias != NULL ? bias[oc] : 0));
-        }
-    }
-}
-
-void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
-                                const int8_t *w, const int32_t *bias, int8_t *y) {
-    TINYRT_ASSERT(p->y.c % p->x.c == 0);
-    for (int32_t n = 0; n < p->y.n; ++n) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                all_channels(p, oy, ox, x, w, bias, y);
-                y += p->y.c;
-            }
-        }
-        x += p->x.h * p->x.w * p->x.c;
-    }
-}
+#define TINYRT_KERNEL tinyrt_depthwise_conv2d_s8
+#define TINYRT_PARAMS tinyrt_depthwise_conv2d_s8_params
+#define TINYRT_X int8_t
+#define TINYRT_W int8_t
+#define TINYRT_Y int8_t *
+#define TINYRT_SUM int32_t
+/* The bias comes last: so compilers keep more of the loops in registers. */
+#define TINYRT_FIRST(bias, c) 0
+#define TINYRT_ADD_PRODUCT(p, sum, x, w) ((sum) + ((x) - (p)->x_zp) * (w))
+#define TINYRT_FINISH(p, c, sum, bias)                                                             \
+    tinyrt_requant_channel(&(p)->requant, c, (sum) + TINYRT_BIAS_OF(bias, c))
+#include "tinyrt_depthwise_conv2d_loop.h"

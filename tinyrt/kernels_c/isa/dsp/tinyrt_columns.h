@@ -115,57 +115,21 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
     "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
 
+#define TINYRT_TWO_TAPS_CODE 48
+#define TINYRT_FOUR_BYTES_CODE 68
+
 /** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
  *  256 times those of channels 1 and 3 in acc[1] and acc[3].
  *  w holds for every two taps two words: pairs of 256 * w1 + w0, and of 256 * w3 + w2.
  *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
-static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *x, int32_t taps,
-                                            int32_t *acc) {
-    const tinyrt_single *const end = x + taps;
-    const int32_t skip = tinyrt_skipped(taps, 68 / 4);
-    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
-    uint32_t x0, x1, w0, w1;
-    (void)skip;
-    __asm(TINYRT_ENTER("%[w0]") TINYRT_LOOP_OF(TINYRT_FOUR_BYTES) "cmp %[x], %[end]\n"
-                                                                  "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "r"(end)TINYRT_SKIP(skip)
-          : "cc", "memory");
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
-    return w;
-}
+#define TINYRT_DOT_ONE tinyrt_dot_one
 
-#undef TINYRT_FOUR_BYTES
+/** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7]. */
+#define TINYRT_DOT_TWO tinyrt_dot_two
+
+#include "tinyrt_dot_loop.h"
+
 #undef TINYRT_FOUR_CHANNELS
-
-/** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7].
- *
- *  In assembly because it takes every register that there is: compilers keep some of the sums on
- *  the stack. */
-static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
-                                            int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + taps;
-    const int32_t skip = tinyrt_skipped(taps, 48 / 2);
-    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
-    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    uint32_t x0, x1, w0, w1;
-    (void)skip;
-    __asm(TINYRT_ENTER("%[w0]")
-              TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS) "ldr %[w0], %[end]\n"
-                                                              "cmp %[x], %[w0]\n"
-                                                              "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "m"(end)TINYRT_SKIP(skip)
-          : "cc", "memory");
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
-    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
-    return w;
-}
-
-#undef TINYRT_TWO_TAPS
 
 #else
 

@@ -38,7 +38,7 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 
 #if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__)
 
-#define TINYRT_TWO_TAPS_S4                                                                         \
+#define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
     "smlad %[a3], %[w0], %[x0], %[a3]\n"                                                           \
@@ -53,7 +53,7 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"
 
-#define TINYRT_FOUR_CHANNELS_S4(x)                                                                 \
+#define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
     "smlad %[a3], %[w0], %[" x "], %[a3]\n"                                                        \
     "uxtb16 %[w1], %[w0]\n"                                                                        \
@@ -62,59 +62,25 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     "smlad %[a2], %[w1], %[" x "], %[a2]\n"                                                        \
     "and %[w0], %[w0], #0x000F000F\n"                                                              \
     "smlad %[a0], %[w0], %[" x "], %[a0]\n"
-#define TINYRT_FOUR_BYTES_S4                                                                       \
+#define TINYRT_FOUR_BYTES                                                                          \
     "ldr %[x0], [%[x]], #4\n"                                                                      \
     "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
-    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS_S4("x0") TINYRT_FOUR_CHANNELS_S4("x1")
+    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
+
+#define TINYRT_TWO_TAPS_CODE 52
+#define TINYRT_FOUR_BYTES_CODE 76
 
 /** Adds to acc[3] the products with halves, to acc[1] those with their low bytes, to acc[2] 256
  *  times those with the third nibble, to acc[0] those with the first.
  *  Requires: taps is a multiple of four, and not 0. Returns the end of w. */
-static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_single *x,
-                                               int32_t taps, int32_t *acc) {
-    const tinyrt_single *const end = x + taps;
-    const int32_t skip = tinyrt_skipped(taps, 76 / 4);
-    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
-    uint32_t x0, x1, w0, w1;
-    (void)skip;
-    __asm(TINYRT_ENTER("%[w0]") TINYRT_LOOP_OF(TINYRT_FOUR_BYTES_S4) "cmp %[x], %[end]\n"
-                                                                     "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [w] "+r"(w), [x] "+r"(x),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "r"(end)TINYRT_SKIP(skip)
-          : "cc", "memory");
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
-    return w;
-}
+#define TINYRT_DOT_ONE tinyrt_dot_one_s4
 
-#undef TINYRT_FOUR_BYTES_S4
-#undef TINYRT_FOUR_CHANNELS_S4
+/** As tinyrt_dot_one_s4 for two interleaved columns; the second one's sums are behind those. */
+#define TINYRT_DOT_TWO tinyrt_dot_two_s4
 
-/** As tinyrt_dot_one_s4 for two interleaved columns; the second one's sums are in acc[4] to acc[7].
- *  In assembly because it takes every register that there is. */
-static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
-                                               int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + taps;
-    const int32_t skip = tinyrt_skipped(taps, 52 / 2);
-    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
-    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    uint32_t x0, x1, w0, w1;
-    (void)skip;
-    __asm(TINYRT_ENTER("%[w0]")
-              TINYRT_LOOP_OF(TINYRT_TWO_TAPS_S4 TINYRT_TWO_TAPS_S4) "ldr %[w0], %[end]\n"
-                                                                    "cmp %[x], %[w0]\n"
-                                                                    "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "m"(end)TINYRT_SKIP(skip)
-          : "cc", "memory");
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
-    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
-    return w;
-}
+#include "tinyrt_dot_loop.h"
 
-#undef TINYRT_TWO_TAPS_S4
+#undef TINYRT_FOUR_CHANNELS
 
 #else
 

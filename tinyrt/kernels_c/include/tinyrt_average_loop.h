@@ -1,0 +1,23 @@
+/** The mean under a window, where this is included: TINYRT_ELEMENT is the elements' type. */
+#ifndef TINYRT_AVERAGE_LOOP_H
+#define TINYRT_AVERAGE_LOOP_H
+
+#include "tinyrt_types.h"
+
+/** The mean of rows by columns elements, of which x is the first, halves away from zero. */
+static int32_t tinyrt_average(const TINYRT_ELEMENT *x, int32_t rows, int32_t columns,
+                              int32_t row_step, int32_t column_step) {
+    const int32_t count = rows * columns;
+    int32_t sum = 0;
+    for (int32_t ky = 0; ky < rows; ++ky, x += row_step) {
+        const TINYRT_ELEMENT *tap = x;
+        int32_t left = columns;
+        for (; left >= 2; left -= 2, tap += 2 * column_step) {
+            sum += tap[0] + tap[column_step];
+        }
+        sum += left != 0 ? *tap : 0;
+    }
+    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+}
+
+#endif
