@@ -7,7 +7,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES, rng_of
 from tests.ops.facts import FACTS, cases_of, holds, shows_traits
+from tinyrt.backends.c.choice import find
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
 from tinyrt.convert.passes.to_nhwc import turned_attrs
 from tinyrt.ir import Node
 from tinyrt.ops import OPS, ops_where
@@ -89,3 +94,15 @@ def test_what_fuses_has_a_place_for_the_activation():
 def test_layers_with_a_bias_in_files_have_weights():
     weighted = ops_where(lambda spec: spec.quant is Quant.WEIGHTED)
     assert weighted - ops_where(lambda spec: spec.traits.biased) == {"transpose_conv"}
+
+
+def test_layers_whose_zeros_may_be_left_out_have_kernels_for_that():
+    able = set()
+    for op in ops_where(lambda spec: spec.quant is Quant.WEIGHTED):
+        for seed in range(8):
+            rng = rng_of(op, seed)
+            (node,) = build_s8(CASES[op](rng), rng).graph.bound()
+            kernel = find(node, Target(InstructionSet.DSP))
+            if kernel is not None and kernel.stored is not None:
+                able.add(op)
+    assert able == ops_where(lambda spec: spec.traits.skips_zeros)

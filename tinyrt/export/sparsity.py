@@ -12,6 +12,7 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Cost, Stored, Weights
 from tinyrt.ir import BoundNode, Graph
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import is_integer
 
 MIN_ZEROS = 0.25
@@ -83,7 +84,7 @@ def sparse_layers(graph: Graph, target: Target) -> tuple[SparseLayer, ...]:
 
 
 def _zeros(node: BoundNode) -> float:
-    if node.op not in ("conv2d", "fully_connected") or not is_integer(node):
+    if not OPS[node.op].traits.skips_zeros or not is_integer(node):
         return 0.0
     w = node.input(1)
     return 0.0 if w.data is None else float(np.mean(np.asarray(w.data) == 0))

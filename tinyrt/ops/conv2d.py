@@ -133,5 +133,5 @@ CONV2D = weighted_op(
     macs=macs,
     rows=rows,
     int4_weights=True,
-    traits=Traits(fuses=True, biased=True),
+    traits=Traits(fuses=True, biased=True, skips_zeros=True),
 )

@@ -157,5 +157,5 @@ FULLY_CONNECTED = weighted_op(
     int16x8=IntegerForm(prepare_s16, ref_s16),
     macs=macs,
     int4_weights=True,
-    traits=Traits(fuses=True, biased=True),
+    traits=Traits(fuses=True, biased=True, skips_zeros=True),
 )

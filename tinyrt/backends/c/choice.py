@@ -26,7 +26,7 @@ from tinyrt.backends.c.kernel import Kernel, Target
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Form, form_of, is_integer
+from tinyrt.ops.shared.spec import Form, form_of
 from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 _FAMILIES: tuple[Choosers, ...] = (
@@ -74,16 +74,12 @@ def find(node: BoundNode, target: Target) -> Kernel | None:
 
 
 def _find(node: BoundNode, target: Target) -> Kernel | None:
-    chooser = KERNELS.get(node.op, {}).get(_form(node))
+    chooser = KERNELS.get(node.op, {}).get(form_of(node))
     return None if chooser is None else chooser(node, target)
 
 
-def _form(node: BoundNode) -> Form:
-    return form_of(node) if is_integer(node) else Form.FLOAT
-
-
 def _missing(node: BoundNode) -> TinyrtError:
-    form = _form(node)
+    form = form_of(node)
     if form is not Form.FLOAT:
         OPS[node.op].form(node)  # raises where there is no such form on the host either
     having = sorted(op for op, choosers in KERNELS.items() if form in choosers)

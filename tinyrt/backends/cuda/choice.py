@@ -8,10 +8,8 @@ from typing import Any
 from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops import OPS, TABLES, is_weighted
-from tinyrt.ops.shared.spec import Form, Quant, form_of, is_integer
-from tinyrt.ops.svdf import STATE
-from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN
+from tinyrt.ops import OPS, TABLES
+from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, form_of
 
 Emitter = Callable[[BoundNode, Any, DeviceWriter], None]
 """Writes the call for a node, from its integer record."""
@@ -94,9 +92,7 @@ KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
 
 def emitter_of(node: BoundNode) -> Emitter | None:
     """What writes the node; None where the GPU has no kernel for it."""
-    if not is_integer(node) or not _is_known(node):
-        return None
-    return KERNELS.get(node.op, {}).get(form_of(node))
+    return KERNELS.get(node.op, {}).get(form_of(node)) if _is_known(node) else None
 
 
 def _is_known(node: BoundNode) -> bool:
@@ -110,7 +106,8 @@ def _is_known(node: BoundNode) -> bool:
 
 
 def _weights(node: BoundNode) -> tuple[Value | None, ...]:
-    """Inputs that are repacked; states are not."""
-    if OPS[node.op].quant is Quant.STATEFUL:
-        return node.inputs[1 : HIDDEN if node.op == "unidirectional_sequence_lstm" else STATE]
-    return node.inputs[1:] if is_weighted(node) else ()
+    """Inputs that are repacked; states, the last ones, are not: each is also an output."""
+    if OPS[node.op].quant not in CONSTANT_WEIGHTS:
+        return ()
+    states = len(node.outputs) - 1
+    return node.inputs[1 : len(node.inputs) - states]

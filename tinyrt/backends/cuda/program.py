@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.cuda.choice import KERNELS, emitter_of
+from tinyrt.backends.cuda.weighted import ON_TENSOR_CORES
 from tinyrt.backends.cuda.widen import Widening, widen_inputs
 from tinyrt.backends.cuda.writer import ALIGNMENT, DeviceWriter, Phase
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan, MemoryOptions, plan_memory
 from tinyrt.memory.kernels import NoKernels
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.shared.spec import Form, form_of, qparams
 
 DEVICE = Path(__file__).parent / "device"
@@ -195,7 +196,7 @@ def generate(
 
 def _zero_points(graph: Graph) -> tuple[int, ...]:
     """Those of inputs that tensor cores read, each once: 16 bytes of each are kept as padding."""
-    nodes = [n for n in graph.bound() if n.op in ("conv2d", "fully_connected")]
+    nodes = [n for n in graph.bound() if emitter_of(n) in ON_TENSOR_CORES]
     return tuple(sorted({qparams(n.input(0))[1] for n in nodes if form_of(n) is Form.INT8}))
 
 
@@ -216,12 +217,17 @@ def _samples(graph: Graph, plan: ArenaPlan, shape: Shape, shared_limit: int) -> 
     if shape.samples is not None:
         return shape.samples
     products = [n for n in graph.bound() if OPS[n.op].macs(n)]
-    single = all(n.op == "fully_connected" and len(n.output.shape) == 2 for n in products)
+    single = all(_is_matrix_product(n) for n in products)
     if not products or not single:
         return 1
     share = (shared_limit + RESERVED) // shape.blocks - RESERVED
     most = share // _stride(plan.arena_bytes + BANKS, MAX_SAMPLES)
     return max(1, min(MAX_SAMPLES, most))
+
+
+def _is_matrix_product(node: BoundNode) -> bool:
+    """Whether each sample is a row that is multiplied with a matrix of weights."""
+    return is_weighted(node) and len(node.input(1).shape) == len(node.output.shape) == 2
 
 
 def _port(value: Value) -> Port:

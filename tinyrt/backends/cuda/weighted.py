@@ -130,6 +130,10 @@ def _reshaped(node: BoundNode, x: Shape, y: Shape) -> BoundNode:
     return replace(node, inputs=(replace(first, shape=x), *others), outputs=(output,))
 
 
+ON_TENSOR_CORES = (emit_conv2d, emit_fully_connected)
+"""What writes ``emit_dense``, where activations are int8."""
+
+
 def emit_transpose_conv(
     node: BoundNode, p: TransposeConvS8 | TransposeConvS16, w: DeviceWriter
 ) -> None:

@@ -33,7 +33,7 @@ from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS, TABLES
-from tinyrt.ops.shared.spec import Form, form_of, is_integer
+from tinyrt.ops.shared.spec import Form, form_of
 
 Packer = Callable[[BoundNode, Any, Workspace], Call]
 """Packs a node, from its integer record, for its kernel."""
@@ -117,9 +117,9 @@ def packer_of(node: BoundNode) -> Packer | None:
         UnsupportedError: the table does not have an integer node.
 
     """
-    if not is_integer(node):
-        return None
     form, packers = form_of(node), KERNELS.get(node.op, {})
+    if form is Form.FLOAT:
+        return None
     if form not in packers:
         raise UnsupportedError(
             f"backend numba has no {form} kernel for {node.op}",

@@ -160,7 +160,7 @@ class OpSpec(Generic[AttrsT]):
             VerifyError: the op has no such form.
 
         """
-        wanted, forms = form_of(node), self.forms
+        wanted, forms = _integer_form(node), self.forms
         if wanted not in forms:
             raise VerifyError(
                 f"{self.name} has no {wanted if forms else 'integer'} form",
@@ -217,7 +217,12 @@ def is_integer(node: BoundNode) -> bool:
 
 
 def form_of(node: BoundNode) -> Form:
-    """The form of a quantised node, by its activations' dtypes; state may be wider."""
+    """What the node computes in: backends have a kernel for each op and form."""
+    return _integer_form(node) if is_integer(node) else Form.FLOAT
+
+
+def _integer_form(node: BoundNode) -> Form:
+    """By the dtypes of a quantised node's activations; state may be wider."""
     inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
     activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
     return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8

@@ -36,6 +36,7 @@ class Traits:
         fuses: whether an activation right behind the op may become its attribute ``activation``.
         biased: whether files hold its bias, zeros where it has none: several runtimes refuse such
             ops without, or read past their inputs.
+        skips_zeros: whether there are C kernels that leave out zeros among its weights.
         in_tflite: whether the .tflite format has the op.
         not_in_integers: why it makes no sense in integers, where it has no such form.
         not_on_devices: why it makes no sense on a device, where it has no C kernel on floats.
@@ -52,6 +53,7 @@ class Traits:
     activation: str = ""
     fuses: bool = False
     biased: bool = False
+    skips_zeros: bool = False
     in_tflite: bool = True
     not_in_integers: str = ""
     not_on_devices: str = ""
