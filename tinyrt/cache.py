@@ -118,13 +118,13 @@ def _content(handle: int, name: str) -> bytes | None:
 
 def _is_own(status: os.stat_result) -> bool:
     """Whether it is a plain file that this user wrote, and nobody else could have."""
-    mine = status.st_uid == os.geteuid()
-    return mine and stat.S_ISREG(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
+    is_owner = status.st_uid == os.geteuid()
+    return is_owner and stat.S_ISREG(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
 
 
 def _is_own_folder(status: os.stat_result) -> bool:
-    mine = status.st_uid == os.geteuid()
-    return mine and stat.S_ISDIR(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
+    is_owner = status.st_uid == os.geteuid()
+    return is_owner and stat.S_ISDIR(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
 
 
 def _own_folder(kind: str) -> Path:

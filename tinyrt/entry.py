@@ -1,4 +1,4 @@
-"""What every function of the Python interface has around it."""
+"""The wrapper of every function of the Python interface."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 from tinyrt.budget import limited
 from tinyrt.errors import catch_all
 
-Params = ParamSpec("Given")
-Result = TypeVar("Found")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 OWN = ("tinyrt", "numpy", "numba", "flatbuffers", "tflite", "onnx", "google")
 """Where a failure is tinyrt's: callbacks and iterables of the caller fail with errors of theirs."""

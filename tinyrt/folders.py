@@ -195,10 +195,12 @@ class _CannotSwapError(OSError):
 
 def _must_stay(goal: Path) -> bool:
     """Whether the folder must remain the one that it is."""
-    here = Path(os.path.realpath(Path.cwd()))
+    current = Path(os.path.realpath(Path.cwd()))
     status, above = goal.stat(), goal.parent.stat()
     moved = status.st_uid != os.geteuid() or status.st_dev != above.st_dev
-    return moved or goal == here or goal in here.parents or not os.access(goal.parent, os.W_OK)
+    return (
+        moved or goal == current or goal in current.parents or not os.access(goal.parent, os.W_OK)
+    )
 
 
 def _link_others(source: Path, target: Path, own: set[str], within: str = "") -> int:

@@ -134,12 +134,12 @@ def evaluate_graph(
         right = None
         if labels is not None:
             right = answers.classes == _label_indices(labels, start, total, answers)
-        theirs = None
+        other_answers = None
         if isinstance(other, Answers):
-            theirs = other.part(tally.samples, len(answers.outputs))
+            other_answers = other.part(tally.samples, len(answers.outputs))
         elif other is not None:
-            theirs = other.answers(other.fed_like(runner.model, feeds), total)
-        tally.add(answers, right, theirs)
+            other_answers = other.answers(other.fed_like(runner.model, feeds), total)
+        tally.add(answers, right, other_answers)
     return tally.evaluation(runner.model.backend)
 
 
@@ -153,7 +153,7 @@ class _Tally:
         self._places = 0
         self._sqnr: list[Array] = []
 
-    def add(self, answers: Answers, right: Array | None, theirs: Answers | None) -> None:
+    def add(self, answers: Answers, right: Array | None, other_answers: Answers | None) -> None:
         """One more piece: which of its places are as labelled, and what another model answers.
 
         Raises:
@@ -167,16 +167,16 @@ class _Tally:
         if right is not None:
             self._correct += int(right.all(axis=1).sum())
             self._right.append(int(right.sum()))
-        if theirs is None:
+        if other_answers is None:
             return
-        if theirs.logits.size != answers.logits.size:
+        if other_answers.logits.size != answers.logits.size:
             raise DataError(
                 f"the models' outputs differ in shape: {answers.logits.shape}",
-                expected=f"{theirs.logits.shape}",
+                expected=f"{other_answers.logits.shape}",
                 hint="compare models of the same task",
             )
-        self._alike.append(int((answers.classes == theirs.classes).sum()))
-        ratios = sqnr_db(theirs.logits, answers.logits)
+        self._alike.append(int((answers.classes == other_answers.classes).sum()))
+        ratios = sqnr_db(other_answers.logits, answers.logits)
         stored = current().zeros(ratios.nbytes, "figures of each sample").view(np.float64)
         stored[:] = ratios
         self._sqnr.append(stored)

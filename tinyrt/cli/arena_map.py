@@ -35,8 +35,8 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
     for row in reversed(range(ROWS)):
         low, high = (plan.arena_bytes * r // ROWS for r in (row, row + 1))
         line = Text(f"  {high:>{label},} ", style="dim")
-        for there in alive:
-            buffer = _holder(there, low, high)
+        for buffers in alive:
+            buffer = _holder(buffers, low, high)
             if buffer is None:
                 line.append(FREE * width, "dim")
             else:
@@ -56,10 +56,10 @@ def _alive(plan: ArenaPlan, first: int, last: int) -> list[tuple[int, int, int]]
     return spans
 
 
-def _holder(there: list[tuple[int, int, int]], low: int, high: int) -> int | None:
+def _holder(buffers: list[tuple[int, int, int]], low: int, high: int) -> int | None:
     """The buffer that takes most of these bytes; the newest of several."""
     best, most = None, 0
-    for i, start, stop in there:
+    for i, start, stop in buffers:
         overlap = min(high, stop) - max(low, start)
         if overlap > 0 and overlap >= most:
             best, most = i, overlap

@@ -115,8 +115,8 @@ def _tidying() -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    ours = threading.current_thread() is threading.main_thread()
-    signals = [s for s in ENDING if ours and signal.getsignal(s) is signal.SIG_DFL]
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    signals = [s for s in ENDING if is_main_thread and signal.getsignal(s) is signal.SIG_DFL]
     for number in signals:
         signal.signal(number, end)
     try:

@@ -60,9 +60,9 @@ class Baseline:
         if counts is None:
             return {}
         ops = [row["op"] for row in self.data["ops"][model]]
-        theirs = [count for op, count in zip(ops, counts, strict=True) if op not in VIEWS]
+        baseline_counts = [count for op, count in zip(ops, counts, strict=True) if op not in VIEWS]
         own = [node.index for node in graph.bound() if node.op not in VIEWS]
-        return dict(zip(own, theirs, strict=True))
+        return dict(zip(own, baseline_counts, strict=True))
 
     @cached_property
     def _structures(self) -> dict[str, list[tuple[str, int]]]:

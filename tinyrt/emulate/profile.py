@@ -108,10 +108,10 @@ def profile_ops(
 def op_instructions(report: Mapping[str, list[int]]) -> dict[int, int]:
     """Op index -> instructions of one inference, all of its calls together."""
     count = Instructions(report)
-    spent: dict[int, float] = {}
+    totals: dict[int, float] = {}
     calls: dict[int, int] = {}
     for op, ticks, polls in zip(report["op"], report["op_ticks"], report["op_polls"], strict=True):
-        spent[op] = spent.get(op, 0.0) + count(ticks, polls)
+        totals[op] = totals.get(op, 0.0) + count(ticks, polls)
         calls[op] = calls.get(op, 0) + 1
-    empty = spent.pop(NOTHING) / calls[NOTHING]
-    return {op: round((spent[op] - calls[op] * empty) / PHASES) for op in spent}
+    empty = totals.pop(NOTHING) / calls[NOTHING]
+    return {op: round((totals[op] - calls[op] * empty) / PHASES) for op in totals}

@@ -83,9 +83,9 @@ class SplitProgram:
     def run(self) -> None:
         """Run all ops on all samples."""
         first, *others = self._shares
-        waiting = [self._pool.submit(share.program.run) for share in others]
+        futures = [self._pool.submit(share.program.run) for share in others]
         first.program.run()
-        for future in waiting:
+        for future in futures:
             future.result()
         # Only now: an output may lie where the inputs of another share lay.
         for share in self._shares:

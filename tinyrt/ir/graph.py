@@ -18,6 +18,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir.types import DType, QParams, Shape, TensorType
 
 T = TypeVar("T")
+AttrsT = TypeVar("AttrsT")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +73,17 @@ class Node:
     outputs: tuple[str, ...]
     attrs: Any = None
 
+    def attrs_as(self, kind: type[AttrsT]) -> AttrsT:
+        """The op's attributes, which must be of that type.
+
+        Raises:
+            TypeError: they are of another one.
+
+        """
+        if not isinstance(self.attrs, kind):
+            raise TypeError(f"{self.op} '{self.name}' has {self.attrs}, not {kind.__name__}")
+        return self.attrs
+
 
 class Notes:
     """Results of analyses of a node, each computed once.
@@ -122,6 +134,10 @@ class BoundNode:
     def attrs(self) -> Any:
         """The op's attribute record."""
         return self.node.attrs
+
+    def attrs_as(self, kind: type[AttrsT]) -> AttrsT:
+        """The op's attributes, which must be of that type, see ``Node.attrs_as``."""
+        return self.node.attrs_as(kind)
 
     def input(self, i: int) -> Value:
         """Input ``i``, which must be present.

@@ -235,7 +235,7 @@ class _Names(tuple[str, ...]):
         return name in self._names
 
 
-class _Watched(Graph):
+class _Recorder(Graph):
     """A graph that records the queries of a rule.
 
     Attributes:
@@ -248,14 +248,14 @@ class _Watched(Graph):
     new_names: set[str]
 
     @classmethod
-    def of(cls, graph: Graph) -> _Watched:
-        """The same graph, watched."""
+    def of(cls, graph: Graph) -> _Recorder:
+        """A recorder of the same graph."""
         own = {f.name: getattr(graph, f.name) for f in fields(Graph)}
         own |= {"inputs": _Names(graph.inputs), "outputs": _Names(graph.outputs)}
-        watched = cls(**own)
-        object.__setattr__(watched, "marks", set())
-        object.__setattr__(watched, "new_names", set())
-        return watched
+        recorder = cls(**own)
+        object.__setattr__(recorder, "marks", set())
+        object.__setattr__(recorder, "new_names", set())
+        return recorder
 
     def has_value(self, name: str) -> bool:
         """As ``Graph.has_value``; also true where another pending change adds the name."""
@@ -283,12 +283,12 @@ class _Watched(Graph):
             before, marks = set(self.marks), self.marks
             marks.clear()
             result = find()
-            looked_at = set(marks)
+            new_marks = set(marks)
             marks |= before
-            return result, looked_at
+            return result, new_marks
 
-        result, looked_at = super().noted(key, find_watched)
-        self.marks |= looked_at
+        result, new_marks = super().noted(key, find_watched)
+        self.marks |= new_marks
         return result
 
 
@@ -365,36 +365,36 @@ def _next_changes(
     """The first rule that applies anywhere, and its changes that are independent of each other."""
     if not pending:
         return None
-    watched, limits = _Watched.of(graph), budget.current()
+    recorder, limits = _Recorder.of(graph), budget.current()
     places = {id(node): i for i, node in enumerate(graph.nodes)}
     for number, rule in enumerate(rules):
         nodes = pending.of(number, places)
         limits.spend(ASK * len(nodes), f"the pass '{rule.name}'")
         changes: list[_Change] = []
         changed: set[Mark] = set()
-        looked_at: set[Mark] = set()
+        read_marks: set[Mark] = set()
         removed: set[int] = set()
         for node in nodes:
             if id(node) in removed:
                 continue  # an earlier change removes it
-            watched.marks.clear()
-            result = rule.apply(watched, node)
+            recorder.marks.clear()
+            result = rule.apply(recorder, node)
             if not isinstance(result, Patch):
-                pending.settle(number, node, watched.marks)
+                pending.settle(number, node, recorder.marks)
                 if isinstance(result, Refusal):
                     log.refused[(rule.name, result.node)] = result.reason
                 continue
             _keep(result)
             change = _Change.of(graph, result)
-            touched, marks = change.changed(), watched.marks | change.named()
-            if changes and not (changed.isdisjoint(marks) and looked_at.isdisjoint(touched)):
+            own_changes, marks = change.changed(), recorder.marks | change.named()
+            if changes and not (changed.isdisjoint(marks) and read_marks.isdisjoint(own_changes)):
                 continue
             changes.append(change)
-            watched.new_names.update(value.name for value in result.values)
+            recorder.new_names.update(value.name for value in result.values)
             removed.update(map(id, change.removed))
             log.applied.append((rule.name, node.name))
-            changed |= touched
-            looked_at |= marks
+            changed |= own_changes
+            read_marks |= marks
         if changes:
             return rule, changes
     return None

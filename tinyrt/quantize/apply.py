@@ -149,8 +149,12 @@ class _Applier:
         stored = self.plan.stored_weights(node)
         names = [x.name, self._constant(weights.name, stored, q, dtype)]
         if bias is not None:
-            there = node.optional(2)
-            name = there.name if there is not None else self._fresh(f"{node.output.name}_bias")
+            bias_value = node.optional(2)
+            name = (
+                bias_value.name
+                if bias_value is not None
+                else self._fresh(f"{node.output.name}_bias")
+            )
             x_scale = self.plan.activations[x.name].scale
             wide = self.layout.dtypes[x.name] is DType.INT16
             bias_dtype = DType.INT64 if wide else DType.INT32
@@ -175,11 +179,11 @@ class _Applier:
     ) -> str:
         """A constant of that name, or another where the name stands for something else."""
         value = Value.constant(name, data, q, dtype)
-        there = self.values.get(name)
-        if there is None:
+        existing = self.values.get(name)
+        if existing is None:
             return self._add(value)
-        alike = (there.q, there.dtype) == (q, value.dtype)
-        if alike and there.data is not None and np.array_equal(there.data, data):
+        alike = (existing.q, existing.dtype) == (q, value.dtype)
+        if alike and existing.data is not None and np.array_equal(existing.data, data):
             return name
         return self._add(replace(value, name=self._fresh(f"{name}_q")))
 

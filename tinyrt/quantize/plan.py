@@ -183,9 +183,9 @@ def _prescribed(layout: Layout) -> dict[tuple[str, ...], QParams]:
     }
     params = {}
     for names in _Groups(layout).members():
-        there = [fixed[name] for name in names if name in fixed]
-        if there:
-            params[names] = there[-1]
+        options = [fixed[name] for name in names if name in fixed]
+        if options:
+            params[names] = options[-1]
     return params
 
 

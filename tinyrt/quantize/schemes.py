@@ -356,8 +356,8 @@ class _Borders:
 
     def _constant(self, value: Value, dtype: DType) -> str:
         """A constant operand; another one where an op on another dtype has it already."""
-        there = self.dtypes.setdefault(value.name, dtype)
-        if there is dtype:
+        first = self.dtypes.setdefault(value.name, dtype)
+        if first is dtype:
             return value.name
         if (value.name, dtype) not in self.borders:
             copy = self._fresh(f"{value.name}/{dtype.value}")

@@ -74,17 +74,17 @@ def in_order(jobs: Iterable[Callable[[], Item]], workers: int) -> Iterator[Item]
     if workers == 0:
         yield from (job() for job in jobs)
         return
-    waiting: deque[Future[Item]] = deque()
+    futures: deque[Future[Item]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for job in jobs:
-                waiting.append(pool.submit(job))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                futures.append(pool.submit(job))
+                if len(futures) > 2 * workers:
+                    yield futures.popleft().result()
+            while futures:
+                yield futures.popleft().result()
         finally:
-            for future in waiting:
+            for future in futures:
                 future.cancel()
 
 

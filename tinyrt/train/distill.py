@@ -76,12 +76,12 @@ class Distillation:
         paths = [f.student for f in self.features]
         with recording(student, paths) as outputs:
             logits = student(Tensor(samples))
-        targets, theirs = self._teacher_outputs(samples)
+        targets, teacher_features = self._teacher_outputs(samples)
         soft = kl_loss(logits * (1 / self.temperature), softened(targets, self.temperature))
         total = soft * (self.weight * self.temperature**2)
         if self.weight < 1:
             total = total + self.loss(logits, labels) * (1 - self.weight)
-        for features, target in zip(self.features, theirs, strict=True):
+        for features, target in zip(self.features, teacher_features, strict=True):
             total = total + similarity_loss(outputs[features.student], target) * features.weight
         return total
 
@@ -94,16 +94,16 @@ class Distillation:
             with self.teacher.evaluating(), no_grad(), recording(self.teacher, inner) as tensors:
                 logits = self.teacher(Tensor(samples)).data
             outputs = {path: tensor.data for path, tensor in tensors.items()}
-        features_of_teacher = []
+        teacher_features = []
         for features in self.features:
             if isinstance(features.teacher, str) and features.teacher not in outputs:
                 raise DataError(
                     f"the teacher has no part '{features.teacher}': it is not a module",
                     hint="give a function from samples to features instead",
                 )
-            here = features.teacher
-            features_of_teacher.append(outputs[here] if isinstance(here, str) else here(samples))
-        return logits, features_of_teacher
+            source = features.teacher
+            teacher_features.append(outputs[source] if isinstance(source, str) else source(samples))
+        return logits, teacher_features
 
 
 def logits_of(answer: Model | Answer) -> Answer:
@@ -158,12 +158,16 @@ def similarity_loss(features: Tensor, target: Array) -> Tensor:
     """
     n = features.shape[0]
     rows = features.reshape(n, -1)
-    ours = rows @ rows.transpose(1, 0)
-    ours = ours * ((ours * ours).sum(-1, keepdims=True) + 1e-12) ** -0.5
+    student_rows = rows @ rows.transpose(1, 0)
+    student_rows = (
+        student_rows * ((student_rows * student_rows).sum(-1, keepdims=True) + 1e-12) ** -0.5
+    )
     flat = target.reshape(n, -1)
-    theirs = matmul(flat, flat.T)
-    theirs = theirs / np.sqrt((theirs * theirs).sum(-1, keepdims=True) + 1e-12)
-    difference = ours - theirs.astype(features.dtype)
+    teacher_rows = matmul(flat, flat.T)
+    teacher_rows = teacher_rows / np.sqrt(
+        (teacher_rows * teacher_rows).sum(-1, keepdims=True) + 1e-12
+    )
+    difference = student_rows - teacher_rows.astype(features.dtype)
     total: Tensor = (difference * difference).sum() * (1 / n)
     return total
 

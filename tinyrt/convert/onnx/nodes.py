@@ -147,8 +147,8 @@ LOOK, HANDLE = budget.OP // 4, budget.OP * 3 // 4
 
 def import_nodes(builder: Builder, source: Source, body: Body) -> None:
     """Import a body; ``builder.tensors`` holds what its nodes may read."""
-    spent = budget.current()
-    spent.spend(HANDLE, "importing the bodies of functions and control flow")
+    limits = budget.current()
+    limits.spend(HANDLE, "importing the bodies of functions and control flow")
     _check_ops(builder, source, body)
     builder.read |= body.read
     for tensor in body.initializers:
@@ -158,7 +158,7 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
         builder.tensors[tensor.name] = source.weights.array(tensor)
     for node, _ in body.nodes:
         with error_context(op=node.describe()):
-            spent.spend(HANDLE, "importing the nodes, loops and functions written out")
+            limits.spend(HANDLE, "importing the nodes, loops and functions written out")
             _import_node(builder, source, node)
             if len(builder.nodes) > MAX_NODES:
                 raise UnsupportedError(

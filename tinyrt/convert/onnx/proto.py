@@ -41,7 +41,7 @@ def parse_model(path: Path) -> onnx.ModelProto:
         raise ModelFormatError(
             f"cannot read the model: {error.strerror or error}", hint="check the path"
         ) from error
-    _ask_for_parts(data, budget.current())
+    _reserve_parts(data, budget.current())
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
@@ -54,7 +54,7 @@ def parse_model(path: Path) -> onnx.ModelProto:
     return model
 
 
-def _ask_for_parts(data: bytes, spent: budget.Budget) -> None:
+def _reserve_parts(data: bytes, limits: budget.Budget) -> None:
     """Ask for the parts of the file before the parser makes them.
 
     An empty one has two bytes in the file, and takes a hundred in memory. Where the bytes make no
@@ -64,9 +64,9 @@ def _ask_for_parts(data: bytes, spent: budget.Budget) -> None:
         BudgetError: there are too many.
 
     """
-    waiting = [(_parts_of(onnx.ModelProto.DESCRIPTOR), 0, len(data))]
-    while waiting:
-        kinds, at, stop = waiting.pop()
+    stack = [(_parts_of(onnx.ModelProto.DESCRIPTOR), 0, len(data))]
+    while stack:
+        kinds, at, stop = stack.pop()
         while at < stop:
             tag, at = _number_at(data, at)
             wire = tag & 7
@@ -74,8 +74,8 @@ def _ask_for_parts(data: bytes, spent: budget.Budget) -> None:
                 length, at = _number_at(data, at)
                 inner = kinds.get(tag >> 3)
                 if inner is not None:
-                    spent.spend(MESSAGE, "looking through the parts of the file")
-                    waiting.append((_parts_of(inner), at, min(at + length, stop)))
+                    limits.spend(MESSAGE, "looking through the parts of the file")
+                    stack.append((_parts_of(inner), at, min(at + length, stop)))
                 at += length
             elif wire == _VARINT:
                 _, at = _number_at(data, at)

@@ -232,9 +232,9 @@ def _typed_elements(
     values, count = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data")), math.prod(shape)
     if len(values) != count:
         raise _wrong_size(where, f"{len(values)} elements", f"{count} elements")
-    spent = budget.current()
-    spent.spend(TYPED * count, f"reading {where}")
-    spent.reserve((8 + dtype.itemsize) * count, f"the constant {where}")
+    limits = budget.current()
+    limits.spend(TYPED * count, f"reading {where}")
+    limits.reserve((8 + dtype.itemsize) * count, f"the constant {where}")
     if tensor.data_type == _TENSOR.FLOAT16:
         return np.asarray(values, np.int64).astype(np.uint16).view(np.float16).reshape(shape)
     wide = np.float64 if dtype.kind == "f" else np.uint64 if dtype.kind == "u" else np.int64

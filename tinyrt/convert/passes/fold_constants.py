@@ -12,10 +12,10 @@ def fold_constants(graph: Graph, node: Node) -> Patch | None:
     """f(constants) = constant; then also the ops whose inputs have all become constant."""
     constants: dict[str, Value] = {}
     folded_nodes: dict[str, Node] = {}
-    unread: dict[str, int] = {}
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
+    open_reads: dict[str, int] = {}
+    queue = [node]
+    while queue:
+        node = queue.pop()
         inputs = None if node.outputs[0] in folded_nodes else _constants(graph, node, constants)
         if inputs is None:
             continue
@@ -25,13 +25,13 @@ def fold_constants(graph: Graph, node: Node) -> Patch | None:
             v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)
         }
         folded_nodes[node.outputs[0]] = node
-        for name in unread.keys() & node.inputs:
-            unread[name] -= 1
-            if not unread[name] and name not in graph.outputs:
+        for name in open_reads.keys() & node.inputs:
+            open_reads[name] -= 1
+            if not open_reads[name] and name not in graph.outputs:
                 del constants[name]  # every consumer is computed: free its memory
-        unread |= {value.name: len(graph.consumers(value.name)) for value in outputs}
+        open_reads |= {value.name: len(graph.consumers(value.name)) for value in outputs}
         readers = [reader for value in outputs for reader in graph.consumers(value.name)]
-        waiting += reversed(readers)
+        queue += reversed(readers)
     return (
         Patch(remove=tuple(folded_nodes.values()), values=tuple(constants.values()))
         if folded_nodes

@@ -230,7 +230,7 @@ class _Remade:
 
     def __init__(self, graph: Graph, quantized: Graph, head: Mapping[str, Array]) -> None:
         self.graph, self.quantized = graph, quantized
-        self.there = {node.output.name: node for node in quantized.bound()}
+        self.quantized_nodes = {node.output.name: node for node in quantized.bound()}
         port = quantized.input_values[0].dtype
         wide = any(v.dtype is DType.INT16 for v in quantized.input_values)
         self.config = QuantConfig(
@@ -244,8 +244,8 @@ class _Remade:
         self.ranges = self._ranges(head)
 
     def _scheme(self, node: BoundNode) -> Scheme:
-        there = self.there.get(node.output.name, node)
-        x, w = there.input(0), there.input(1)
+        partner = self.quantized_nodes.get(node.output.name, node)
+        x, w = partner.input(0), partner.input(1)
         if x.q is None:
             return Scheme.FLOAT
         if x.dtype is DType.INT16:
@@ -277,10 +277,10 @@ class _Remade:
         rounded, biases = {}, {}
         for node in layout.graph.bound():
             name = node.output.name
-            there = self.there.get(layout.origins.get(name, name))
-            if name not in plan.weights or there is None:
+            partner = self.quantized_nodes.get(layout.origins.get(name, name))
+            if name not in plan.weights or partner is None:
                 continue
-            stored = there.input(1)
+            stored = partner.input(1)
             if (
                 stored.q is None
                 or stored.data is None
@@ -288,7 +288,7 @@ class _Remade:
             ):
                 continue
             weights[name], rounded[name] = stored.q, stored.data
-            constants = quantized_constants(self.quantized, there)
+            constants = quantized_constants(self.quantized, partner)
             if len(constants) > 1:
                 biases[name] = constants[1]
         return replace(

@@ -76,10 +76,10 @@ def as_quantized(graph: Graph, quantized: Graph) -> Graph:
 
 def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
     """Output name -> the quantised model's node, for the float model's nodes."""
-    there = {node.output.name: node for node in quantized.bound()}
+    nodes = {node.output.name: node for node in quantized.bound()}
     partners = {}
     for node in graph.bound():
-        other = there.get(node.output.name)
+        other = nodes.get(node.output.name)
         if other is None or other.op != node.op:
             continue
         if other.output.shape != node.output.shape:
@@ -163,9 +163,11 @@ def _smoothed(
         if node.op == "mul" and at is not None and partner is not None:
             before, after = node.input(at), partner.input(at)
             if before.data is not None and after.data is not None:
-                there = _real(after).reshape(-1).astype(np.float64)
-                here = before.data.reshape(-1).astype(np.float64)
-                return _column_map(there**2, here * there, np.abs(there) * _steps(after))
+                after_rows = _real(after).reshape(-1).astype(np.float64)
+                before_rows = before.data.reshape(-1).astype(np.float64)
+                return _column_map(
+                    after_rows**2, before_rows * after_rows, np.abs(after_rows) * _steps(after)
+                )
     return None
 
 

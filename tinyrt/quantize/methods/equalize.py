@@ -95,8 +95,8 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
 
     unchanged, *others = _proposals(space, stats)
     scale = min(others, key=noise)
-    needed = SMOOTHING if space.affine else 1.0
-    return ChannelMap(scale if noise(scale) < needed * noise(unchanged) else unchanged, shift)
+    threshold = SMOOTHING if space.affine else 1.0
+    return ChannelMap(scale if noise(scale) < threshold * noise(unchanged) else unchanged, shift)
 
 
 def _halves(x: Array, shift: Vector) -> tuple[Array, Array]:
@@ -181,8 +181,8 @@ def in_new_channels(graph: Graph, maps: Mapping[str, ChannelMap]) -> Graph:
 
 
 def _constant(graph: Graph, node: BoundNode, i: int, data: Array) -> Value:
-    there = node.optional(i)
-    wish = f"{there.name}_equalized" if there is not None else f"{node.output.name}_bias"
+    constant = node.optional(i)
+    wish = f"{constant.name}_equalized" if constant is not None else f"{node.output.name}_bias"
     # Layers may share a constant, but not its rescaled form.
     return Value.constant(graph.unique_name(f"{wish}_{node.index}"), data.astype(np.float32))
 

@@ -73,8 +73,8 @@ def _refined(
         before = simulator.reference[node.input(0).name]
         measured = c.bias_correction is BiasCorrection.EMPIRICAL
         error = _mean_error(plan, node, before, live[node.input(0).name] if measured else before)
-        there = plan.bias(node)
-        bias = -error if there is None else there - error
+        bias_before = plan.bias(node)
+        bias = -error if bias_before is None else bias_before - error
         plan = replace(plan, biases=plan.biases | {name: bias.astype(np.float32)})
     return plan
 

@@ -73,11 +73,11 @@ def partial_derivatives(
     targets = {id(t) for t in inputs}
     derivatives: dict[int, Any] = {}
     with enable_grad():
-        for tensor, arrived in reverse(
+        for tensor, gradient in reverse(
             output, seed, inputs, create_graph=create_graph, retain_graph=retain
         ):
             if id(tensor) in targets:
-                derivatives[id(tensor)] = arrived if create_graph else Tensor(arrived)
+                derivatives[id(tensor)] = gradient if create_graph else Tensor(gradient)
     return [derivatives.get(id(t)) for t in inputs]
 
 

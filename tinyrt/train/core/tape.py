@@ -90,14 +90,14 @@ def reverse(
     pending = {id(root): seed}
     while order:
         tensor = order.pop()  # so that its memory is returned as soon as it is used up
-        arrived, step = pending.pop(id(tensor), None), tensor.step
-        if arrived is None:
+        gradient, step = pending.pop(id(tensor), None), tensor.step
+        if gradient is None:
             continue
-        arrived = _after_hooks(tensor, arrived)
-        yield tensor, arrived
+        gradient = _after_hooks(tensor, gradient)
+        yield tensor, gradient
         if step is None or step.freed:
             continue
-        for operand, part in _operand_grads(step, tensor, arrived, on_path, create_graph):
+        for operand, part in _operand_grads(step, tensor, gradient, on_path, create_graph):
             earlier = pending.get(id(operand))
             pending[id(operand)] = part if earlier is None else _sum(earlier, part)
         if not retain_graph:

@@ -158,9 +158,9 @@ class Tensor:
             ShapeError: ``grad`` does not have this tensor's shape.
 
         """
-        for tensor, arrived in reverse(self, self.seed(grad), retain_graph=retain_graph):
+        for tensor, gradient in reverse(self, self.seed(grad), retain_graph=retain_graph):
             if tensor.step is None or tensor._retains:
-                total = arrived if tensor.grad is None else tensor.grad + arrived
+                total = gradient if tensor.grad is None else tensor.grad + gradient
                 tensor.grad = total.astype(tensor.dtype)  # a copy: the gradient may be shared
 
     def seed(self, grad: ArrayLike | None) -> Array:
