@@ -61,7 +61,7 @@ from tinyrt.ops.roots import RSQRT, SQRT, SQUARE
 from tinyrt.ops.rounding import CEIL, FLOOR, ROUND
 from tinyrt.ops.select_v2 import SELECT_V2
 from tinyrt.ops.shared.lut import lut_s8
-from tinyrt.ops.shared.spec import Form, OpSpec, Quant
+from tinyrt.ops.shared.spec import Form, OpSpec, PreparedT, Quant
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.softmax import SOFTMAX
@@ -173,6 +173,20 @@ TABLES = ops_where(lambda spec: Form.INT8 in spec.forms and spec.forms[Form.INT8
 """Ops whose int8 form is a table of 256 entries."""
 
 
+def prepared(node: BoundNode, kind: type[PreparedT]) -> PreparedT:
+    """The integer record of a quantised node, see ``OpSpec.prepared``, which must be of that type.
+
+    Raises:
+        VerifyError: the op has no such form, or parameters break its rules.
+        TypeError: the record is of another type.
+
+    """
+    record = OPS[node.op].prepared(node)
+    if not isinstance(record, kind):
+        raise TypeError(f"{node.op} prepares {type(record).__name__}, not {kind.__name__}")
+    return record
+
+
 def is_weighted(node: BoundNode | Node) -> bool:
     """Whether the node multiplies with weights: a convolution or a dense layer."""
     return OPS[node.op].quant is Quant.WEIGHTED
@@ -188,4 +202,4 @@ def verify(
     return _verify(graph, OPS, stage, placed, verified)
 
 
-__all__ = ["OPS", "TABLES", "OpSpec", "is_weighted", "ops_where", "verify"]
+__all__ = ["OPS", "TABLES", "OpSpec", "is_weighted", "ops_where", "prepared", "verify"]

@@ -13,8 +13,9 @@ from tinyrt.backends.c.rescale import rescale_calls
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import elementwise
-from tinyrt.ops import OPS
-from tinyrt.ops.leaky_relu import LeakyReluS16
+from tinyrt.ops import prepared
+from tinyrt.ops.leaky_relu import LeakyReluAttrs, LeakyReluS16
+from tinyrt.ops.prelu import PreluS8
 from tinyrt.ops.relu import ClampS16
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
@@ -23,14 +24,14 @@ from tinyrt.ops.shared.walks import broadcast_fields
 def relu_s16_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_rescale_s16``."""
     del target
-    p: ClampS16 = OPS[node.op].prepared(node)
+    p = prepared(node, ClampS16)
     return rescale_calls(node, (p.act_min, p.act_max), (p.mult, p.shift))
 
 
 def leaky_relu_s16_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_rescale_s16``, with a multiplier for each side."""
     del target
-    p: LeakyReluS16 = OPS[node.op].prepared(node)
+    p = prepared(node, LeakyReluS16)
     below = (p.neg_mult, p.neg_shift)
     return rescale_calls(node, (INT16_MIN, INT16_MAX), (p.mult, p.shift), below)
 
@@ -40,14 +41,14 @@ def leaky_relu_f32_calls(node: BoundNode, target: Target) -> Calls:
     del target
     x, y = node.input(0), node.output
     params = zip_params({"rank": 1, "dims": [x.size], "a_strides": [1], "b_strides": [0]})
-    alpha = Data("alpha", np.array([node.attrs.alpha], np.float32), "float")
+    alpha = Data("alpha", np.array([node.attrs_as(LeakyReluAttrs).alpha], np.float32), "float")
     return (call("tinyrt_zip_f32", params, Function("tinyrt_preluf"), x, alpha, y),)
 
 
 def prelu_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_prelu_s8``."""
     del target
-    fields: Fields = {"shape": broadcast_fields(node), **asdict(OPS[node.op].prepared(node))}
+    fields: Fields = {"shape": broadcast_fields(node), **asdict(prepared(node, PreluS8))}
     params = Params("tinyrt_prelu_s8_params", fields)
     return (call("tinyrt_prelu_s8", params, *node.inputs, node.output),)
 

@@ -10,7 +10,7 @@ from tinyrt.backends.c.kernel import Calls, Data, Field, Fields, Params, Target,
 from tinyrt.backends.c.tables import lut_calls
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import elementwise
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, prepared
 from tinyrt.ops.comparison import ACCEPTED, Compared
 from tinyrt.ops.shared.lut import LutS8, input_values
 from tinyrt.ops.shared.spec import Form
@@ -38,7 +38,7 @@ def compare_quantized_calls(node: BoundNode, target: Target) -> Calls:
     Of a table where one input is a number, of stored values where that will do, and otherwise of
     ``tinyrt_compare_table_s8`` or ``tinyrt_compare_rescaled_s8``, or the latter on int16.
     """
-    p: Compared = OPS[node.op].prepared(node)
+    p = prepared(node, Compared)
     lookup = _table(node, p)
     if lookup is not None:
         x, table = lookup

@@ -9,7 +9,7 @@ from tinyrt.backends.c.rescale import rescale_calls
 from tinyrt.backends.c.tables import lut_calls
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, prepared
 from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form, limits_of
@@ -62,7 +62,7 @@ def dequantize_calls(node: BoundNode, target: Target) -> Calls:
 def dequantize_s16_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_dequantize_s16_f32``."""
     del target
-    p: Affine = OPS[node.op].prepared(node)
+    p = prepared(node, Affine)
     y = node.output
     return (call("tinyrt_dequantize_s16_f32", y.size, p.scale, node.input(0), y),)
 

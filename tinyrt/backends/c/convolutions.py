@@ -25,15 +25,18 @@ from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
 from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.memory.sweep import Sweep, transposed_windows, windows
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.conv2d import window_of as conv2d_window
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
-from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
+from tinyrt.ops.transpose_conv import TransposeConvAttrs, TransposeConvS8, TransposeConvS16
 from tinyrt.ops.transpose_conv import window_of as transpose_window
 
 MVE, X86 = InstructionSet.MVE, (InstructionSet.AVX2, InstructionSet.AVX512)
@@ -64,7 +67,7 @@ def _image_fields(node: BoundNode, window: Window) -> Fields:
 
 def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     """By vectors, by quads of channels, group by group, or the general kernel."""
-    p: ConvolutionS8 = OPS[node.op].prepared(node)
+    p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
         return mve_convolution(node, *layer)
@@ -94,7 +97,7 @@ def _groups(node: BoundNode) -> int:
 def conv2d_s16(node: BoundNode, target: Target) -> Kernel:
     """The same kernel everywhere."""
     del target
-    p: ConvolutionS16 = OPS[node.op].prepared(node)
+    p = prepared(node, ConvolutionS16)
     return convolution_s16(node, _image_fields(node, p.window), _groups(node), p.requant)
 
 
@@ -105,12 +108,12 @@ def conv2d_f32(node: BoundNode, target: Target) -> Calls:
 
 
 def _conv2d_window(node: BoundNode) -> Window:
-    return conv2d_window(node.attrs, node.input(0).shape, node.input(1).shape)
+    return conv2d_window(node.attrs_as(Conv2dAttrs), node.input(0).shape, node.input(1).shape)
 
 
 def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     """By vectors, by packed filters, or the general kernel."""
-    p: ConvolutionS8 = OPS[node.op].prepared(node)
+    p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
         return mve_depthwise(node, *layer)
@@ -129,7 +132,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_depthwise_conv2d_s16``."""
     del target
-    p: ConvolutionS16 = OPS[node.op].prepared(node)
+    p = prepared(node, ConvolutionS16)
     return _wide_calls("tinyrt_depthwise_conv2d_s16", node, p.window, p.requant)
 
 
@@ -151,12 +154,14 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
 
 
 def _depthwise_window(node: BoundNode) -> Window:
-    return depthwise_window(node.attrs, node.input(0).shape, node.input(1).shape)
+    return depthwise_window(
+        node.attrs_as(DepthwiseConv2dAttrs), node.input(0).shape, node.input(1).shape
+    )
 
 
 def _float_calls(function: str, node: BoundNode, window: Window) -> Calls:
     """The call of a float kernel that reads the weights as they are."""
-    fields = _image_fields(node, window) | act_fields(node.attrs.activation)
+    fields = _image_fields(node, window) | act_fields(fused_activation(node))
     params = Params(f"{function}_params", fields)
     tensors = node.input(0), node.input(1), node.optional(2), node.output
     return (call(function, params, *tensors),)
@@ -165,7 +170,7 @@ def _float_calls(function: str, node: BoundNode, window: Window) -> Calls:
 def transpose_conv_s8(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_transpose_conv_s8``."""
     del target
-    p: TransposeConvS8 = OPS[node.op].prepared(node)
+    p = prepared(node, TransposeConvS8)
     fields = _image_fields(node, _transpose_window(node))
     return _general("tinyrt_transpose_conv_s8", node, fields, p, channel_axis=0)
 
@@ -173,7 +178,7 @@ def transpose_conv_s8(node: BoundNode, target: Target) -> Calls:
 def transpose_conv_s16(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_transpose_conv_s16``."""
     del target
-    p: TransposeConvS16 = OPS[node.op].prepared(node)
+    p = prepared(node, TransposeConvS16)
     return _wide_calls("tinyrt_transpose_conv_s16", node, _transpose_window(node), p.requant)
 
 
@@ -184,12 +189,12 @@ def transpose_conv_f32(node: BoundNode, target: Target) -> Calls:
 
 
 def _transpose_window(node: BoundNode) -> Window:
-    return transpose_window(node.attrs, node.input(1).shape)
+    return transpose_window(node.attrs_as(TransposeConvAttrs), node.input(1).shape)
 
 
 def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     """By vectors, by quads of channels, as a convolution of pixels, or the general kernel."""
-    p: FullyConnectedS8 = OPS[node.op].prepared(node)
+    p = prepared(node, FullyConnectedS8)
     if target.isa is MVE:
         return mve_dense(node, p.x_zp, p.requant)
     if target.isa in X86:
@@ -209,7 +214,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:
     """A convolution whose pixels are rows."""
     del target
-    p: FullyConnectedS16 = OPS[node.op].prepared(node)
+    p = prepared(node, FullyConnectedS16)
     return convolution_s16(node, _pixel_fields(node), 1, p.requant)
 
 

@@ -11,6 +11,7 @@ from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.shared.activation import fused_activation
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_f32`` computes side by side."""
@@ -59,6 +60,6 @@ def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
 
     """
     packed = Data("w", by_fours(constant_data(node.input(1)), groups))
-    own = fields | {"groups": groups} | act_fields(node.attrs.activation)
+    own = fields | {"groups": groups} | act_fields(fused_activation(node))
     params = Params("tinyrt_conv2d_f32_params", own)
     return call("tinyrt_conv2d_f32", params, node.input(0), packed, node.optional(2), node.output)

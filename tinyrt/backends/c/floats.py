@@ -8,7 +8,7 @@ from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Calls, Field, Fields, Function, Params, Target, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType
-from tinyrt.ops.shared.activation import clamp_of
+from tinyrt.ops.shared.activation import clamp_of, fused_activation
 from tinyrt.ops.shared.walks import broadcast_fields, reduction_fields
 
 MakeCalls = Callable[[BoundNode, Target], Calls]
@@ -42,7 +42,7 @@ def zip_f32(function: str) -> MakeCalls:
                 expected="float32, or int8 or int16 with scales",
                 hint="compute places and sizes before export, or run the model on the host",
             )
-        activation = getattr(node.attrs, "activation", "NONE")
+        activation = fused_activation(node)
         params = zip_params(broadcast_fields(node), activation)
         return (call("tinyrt_zip_f32", params, Function(function), a, b, y),)
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from tinyrt.backends.c.kernel import Call, Fields, Params, Sums, call
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
 from tinyrt.ops.mean import MeanS8
 from tinyrt.ops.shared.pool import Pool2dS8
 
 
 def mean_of_sums(node: BoundNode) -> Call:
     """The call of ``tinyrt_mean_sums_s8``."""
-    p: MeanS8 = OPS[node.op].prepared(node)
+    p = prepared(node, MeanS8)
     fields: Fields = {
         "channels": node.input(0).shape[3],
         "count": p.count,
@@ -28,7 +28,7 @@ def mean_of_sums(node: BoundNode) -> Call:
 
 def average_of_sums(node: BoundNode) -> Call:
     """The call of ``tinyrt_average_sums_s8``."""
-    p: Pool2dS8 = OPS[node.op].prepared(node)
+    p = prepared(node, Pool2dS8)
     _, height, width, channels = node.input(0).shape
     fields: Fields = {
         "channels": channels,

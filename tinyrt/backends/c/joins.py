@@ -14,7 +14,9 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.memory.indices import Steps
 from tinyrt.memory.sweep import Sweep, in_order
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.pad import PadAttrs, PadS8
 from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.spec import Array, Form, is_integer
 from tinyrt.ops.shared.walks import in_runs, merge_axes, strides_of
@@ -26,7 +28,7 @@ VALUE_BYTES = 4
 def concatenation_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_concatenation``, which joins any element type."""
     del target
-    axis = axis_of(node.attrs.axis, len(node.output.shape))
+    axis = axis_of(node.attrs_as(ConcatenationAttrs).axis, len(node.output.shape))
     inputs = tuple(node.input(i) for i in range(len(node.inputs)))
     row_bytes = [math.prod(x.shape[axis:]) * x.dtype.itemsize for x in inputs]
     fields: Fields = {
@@ -41,7 +43,7 @@ def concatenation_calls(node: BoundNode, target: Target) -> Calls:
 def concatenation_sweep(node: BoundNode) -> Sweep:
     """From front to back, a part of each input in turn."""
     y = node.output
-    axis, joined, places = axis_of(node.attrs.axis, len(y.shape)), 0, []
+    axis, joined, places = axis_of(node.attrs_as(ConcatenationAttrs).axis, len(y.shape)), 0, []
     for i in range(len(node.inputs)):
         x = node.input(i)
         behind = joined + x.shape[axis]
@@ -60,7 +62,7 @@ def pad_calls(node: BoundNode, target: Target) -> Calls:
     y_strides = strides_of(y.shape)
     dims, (_, strides) = merge_axes(x.shape, strides_of(x.shape), y_strides)
     dims, steps, run = in_runs(dims, strides, size)
-    before = (pair[0] for pair in node.attrs.paddings)
+    before = (pair[0] for pair in node.attrs_as(PadAttrs).paddings)
     fields: Fields = {
         "rank": len(dims),
         "dims": dims,
@@ -76,8 +78,8 @@ def pad_calls(node: BoundNode, target: Target) -> Calls:
 def _fill(node: BoundNode) -> Array:
     """The border's element."""
     if is_integer(node):
-        return np.asarray(OPS[node.op].prepared(node).fill, node.output.dtype.numpy)
-    return np.asarray(node.attrs.value, node.output.dtype.numpy)
+        return np.asarray(prepared(node, PadS8).fill, node.output.dtype.numpy)
+    return np.asarray(node.attrs_as(PadAttrs).value, node.output.dtype.numpy)
 
 
 def _value(node: BoundNode) -> NDArray[np.uint8]:
@@ -90,8 +92,9 @@ def _value(node: BoundNode) -> NDArray[np.uint8]:
     data = _fill(node).tobytes()
     if len(data) > VALUE_BYTES:
         if data != 2 * data[:VALUE_BYTES]:
+            border = node.attrs_as(PadAttrs).value
             raise UnsupportedError(
-                f"a border of {node.attrs.value:g} around {node.output.dtype.value} elements",
+                f"a border of {border:g} around {node.output.dtype.value} elements",
                 tensor=node.output.describe(),
                 expected="a border of zeros, or int32 elements",
                 hint="compute places and sizes before export, or run the model on the host",
@@ -103,7 +106,7 @@ def _value(node: BoundNode) -> NDArray[np.uint8]:
 def pad_sweep(node: BoundNode) -> Sweep:
     """From front to back, with the border where it comes."""
     x = node.input(0)
-    sizes = zip(x.shape, strides_of(x.shape), node.attrs.paddings, strict=True)
+    sizes = zip(x.shape, strides_of(x.shape), node.attrs_as(PadAttrs).paddings, strict=True)
     axes = [Steps(a + d + b, step, a, a + d) for d, step, (a, b) in sizes]
     return in_order(node, [axes])
 

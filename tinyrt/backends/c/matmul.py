@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs, BatchMatmulS8, BatchMatmulS16
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import merge_axes, strides_of
@@ -14,7 +14,7 @@ from tinyrt.ops.shared.walks import merge_axes, strides_of
 def batch_matmul_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_batch_matmul_s8``: strides, batches and matrices."""
     del target
-    p: BatchMatmulS8 = OPS[node.op].prepared(node)
+    p = prepared(node, BatchMatmulS8)
     fields = _walk(node) | {
         "y_mult": p.mult,
         "a_zp": p.a_zp,
@@ -28,7 +28,7 @@ def batch_matmul_s8_calls(node: BoundNode, target: Target) -> Calls:
 def batch_matmul_s16_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_batch_matmul_s16``, whose parameters are those for int8."""
     del target
-    p: BatchMatmulS16 = OPS[node.op].prepared(node)
+    p = prepared(node, BatchMatmulS16)
     fields = _walk(node) | {"y_mult": p.mult, "y_shift": p.right}
     return _product("tinyrt_batch_matmul_s16", "tinyrt_batch_matmul_s8_params", fields, node)
 
@@ -47,7 +47,7 @@ def _product(kernel: str, ctype: str, fields: Fields, node: BoundNode) -> Calls:
 def _walk(node: BoundNode) -> Fields:
     """What the kernels' parameters begin with."""
     a, b, y = node.input(0), node.input(1), node.output
-    attrs: BatchMatmulAttrs = node.attrs
+    attrs = node.attrs_as(BatchMatmulAttrs)
     batch = y.shape[:-2]
     rows, columns = y.shape[-2:]
     inner = a.shape[-2 if attrs.adj_x else -1]

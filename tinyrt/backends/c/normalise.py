@@ -7,11 +7,11 @@ from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT16_MAX
 from tinyrt.ir import BoundNode, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
 from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.shared.spec import Form
-from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxS8, SoftmaxS16
+from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxAttrs, SoftmaxS8, SoftmaxS16
 
 TABLE_ENTRIES = 256
 """Of a softmax's table of exponentials."""
@@ -35,7 +35,7 @@ def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
     """
     del target
     x = node.input(0)
-    p: SoftmaxS8 = OPS[node.op].prepared(node)
+    p = prepared(node, SoftmaxS8)
     rows, length = _rows(x)
     _require_shorter(x, 1 << SUM_INTEGER_BITS)
     fields: Fields = {"rows": rows, "c": length}
@@ -57,7 +57,7 @@ def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
     """
     del target
     x = node.input(0)
-    p: SoftmaxS16 = OPS[node.op].prepared(node)
+    p = prepared(node, SoftmaxS16)
     rows, length = _rows(x)
     _require_shorter(x, INT16_MAX + 1)
     fields: Fields = {
@@ -87,7 +87,11 @@ def softmax_f32_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_softmax_f32``."""
     del target
     x = node.input(0)
-    return (call("tinyrt_softmax_f32", *_rows(x), float(node.attrs.beta), x, node.output),)
+    return (
+        call(
+            "tinyrt_softmax_f32", *_rows(x), float(node.attrs_as(SoftmaxAttrs).beta), x, node.output
+        ),
+    )
 
 
 def log_softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
@@ -99,7 +103,7 @@ def log_softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
     """
     del target
     x = node.input(0)
-    p: LogSoftmaxS8 = OPS[node.op].prepared(node)
+    p = prepared(node, LogSoftmaxS8)
     require_summable(x)
     rows, length = _rows(x)
     fields: Fields = {
@@ -126,7 +130,7 @@ def l2_normalization_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_l2_normalization_s8``."""
     del target
     x = node.input(0)
-    p: L2NormalizationS8 = OPS[node.op].prepared(node)
+    p = prepared(node, L2NormalizationS8)
     return (call("tinyrt_l2_normalization_s8", *_rows(x), p.x_zp, x, node.output),)
 
 

@@ -10,8 +10,9 @@ from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.kernel import Calls, Fields, Function, Params, Target, call
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import Sweep, windows
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.pool import Pool2dS8, window_of
+from tinyrt.ops import prepared
+from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.pool import Pool2dAttrs, Pool2dS8, window_of
 from tinyrt.ops.shared.spec import Form
 
 MANY_TAPS = 1 << 14
@@ -20,7 +21,7 @@ MANY_TAPS = 1 << 14
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_average_columns_s8``, or of the smaller one for small layers."""
-    height, width = node.attrs.kernel
+    height, width = node.attrs_as(Pool2dAttrs).kernel
     many = node.output.size * height * width >= MANY_TAPS
     columns = target.isa in BLOCK_SETS and many
     return _pool("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node)
@@ -34,7 +35,7 @@ def pool_calls(node: BoundNode, target: Target) -> Calls:
 
 def _pool(kernel: str, node: BoundNode) -> Calls:
     x, y = node.input(0), node.output
-    p: Pool2dS8 = OPS[node.op].prepared(node)
+    p = prepared(node, Pool2dS8)
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
@@ -57,10 +58,10 @@ def pool_f32_calls(node: BoundNode, target: Target) -> Calls:
     fields: Fields = {
         "x": nhwc(x.shape),
         "y": nhwc(y.shape),
-        "window": window_fields(window_of(node.attrs, x.shape)),
+        "window": window_fields(window_of(node.attrs_as(Pool2dAttrs), x.shape)),
         "start": start,
         "average": node.op == "average_pool2d",
-        **act_fields(node.attrs.activation),
+        **act_fields(fused_activation(node)),
     }
     params = Params("tinyrt_pool2d_f32_params", fields)
     return (call("tinyrt_pool2d_f32", params, Function(function), x, y),)
@@ -68,7 +69,7 @@ def pool_f32_calls(node: BoundNode, target: Target) -> Calls:
 
 def pool_sweep(node: BoundNode) -> Sweep | None:
     """Row by row of the output, on all cores."""
-    return windows(node, window_of(node.attrs, node.input(0).shape))
+    return windows(node, window_of(node.attrs_as(Pool2dAttrs), node.input(0).shape))
 
 
 _POOL, _POOL_F32 = always(pool_calls, pool_sweep), always(pool_f32_calls, pool_sweep)

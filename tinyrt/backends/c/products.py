@@ -14,12 +14,13 @@ from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, reciprocal
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import elementwise
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
+from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.div import DIVISOR_BITS, DivS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
-from tinyrt.ops.squared_difference import LEFT_SHIFT
+from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
 
 MAX_LEFT = 12
 """Left shift at which a doubled product of centred int8 values still is below 2**30."""
@@ -27,7 +28,7 @@ MAX_LEFT = 12
 
 def times_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_times_s8``, or of ``tinyrt_mul_s8`` for scales far from others."""
-    p: MulS8 = OPS[node.op].prepared(node)
+    p = prepared(node, MulS8)
     if not -MAX_SHIFT <= p.shift <= MAX_LEFT:
         return mul_calls(node, target)
     factor = 2 << max(p.shift, 0)
@@ -48,7 +49,7 @@ def times_calls(node: BoundNode, target: Target) -> Calls:
 def mul_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_mul_s8`` or ``tinyrt_mul_s16``."""
     del target
-    p: MulS8 = OPS[node.op].prepared(node)
+    p = prepared(node, MulS8)
     fields: Fields = {
         "shape": broadcast_fields(node),
         "a_zp": p.a_zp,
@@ -66,7 +67,7 @@ def mul_calls(node: BoundNode, target: Target) -> Calls:
 def div_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_div_s8``, with the reciprocals of all divisors."""
     del target
-    p: DivS8 = OPS[node.op].prepared(node)
+    p = prepared(node, DivS8)
     divisors = np.maximum(np.abs(np.arange(INT8_MIN, INT8_MAX + 1) - p.b_zp), 1)
     inverse, exponent = reciprocal(divisors, DIVISOR_BITS)
     shifts = np.clip(exponent - p.shift, INT8_MIN, INT8_MAX)
@@ -91,7 +92,7 @@ def squared_difference_calls(node: BoundNode, target: Target) -> Calls:
     fields: Fields = {
         "shape": broadcast_fields(node),
         "left_shift": LEFT_SHIFT,
-        **asdict(OPS[node.op].prepared(node)),
+        **asdict(prepared(node, SquaredDifferenceS8)),
         "act_min": INT8_MIN,
         "act_max": INT8_MAX,
     }
@@ -107,7 +108,7 @@ def batch_norm_calls(node: BoundNode, target: Target) -> Calls:
     fields: Fields = {
         "rows": y.size // channels,
         "c": channels,
-        "epsilon": float(node.attrs.epsilon),
+        "epsilon": float(node.attrs_as(BatchNormAttrs).epsilon),
     }
     params = Params("tinyrt_batch_norm_f32_params", fields)
     return (call("tinyrt_batch_norm_f32", params, *node.inputs, y),)

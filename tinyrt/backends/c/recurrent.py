@@ -12,15 +12,16 @@ from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, 
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.activation import bounds
+from tinyrt.ops import prepared
+from tinyrt.ops.shared.activation import bounds, fused_activation
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.table_s16 import sigmoid_table
-from tinyrt.ops.svdf import STATE, SvdfS8
+from tinyrt.ops.svdf import STATE, SvdfAttrs, SvdfS8
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,
     HIDDEN,
+    LstmAttrs,
     LstmInteger,
     joined,
     require_summable,
@@ -35,7 +36,7 @@ def svdf_s8_calls(node: BoundNode, target: Target) -> Calls:
 
     """
     del target
-    p: SvdfS8 = OPS[node.op].prepared(node)
+    p = prepared(node, SvdfS8)
     features = node.input(1).data
     if features is None:
         raise UnsupportedError(
@@ -58,7 +59,7 @@ def svdf_s8_calls(node: BoundNode, target: Target) -> Calls:
 def svdf_f32_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_svdf_f32``."""
     del target
-    low, high = bounds(node.attrs.activation)
+    low, high = bounds(fused_activation(node))
     fields = _svdf_fields(node) | {"act_min": low, "act_max": high}
     return (_svdf("tinyrt_svdf_f32", Params("tinyrt_svdf_f32_params", fields), node),)
 
@@ -69,8 +70,8 @@ def _svdf_fields(node: BoundNode) -> Fields:
     return {
         "batches": node.input(0).shape[0],
         "c_in": k,
-        "units": filters // node.attrs.rank,
-        "rank": node.attrs.rank,
+        "units": filters // node.attrs_as(SvdfAttrs).rank,
+        "rank": node.attrs_as(SvdfAttrs).rank,
         "memory": memory,
     }
 
@@ -90,7 +91,7 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
 
     """
     del target
-    p: LstmInteger = OPS[node.op].prepared(node)
+    p = prepared(node, LstmInteger)
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
     w, r, bias = (joined(node, i).astype(np.int64) for i in (1, 5, 9))
@@ -108,7 +109,7 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
 def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_lstm_f32``."""
     del target
-    fields = _lstm_fields(node) | {"cell_clip": float(node.attrs.cell_clip)}
+    fields = _lstm_fields(node) | {"cell_clip": float(node.attrs_as(LstmAttrs).cell_clip)}
     params = Params("tinyrt_lstm_f32_params", fields)
     weights = (Data(role, joined(node, i)) for role, i in (("w", 1), ("r", 5), ("bias", 9)))
     return (call("tinyrt_lstm_f32", params, node.input(0), *weights, *_states(node), node.output),)
@@ -117,13 +118,13 @@ def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:
 def _lstm_fields(node: BoundNode) -> Fields:
     """What the parameters begin with."""
     first, second, k = node.input(0).shape
-    samples, steps = (second, first) if node.attrs.time_major else (first, second)
+    samples, steps = (second, first) if node.attrs_as(LstmAttrs).time_major else (first, second)
     return {
         "samples": samples,
         "steps": steps,
         "c_in": k,
         "units": node.output.shape[2],
-        "time_major": node.attrs.time_major,
+        "time_major": node.attrs_as(LstmAttrs).time_major,
     }
 
 

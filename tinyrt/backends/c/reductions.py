@@ -15,9 +15,10 @@ from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.memory.indices import Steps, Table
 from tinyrt.memory.sweep import Sweep, in_order
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cumsum import CumsumAttrs, CumsumS8
-from tinyrt.ops.mean import MeanS8, axes_of
+from tinyrt.ops.mean import MeanAttrs, MeanS8, axes_of
 from tinyrt.ops.reduce_prod import ReduceProdInteger
 from tinyrt.ops.shared.shapes import axis_of, size_of
 from tinyrt.ops.shared.spec import Form
@@ -36,20 +37,20 @@ def folded_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_fold_f32``."""
     del target
     function, start = FOLDED[node.op]
-    return fold_f32(node, function, start, axes_of(node.attrs, node.input(0).shape))
+    return fold_f32(node, function, start, axes_of(node.attrs_as(MeanAttrs), node.input(0).shape))
 
 
 def mean_f32_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_fold_f32``, which divides by the number of elements."""
     del target
     x = node.input(0)
-    axes = axes_of(node.attrs, x.shape)
+    axes = axes_of(node.attrs_as(MeanAttrs), x.shape)
     return fold_f32(node, "tinyrt_addf", 0.0, axes, size_of(tuple(x.shape[i] for i in axes)))
 
 
 def mean_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_mean_columns_s8``, or of ``tinyrt_mean_s8``; a sum is not divided."""
-    p: MeanS8 = OPS[node.op].prepared(node)
+    p = prepared(node, MeanS8)
     columns = _columns(node.input(0).shape, p.axes)
     if columns is None:
         return mean_calls(node, target)
@@ -81,7 +82,7 @@ def _columns(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None
 def mean_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_mean_s8`` or ``tinyrt_mean_s16``."""
     del target
-    p: MeanS8 = OPS[node.op].prepared(node)
+    p = prepared(node, MeanS8)
     fields: Fields = {
         "axes": reduction_fields(node.input(0).shape, p.axes),
         "count": p.count,
@@ -98,7 +99,7 @@ def extremum_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_reduce_max_s8`` or its like for the least, and for int16."""
     del target
     x, y = node.input(0), node.output
-    fields = reduction_fields(x.shape, axes_of(node.attrs, x.shape))
+    fields = reduction_fields(x.shape, axes_of(node.attrs_as(MeanAttrs), x.shape))
     return (call(f"tinyrt_{node.op}_{y.dtype.short}", Params("tinyrt_reduction", fields), x, y),)
 
 
@@ -106,7 +107,7 @@ def product_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_reduce_prod_s8`` or ``tinyrt_reduce_prod_s16``."""
     del target
     x, y = node.input(0), node.output
-    p: ReduceProdInteger = OPS[node.op].prepared(node)
+    p = prepared(node, ReduceProdInteger)
     fields: Fields = {
         "axes": reduction_fields(x.shape, p.axes),
         "x_zp": p.x_zp,
@@ -121,7 +122,7 @@ def product_calls(node: BoundNode, target: Target) -> Calls:
 def cumsum_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_cumsum_s8``."""
     del target
-    p: CumsumS8 = OPS[node.op].prepared(node)
+    p = prepared(node, CumsumS8)
     fields: Fields = {
         **_running(node),
         "x_zp": p.x_zp,
@@ -142,7 +143,7 @@ def cumsum_f32_calls(node: BoundNode, target: Target) -> Calls:
 
 def _running(node: BoundNode) -> Fields:
     """What the parameters of running sums begin with."""
-    attrs: CumsumAttrs = node.attrs
+    attrs = node.attrs_as(CumsumAttrs)
     ways = {"exclusive": int(attrs.exclusive), "reverse": int(attrs.reverse)}
     return {**line_fields(node.input(0).shape, attrs.axis), **ways}
 
@@ -151,14 +152,14 @@ def arg_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_arg_max_f32_s32`` or its like for other dtypes."""
     del target
     x, y = node.input(0), node.output
-    params = Params("tinyrt_arg_params", line_fields(x.shape, node.attrs.axis))
+    params = Params("tinyrt_arg_params", line_fields(x.shape, node.attrs_as(ArgAttrs).axis))
     return (call(f"tinyrt_{node.op}_{x.dtype.short}_{y.dtype.short}", params, x, y),)
 
 
 def arg_sweep(node: BoundNode) -> Sweep:
     """Index by index, each after all elements that it is chosen from."""
     x, y = node.input(0), node.output
-    axis, strides = axis_of(node.attrs.axis, len(x.shape)), strides_of(x.shape)
+    axis, strides = axis_of(node.attrs_as(ArgAttrs).axis, len(x.shape)), strides_of(x.shape)
     axes: list[Steps | Table] = list(starmap(Steps, zip(x.shape, strides, strict=True)))
     axes[axis] = Table.between(0, (x.shape[axis] - 1) * strides[axis])
     steps = in_order(node, [axes])

@@ -10,8 +10,8 @@ from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
 from tinyrt.ir import BoundNode
 from tinyrt.memory.indices import Steps, Table
 from tinyrt.memory.sweep import Sweep, in_order
-from tinyrt.ops import OPS
-from tinyrt.ops.resize import BilinearS8, fixed_shares, shares
+from tinyrt.ops import prepared
+from tinyrt.ops.resize import BilinearS8, ResizeAttrs, fixed_shares, shares
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import strides_of
 
@@ -22,7 +22,7 @@ Between = tuple[NDArray[np.int64], NDArray[np.int64]]
 def bilinear_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_resize_bilinear_s8``."""
     del target
-    p: BilinearS8 = OPS[node.op].prepared(node)
+    p = prepared(node, BilinearS8)
     rows, columns = (p.rows.first, p.rows.second), (p.columns.first, p.columns.second)
     fields = _between_fields(node, rows, columns) | {
         "row_share": Data("row_share", p.rows.second_share, "int16_t"),
@@ -35,7 +35,7 @@ def bilinear_s8_calls(node: BoundNode, target: Target) -> Calls:
 def bilinear_f32_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_resize_bilinear_f32``."""
     del target
-    x, attrs = node.input(0), node.attrs
+    x, attrs = node.input(0), node.attrs_as(ResizeAttrs)
     rows, columns = (shares(attrs, n, m) for n, m in zip(x.shape[1:3], attrs.size, strict=True))
     fields = _between_fields(node, rows[:2], columns[:2]) | {
         "row_share": Data("row_share", rows[2], "float"),
@@ -60,7 +60,7 @@ def _between_fields(node: BoundNode, rows: Between, columns: Between) -> Fields:
 
 def bilinear_sweep(node: BoundNode) -> Sweep:
     """From front to back, each output from the rows and columns that it lies between."""
-    x, attrs = node.input(0), node.attrs
+    x, attrs = node.input(0), node.attrs_as(ResizeAttrs)
     images, *sides, channels = map(Steps, x.shape, strides_of(x.shape))
     places: list[Steps | Table] = [images]
     for side, size in zip(sides, attrs.size, strict=True):

@@ -22,7 +22,7 @@ from tinyrt.backends.c.linear_sum import INPUTS, LinearSum, linear_sum
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import elementwise
-from tinyrt.ops import OPS
+from tinyrt.ops import prepared
 from tinyrt.ops.add import HALF, AddS8, add_ref, sub_ref
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
@@ -36,7 +36,7 @@ MIN_EXPONENT = -30
 
 def sum_calls(node: BoundNode, target: Target) -> Calls:
     """The call of a sum of int8 values: the fastest that serves it."""
-    p: AddS8 = OPS[node.op].prepared(node)
+    p = prepared(node, AddS8)
     linear = _linear(target.isa, node.op == "sub", p) if target.isa in LINEAR_SETS else None
     if linear is not None:
         return _linear_calls(linear, node, p)
@@ -48,7 +48,7 @@ def sum_calls(node: BoundNode, target: Target) -> Calls:
 def general_sum_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_add_s8``, ``tinyrt_sub_s8``, or their like on int16."""
     del target
-    fields: Fields = {"shape": broadcast_fields(node), **asdict(OPS[node.op].prepared(node))}
+    fields: Fields = {"shape": broadcast_fields(node), **asdict(prepared(node, AddS8))}
     kernel = f"tinyrt_{node.op}_{node.output.dtype.short}"
     return (call(kernel, Params("tinyrt_add_s8_params", fields), *node.inputs, node.output),)
 

@@ -7,7 +7,8 @@ from tinyrt.backends.c.floats import map_f32
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import elementwise
-from tinyrt.ops import OPS, TABLES
+from tinyrt.ops import TABLES, prepared
+from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
@@ -19,7 +20,7 @@ BYTES = (DType.UINT8, DType.BOOL)
 def table_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_lut_s8`` for an op whose integer record is its table."""
     del target
-    return lut_calls(OPS[node.op].prepared(node), node.input(0), node.output)
+    return lut_calls(prepared(node, LutS8), node.input(0), node.output)
 
 
 def lut_calls(table: LutS8, x: Value, y: Value) -> Calls:
@@ -32,7 +33,7 @@ def lut_calls(table: LutS8, x: Value, y: Value) -> Calls:
 def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_logistic_s16`` or ``tinyrt_tanh_s16``."""
     del target
-    p: SigmoidS16 = OPS[node.op].prepared(node)
+    p = prepared(node, SigmoidS16)
     fields: Fields = {
         "size": node.output.size,
         "mult": p.mult,
@@ -45,7 +46,7 @@ def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
 
 def gelu_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_map_f32`` with one of gelu's two functions."""
-    function = "tinyrt_gelu_tanhf" if node.attrs.approximate else "tinyrt_geluf"
+    function = "tinyrt_gelu_tanhf" if node.attrs_as(GeluAttrs).approximate else "tinyrt_geluf"
     return map_f32(function)(node, target)
 
 

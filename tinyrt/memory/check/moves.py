@@ -9,6 +9,8 @@ from itertools import product
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode
 from tinyrt.memory.check.contents import Run, Runs, joined, part
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.slice import SliceAttrs
 
 
 def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
@@ -34,7 +36,7 @@ def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
 def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
     """The inputs, a piece of each for every index along the dimensions before the axis."""
     y = node.output
-    axis = node.attrs.axis % len(y.shape)
+    axis = node.attrs_as(ConcatenationAttrs).axis % len(y.shape)
     rows, at = math.prod(y.shape[:axis]), 0
     sizes = [node.input(i).nbytes // rows for i in range(len(parts))]
     for row in range(rows):
@@ -45,7 +47,7 @@ def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
 
 def _cut(node: BoundNode, runs: Runs) -> Iterator[Run]:
     """Pieces of neighbouring bytes, for every index along the dimensions before them."""
-    x, attrs = node.input(0), node.attrs
+    x, attrs = node.input(0), node.attrs_as(SliceAttrs)
     ranges = [
         range(first, first + count * step, step)
         for first, count, step in zip(attrs.begin, attrs.size, attrs.strides, strict=True)

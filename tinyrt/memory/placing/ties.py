@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.lifetimes import Buffer, view_roots
 from tinyrt.memory.placing.problem import Tie
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.slice import SliceAttrs
 
 Ties = dict[int, Tie]
 
@@ -20,7 +22,7 @@ def slice_offset(node: BoundNode) -> int | None:
     """
     if node.op != "slice" or node.input(0).is_constant:
         return None
-    x, attrs = node.input(0), node.attrs
+    x, attrs = node.input(0), node.attrs_as(SliceAttrs)
     axes = range(len(x.shape))
     innermost = max((i for i in axes if attrs.size[i] != x.shape[i]), default=0)
     in_one_piece = math.prod(attrs.size[:innermost]) == 1
@@ -85,7 +87,7 @@ def _join_ties(
 
 
 def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]]:
-    axis = node.attrs.axis % len(node.output.shape)
+    axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
     whole = home.get(node.output.name)
     if whole is None or math.prod(node.output.shape[:axis]) != 1:
         return

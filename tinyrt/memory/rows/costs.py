@@ -15,6 +15,7 @@ from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.rows.steps import encode
 from tinyrt.memory.segments import Segment, Stage, Step
 from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 
 MAX_GROWTH = 3
 """By default, a segment may add this per cent of instructions, and of code."""
@@ -151,7 +152,7 @@ def _set_up(stage: Stage, step: Step) -> int:
     if _is_depthwise(node):
         if _takes_short_rows(node):
             return channels * (44 + 36 * (step.count % 2))
-        copied = 8 * width if node.attrs.stride[0] == 1 else 0
+        copied = 8 * width if node.attrs_as(DepthwiseConv2dAttrs).stride[0] == 1 else 0
         return channels * (83 + copied)
     pixels = OPS[node.op].macs(node) // width
     return pixels * 37 // 100 * (step.count * width % 2)
@@ -159,7 +160,7 @@ def _set_up(stage: Stage, step: Step) -> int:
 
 def _takes_short_rows(node: BoundNode) -> bool:
     """Whether a depthwise convolution's rows have a kernel of their own."""
-    return node.attrs.stride == (1, 1) and node.output.shape[2] < LONG_ROW
+    return node.attrs_as(DepthwiseConv2dAttrs).stride == (1, 1) and node.output.shape[2] < LONG_ROW
 
 
 def _added_code(segment: Segment, kernels: Kernels) -> int:

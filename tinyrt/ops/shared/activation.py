@@ -12,7 +12,7 @@ from tinyrt.fixedpoint import round_half_away
 from tinyrt.floatmath import buffers
 from tinyrt.floatmath.function import constant
 from tinyrt.floatmath.parallel import each_part
-from tinyrt.ir import Value
+from tinyrt.ir import BoundNode, Node, Value
 from tinyrt.ops.shared.spec import limits_of, qparams
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -24,6 +24,12 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 ALONE: dict[str, tuple[float, float]] = {"RELU_0_TO_1": (0.0, 1.0)}
 """Clamps that are an op, but that no other op can absorb."""
+
+
+def fused_activation(node: Node | BoundNode) -> str:
+    """The activation fused into a node; NONE also where its op cannot have one."""
+    activation = getattr(node.attrs, "activation", "NONE")
+    return str(activation)
 
 
 def bounds(activation: str) -> tuple[float, float]:

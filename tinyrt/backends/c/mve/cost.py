@@ -16,6 +16,7 @@ from tinyrt.backends.c.mve.layout import (
 )
 from tinyrt.backends.c.mve.packing import LANES, QUAD, VECTOR, lines_of, point_pairs, turned
 from tinyrt.ir import BoundNode
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.window import Window
 
 CALL = 130
@@ -77,7 +78,7 @@ def _products(node: BoundNode, points: int, at_once: int) -> int:
 def _product(node: BoundNode, patches: int) -> int:
     x, w = node.input(0).shape, node.input(1).shape
     blocks, quads = -(-w[1] * w[2] * w[3] // VECTOR), -(-w[0] * w[3] // (x[3] * QUAD))
-    outputs = PAIR + UNCLAMPED * (node.attrs.activation == "NONE")
+    outputs = PAIR + UNCLAMPED * (fused_activation(node) == "NONE")
     pairs, alone = divmod(patches, 2)
     total = 40
     if pairs:
@@ -101,7 +102,7 @@ def depthwise_cost(node: BoundNode, window: Window) -> int:
     copied = (lines - 1) * window.stride[0] + depthwise_extent(window)
     bands = -(-lines // band)
     reread = (bands - 1) * max(depthwise_extent(window) - window.stride[0], 0)
-    plain = node.attrs.activation == "NONE" or (window.kernel, window.dilation) != ((3, 3), (1, 1))
+    plain = fused_activation(node) == "NONE" or (window.kernel, window.dilation) != ((3, 3), (1, 1))
     pair = 53 + 9 * window.kernel[0] * window.kernel[1] + plain * (25 + 12 * window.kernel[0])
     called = lines // 2 + lines % 2 * ((points > 1) + points % 2)
     block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * reread * read
