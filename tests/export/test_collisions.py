@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.graphs import Builder
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import Memories, export_c, export_graph, export_several
+from tinyrt.export import Memories, export_c, export_graph, export_several, several
 from tinyrt.export.names import identifier
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
@@ -89,6 +90,18 @@ def test_models_whose_files_would_be_one_are_refused(tmp_path, names, folder, sh
     with pytest.raises(UnsupportedError, match="and so has another model of the project"):
         export_several(paths, tmp_path / folder, shared_arena=shared)
     assert not (tmp_path / folder).exists()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_macro_of_a_header_is_known(tmp_path, monkeypatch, shared):
+    headers = {}
+    monkeypatch.setattr(several, "add_files", lambda files, more, of: headers.update(more))
+    export_several(saved(tmp_path, "a", "b"), tmp_path / "out", shared_arena=shared)
+    headers = {name: file for name, file in headers.items() if name.endswith(".h")}
+    assert len(headers) == 4 + shared
+    for file in headers.values():
+        assert file.macros == set(re.findall(r"^ *# *define +(\w+)", file.text, re.MULTILINE))
+        assert file.macros
 
 
 @pytest.mark.slow

@@ -21,9 +21,6 @@ ALLOWED = {
     ("names.py", "'io|state|(input|output)_[0-9]+(_row)?'"): "refuses names of regions",
     ("names.py", "'[A-Za-z][A-Za-z0-9_]{0,31}'"): "refuses names of regions",
     ("names.py", "'[A-Za-z0-9._$]{1,64}'"): "refuses names of sections",
-    ("names.py", "'^#define (\\\\w+)'"): (
-        "refuses models whose finished headers define one macro twice; nothing is written by it"
-    ),
 }
 """Module and regular expression -> what it is for: names, and never code that was generated."""
 

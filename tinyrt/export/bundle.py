@@ -20,6 +20,7 @@ from tinyrt.export.model import (
     write_ops,
 )
 from tinyrt.export.names import identifier
+from tinyrt.export.rendering import CFile
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
@@ -165,7 +166,25 @@ def render_project(
     rows: Rows,
     memories: Memories,
 ) -> tuple[ExportedProject, dict[str, str]]:
-    """A project, and the text of its files by name.
+    """A project, and the text of its files by name; raises as ``render_model``."""
+    request = (target, optimize_for, max_arena, rows, memories)
+    project, own = render_model(graph, directory, *request)
+    name = project.name
+    texts = {file_name: file.text for file_name, file in own.items()}
+    texts |= library_files(name, [name], project.kernels, target, optimize_for)
+    return project, texts
+
+
+def render_model(
+    graph: Graph,
+    directory: Path,
+    target: Core,
+    optimize_for: Optimize,
+    max_arena: int | None,
+    rows: Rows,
+    memories: Memories,
+) -> tuple[ExportedProject, dict[str, CFile]]:
+    """A project, and its own files: without kernels and what builds them.
 
     Raises:
         BudgetError: the arena takes more than ``max_arena``, or a region is too small.
@@ -182,8 +201,7 @@ def render_project(
         require_budget(graph, plan, max_arena)
     chosen_for = Target(target.isa, optimize_for is Optimize.SIZE)
     writer = write_ops(prefix, graph, plan, chosen_for, states)
-    files = dict(model_files(prefix, graph, plan, writer, states, memories))
-    files |= library_files(prefix, [prefix], writer.functions, target, optimize_for)
+    files = model_files(prefix, graph, plan, writer, states, memories)
     project = ExportedProject(
         name=prefix,
         directory=directory,

@@ -17,7 +17,7 @@ from tinyrt.export import text as c_text
 from tinyrt.export.code import Port as PortVariable
 from tinyrt.export.code import rendered, tokens_of
 from tinyrt.export.memories import Memories
-from tinyrt.export.rendering import TEMPLATES, Source, as_source, render
+from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
 from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Core, Optimize
@@ -192,8 +192,8 @@ def model_files(
     writer: ModelWriter,
     states: StateLayout,
     memories: Memories,
-) -> Mapping[str, str]:
-    """File name -> text, for the model's own files."""
+) -> dict[str, CFile]:
+    """The model's own files by name."""
     sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
     tensors = {name: _tensor(writer, name) for name in writer.weights}
     context = {
@@ -229,7 +229,7 @@ def model_files(
         "odd_weights": any(c_text.has_odd_floats(np.asarray(v.data)) for v in tensors.values()),
     }
     return {
-        f"{prefix}{end}": render(TEMPLATES, template, context)
+        f"{prefix}{end}": render_c(TEMPLATES, template, context)
         for end, template in MODEL_FILES.items()
     }
 

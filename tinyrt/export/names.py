@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tinyrt.errors import UnsupportedError
+from tinyrt.export.rendering import CFile
 
 
 def _words(text: str) -> frozenset[str]:
@@ -70,7 +71,7 @@ def identifier(text: str) -> str:
     return name
 
 
-def add_files(files: dict[str, str], more: Mapping[str, str], of: str) -> None:
+def add_files(files: dict[str, CFile], more: Mapping[str, CFile], of: str) -> None:
     """Add files to those of other models, unless two files, or two macros in them, would be one.
 
     Args:
@@ -83,10 +84,10 @@ def add_files(files: dict[str, str], more: Mapping[str, str], of: str) -> None:
 
     """
     by_lower = {name.lower(): name for name in files}
-    macros = {m for name in files for m in _macros(name, files[name])}
-    for name, text in more.items():
+    macros = {macro for file in files.values() for macro in file.macros}
+    for name, file in more.items():
         other = by_lower.get(name.lower())
-        twice = min(macros & _macros(name, text), default=None)
+        twice = min(macros & file.macros, default=None)
         if other is not None or twice is not None:
             what = f"a file '{name}'" if other is not None else f"a macro '{twice}'"
             raise UnsupportedError(
@@ -95,10 +96,6 @@ def add_files(files: dict[str, str], more: Mapping[str, str], of: str) -> None:
                 hint="rename one of the models, or the folder",
             )
     files |= more
-
-
-def _macros(name: str, text: str) -> set[str]:
-    return set(re.findall(r"^#define (\w+)", text, re.MULTILINE)) if name.endswith(".h") else set()
 
 
 KEYWORDS = _words(

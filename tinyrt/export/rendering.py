@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,14 @@ Source = Markup
 """Text that a template takes as it is: written by this package, with the names in it clean."""
 
 
+@dataclass(frozen=True, slots=True)
+class CFile:
+    """A file of C: its text, and the macros that a template defines in it with ``define``."""
+
+    text: str
+    macros: frozenset[str]
+
+
 def as_source(texts: Iterable[str]) -> list[Source]:
     """Each text as source."""
     return [Source(text) for text in texts]
@@ -29,6 +38,18 @@ def render(folder: Path, template: str, context: Mapping[str, object]) -> str:
     Whatever is filled in and is not ``Source`` goes through ``clean``.
     """
     return _environment(folder).get_template(template).render(context)
+
+
+def render_c(folder: Path, template: str, context: Mapping[str, object]) -> CFile:
+    """As ``render``; the template has a function ``define(name, value)`` for macros."""
+    macros: list[str] = []
+
+    def define(name: str, value: object = "") -> Source:
+        macros.append(str(name))
+        return Source(f"#define {name} {_finalize(value)}".rstrip())
+
+    text = render(folder, template, {**context, "define": define})
+    return CFile(text, frozenset(macros))
 
 
 @cache

@@ -9,11 +9,11 @@ from pathlib import Path
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.export.bundle import ExportedProject, Rows, render_project
+from tinyrt.export.bundle import ExportedProject, Rows, render_model
 from tinyrt.export.memories import Memories
-from tinyrt.export.model import ARENA_ALIGNMENT, MODEL_FILES, library_files
+from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import add_files, identifier
-from tinyrt.export.rendering import TEMPLATES, render
+from tinyrt.export.rendering import TEMPLATES, CFile, render_c
 from tinyrt.export.target import find_core, find_optimize
 from tinyrt.folders import write_folder
 from tinyrt.memory import Region
@@ -82,12 +82,12 @@ def export_several(
     directory = Path(out_dir)
     target, optimize_for = find_core(core), find_optimize(optimize)
     projects: list[ExportedProject] = []
-    files: dict[str, str] = {}
+    own: dict[str, CFile] = {}
     for path in model_paths:
         with error_context(file=str(path)):
             rows = Rows(by_rows, input_rows)
             request = (target, optimize_for, max_arena, rows, memories or Memories())
-            project, own = render_project(read_tflite(path), directory, *request)
+            project, files = render_model(read_tflite(path), directory, *request)
             if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
@@ -95,8 +95,7 @@ def export_several(
                     hint="rename one of the files",
                 )
         projects.append(project)
-        names = (f"{project.name}{end}" for end in MODEL_FILES)
-        add_files(files, {name: own[name] for name in names}, project.name)
+        add_files(own, files, project.name)
     library = identifier(directory.resolve().name)
     kernels = list(dict.fromkeys(k for project in projects for k in project.kernels))
     regions = _largest(projects) if shared_arena else ()
@@ -105,14 +104,16 @@ def export_several(
         context = {
             "library": library,
             "LIBRARY": library.upper(),
-            "models": [p.name for p in projects],
+            "models": [project.name for project in projects],
             "regions": regions,
             "alignment": alignment,
         }
-        header = render(TEMPLATES, "arena.h.j2", context)
-        add_files(files, {f"{library}_arena.h": header}, library)
-    files |= library_files(library, [p.name for p in projects], kernels, target, optimize_for)
-    write_folder(directory, files)
+        header = render_c(TEMPLATES, "arena.h.j2", context)
+        add_files(own, {f"{library}_arena.h": header}, library)
+    models = [project.name for project in projects]
+    texts = {name: file.text for name, file in own.items()}
+    texts |= library_files(library, models, kernels, target, optimize_for)
+    write_folder(directory, texts)
     return ExportedModels(library, directory, tuple(projects), regions)
 
 
