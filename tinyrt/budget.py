@@ -1,8 +1,8 @@
-"""One budget for what a file may cost: the bytes that are held for it, and the work done for it.
+"""One budget for the cost of a file: the bytes that are held for it, and the work done for it.
 
-Whoever opens a file opens a budget (``limited``). What follows from the file spends from it: data,
-constants that are folded, ops that loops and functions expand to, planning, checking. Sizes in a
-file are only numbers: the budget is asked before memory is.
+The code that opens a file opens a budget (``limited``). Everything that follows from the file
+spends from it: data, folded constants, ops that loops and functions expand to, planning, checking.
+Sizes in a file cannot be trusted, so the budget is checked before memory is allocated.
 
 Work is counted, not timed, so that a file is accepted or refused alike on every machine. A unit is
 about what compiled code does to one element, a nanosecond; handling one op in Python is ``OP`` of
@@ -33,10 +33,10 @@ MAX_WORK = 4 * 10**9
 """Units of work that a file may cost: a few seconds."""
 
 MEMORY_PER_BYTE, WORK_PER_BYTE = 8, 100
-"""What each byte of a file adds: large files are slow and large to handle, honest ones too."""
+"""Limits that each byte of a file adds: large files take more memory and time to handle."""
 
 OP = 50_000
-"""Work of one op that is imported, expanded or planned: what Python takes for it."""
+"""Work of one op that is imported, expanded or planned in Python."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Budget:
         self.memory_used += nbytes
 
     def release(self, nbytes: int) -> None:
-        """Give back what ``hold`` took."""
+        """Give back memory from ``hold``."""
         self.memory_used -= nbytes
 
     def zeros(self, nbytes: int, what: str) -> NDArray[np.uint8]:
@@ -119,7 +119,7 @@ class Budget:
     def keep(self, array: NDArray[Any], what: str) -> None:
         """Hold the memory of an array for as long as something refers to it.
 
-        Views hold what they are views of; what lies in a file is not counted.
+        A view holds the array that it belongs to; arrays mapped from a file are not counted.
 
         Raises:
             BudgetError: as ``reserve``.
@@ -212,7 +212,7 @@ def current() -> Budget:
 
 
 def as_budget(max_memory: int | Budget | None) -> Budget:
-    """A budget of that many bytes; the one that is open where nothing is said."""
+    """A budget of that many bytes; the open one for None."""
     if isinstance(max_memory, Budget):
         return max_memory
     return current() if max_memory is None else Budget(max_memory)
@@ -254,7 +254,7 @@ def limited(
 
 @contextmanager
 def _work_of_its_own(budget: Budget, file_bytes: int) -> Iterator[None]:
-    """Count work from nought while the block runs, where nobody set the limit."""
+    """Count work from zero while the block runs, unless the user set the limit."""
     if not budget.work_per_byte:
         yield
         return

@@ -1,9 +1,8 @@
-"""Built code, kept on disk for this user alone, and never trusted by its name.
+"""Built code, cached on disk for this user alone, and checked before it is loaded.
 
-An entry is one file: its content, a mark, and a digest of name and content. Whatever is wrong with
-it (cut short, altered, under another's name, another user's) makes it an entry that is not there:
-it is built again and replaced. The digest tells accidents from what was written; that nobody else
-could write it is what the folder's and the file's owner and permissions are for.
+An entry is one file: its content, a mark, and a digest of name and content. An entry that is cut
+short, altered, renamed or another user's counts as missing: it is built again and replaced. The
+digest detects accidents. Owner and permissions of folder and file ensure that nobody else wrote it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A name for what is built from these parts: 32 hex digits that any change changes."""
+    """The name of the entry built from these parts: 32 hex digits of their hash."""
     digest = hashlib.sha256()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part
@@ -63,15 +62,15 @@ def read_entry(kind: str, name: str) -> bytes | None:
     try:
         return _content(handle, name) if _is_own(os.fstat(handle)) else None
     except OSError:
-        return None  # the disk does not give back what it was given
+        return None  # a read error of the disk
     finally:
         os.close(handle)
 
 
 def entry_path(kind: str, name: str) -> Path | None:
-    """The path of an entry, for what is loaded by its path; None as for ``read_entry``.
+    """The path of an entry, for loading it by path; None as for ``read_entry``.
 
-    Behind the content stand the mark and the digest, which loaders of libraries do not look at.
+    The mark and the digest follow the content; loaders of libraries ignore them.
     """
     return None if read_entry(kind, name) is None else cache_folder(kind) / name
 
@@ -155,7 +154,7 @@ def _own_folder(kind: str) -> Path:
 
 
 def _clear(path: Path) -> None:
-    """Remove what lies where an entry is to be, if it is anything but a plain file."""
+    """Remove anything at the entry's path that is not a plain file."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Data files: .npz archives with ``x`` (samples first) and, where there are labels, ``y``.
 
-An .npy file is one of an ``x`` alone. What is run over many samples takes them from a ``Source``, a
-piece at a time, so that files may be larger than memory.
+An .npy file counts as an archive of ``x`` alone. Models read many samples from a ``Source`` piece
+by piece, so that files may be larger than memory.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Source(Protocol):
 
     @property
     def types(self) -> Mapping[str, ArrayType]:
-        """What all pieces together are."""
+        """Shapes and dtypes of all pieces together."""
 
     def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
         """The arrays in order, of each so many rows at a time; raises as its maker says."""
 
 
 class InMemory:
-    """A source of arrays that are there."""
+    """A source of arrays in memory."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = dict(arrays)
@@ -109,7 +109,7 @@ class FromFile:
     def whole(self) -> dict[str, Array]:
         """All arrays at once."""
         total = sum(array_type.nbytes for array_type in self._types.values())
-        # They are held once as they are read, and once as the model takes them.
+        # Twice: as they are read, and as the model takes them.
         (self._budget or current()).reserve(2 * total, "all samples at once")
         with self._again() as file:
             return {name: file.read(name) for name in self._types}

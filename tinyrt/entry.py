@@ -13,7 +13,7 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 OWN = ("tinyrt", "numpy", "numba", "flatbuffers", "tflite", "onnx", "google")
-"""Where a failure is tinyrt's: callbacks and iterables of the caller fail with errors of theirs."""
+"""Packages whose failures count as tinyrt's; the caller's callbacks keep their own errors."""
 
 
 def entry(function: Callable[Params, Result]) -> Callable[Params, Result]:

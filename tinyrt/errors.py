@@ -102,7 +102,7 @@ class ToolError(TinyrtError):
 
 
 class GradientError(TinyrtError):
-    """A gradient was asked for where there is none: nothing requires it, or the tape is gone."""
+    """There is no such gradient: no tensor requires it, or the tape was freed."""
 
 
 class BudgetError(TinyrtError):
@@ -117,7 +117,7 @@ class DefectError(TinyrtError):
 
 
 REPORT = "if other tools take the file, this is a defect of tinyrt: please report it"
-"""What to do about a failure that no check foresaw."""
+"""The hint for a failure that no check foresaw."""
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def boundary(
     corrupt: tuple[type[Exception], ...] = (),
     damaged: type[TinyrtError] = ModelFormatError,
 ) -> Iterator[None]:
-    """Where a reader meets the outside: whatever is raised inside leaves as a ``TinyrtError``.
+    """The boundary of a reader: every exception from inside leaves as a ``TinyrtError``.
 
     Args:
         reader: what is read, as messages name it: ``.tflite file``.
@@ -179,7 +179,7 @@ def boundary(
 def catch_all(
     *passing: type[Exception], only_from: tuple[str, ...] | None = None
 ) -> Iterator[None]:
-    """Where people call tinyrt: what no check foresaw leaves as a ``TinyrtError``, too.
+    """The boundary of the public functions: unforeseen exceptions leave as a ``TinyrtError``, too.
 
     Args:
         passing: exceptions that are left alone.

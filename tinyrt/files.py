@@ -1,8 +1,7 @@
 """Files and folders that are written whole or not at all: the one place where the package writes.
 
-What is not finished has a name of its own, ``.tinyrt-`` and 16 hex digits, and is locked while its
-writer lives. A writer that was killed holds no lock any more: the next one in the same folder
-removes what it left.
+An unfinished file has the name ``.tinyrt-`` and 16 hex digits, and is locked while its writer
+lives. A killed writer's lock is released: the next writer in the same folder removes its files.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import BinaryIO
 from tinyrt.errors import OutputError
 
 UNFINISHED = re.compile(r"\.tinyrt-[0-9a-f]{16}")
-"""Names of what is being written."""
+"""Names of unfinished files and folders."""
 
 MAX_LINKS = 40
 """Symbolic links that lead from one to the next; as many as Linux follows."""
@@ -80,7 +79,7 @@ def make_folder(path: str | Path) -> Path:
 
 @contextmanager
 def unfinished_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in ``parent`` for this user alone; what is still there at the end is removed.
+    """A new folder in ``parent`` for this user alone; it is removed at the end if it still exists.
 
     Raises:
         OSError: it cannot be made.
@@ -92,7 +91,7 @@ def unfinished_folder(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         try:
-            # What cannot be removed now is removed by the next writer.
+            # The next writer removes the rest.
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(handle)
@@ -119,7 +118,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what writers of this user, who were killed, left unfinished in the folder."""
+    """Remove the unfinished files of this user's killed writers from the folder."""
     try:
         paths = list(folder.iterdir())
     except OSError:
@@ -206,7 +205,7 @@ def _write_through(goal: Path, write: Callable[[BinaryIO], object]) -> None:
     content = io.BytesIO()
     write(content)
     number = _number_of_open(goal)
-    # Through the number, what is written before and after by other means keeps its place.
+    # By descriptor, so that output written before and after by other means keeps its place.
     handle = os.open(goal, os.O_WRONLY) if number is None else os.dup(number)
     with os.fdopen(handle, "wb") as file:
         file.write(content.getbuffer())
@@ -257,7 +256,7 @@ def _unfinished(folder: Path) -> Path:
 
 
 def _hold(path: Path, handle: int) -> bool:
-    """Lock what was just made; false if it was taken for abandoned before that."""
+    """Lock a new file; false if another writer has already taken it for abandoned."""
     # Where a file system has no locks, nobody can take it for abandoned either.
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX)

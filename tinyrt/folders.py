@@ -30,7 +30,7 @@ from tinyrt.files import UNFINISHED, sync_folder, unfinished_folder, writing
 MANIFEST = "tinyrt-files.json"
 
 INTERRUPTED = b"#error this export was interrupted: run tinyrt export again\n"
-"""What headers hold while files are moved into a folder."""
+"""Content of the headers while files are moved into a folder."""
 
 MAX_OTHERS = 2000
 """Files that are not tinyrt's, as many as are linked."""
@@ -95,7 +95,7 @@ def _replace(goal: Path, files: Files) -> None:
 
 
 def _look_for_obstacles(goal: Path, files: Files) -> None:
-    """Refuse, before anything is changed, what cannot be replaced."""
+    """Refuse, before anything is changed, if an existing file cannot be replaced."""
     for name in files:
         path = goal / name
         if path.is_dir() and not path.is_symlink():
@@ -135,7 +135,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _manifest(files: Files, before: Written | None = None) -> bytes:
-    """What is written, and while it is being written, what was there before."""
+    """The manifest: digests of the new files, and during the exchange of the old ones, too."""
     written = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     data: dict[str, Any] = {"written_by": "tinyrt", "files": written}
     if before is not None:
@@ -204,7 +204,7 @@ def _must_stay(goal: Path) -> bool:
 
 
 def _link_others(source: Path, target: Path, own: set[str], within: str = "") -> int:
-    """Give the new folder what is not tinyrt's, as further links to the same files."""
+    """Hard-link files that are not tinyrt's into the new folder."""
     try:
         target.mkdir()
         status, new_status = source.stat(), target.stat()
@@ -248,7 +248,7 @@ def _swap(one: Path, other: Path) -> None:
 
 
 def _after_swap(old: Path, new: Path, own: set[str]) -> None:
-    """Bring over what others have put into the old folder while the new one was written."""
+    """Move over the files that others put into the old folder while the new one was written."""
     sync_folder(new.parent)
     for path in old.rglob("*"):
         name = path.relative_to(old)

@@ -24,13 +24,13 @@ from tinyrt.ops.arg import CHOICES
 Array = NDArray[Any]
 
 PLACES = (DType.INT32, DType.INT64)
-"""Dtypes of what tells where something is."""
+"""Dtypes of indices, such as arg_max's."""
 _ON_PLACES = (*CHOICES, "cast", "reshape", "transpose")
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What an evaluation found.
+    """The figures of an evaluation.
 
     Attributes:
         samples: number of samples.
@@ -58,7 +58,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What runs the models."""
+    """Backend and budget of the models."""
 
     backend: str = DEFAULT_BACKEND
     max_memory: int | None = None
@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A model's first output and what stands before its final softmax, as real values.
+    """A model's first output and the logits before its final softmax, as real values.
 
     Attributes:
         outputs: (samples, ...).
@@ -144,7 +144,7 @@ def evaluate_graph(
 
 
 class _Tally:
-    """What has been found so far: figures of each sample, but none of its answers."""
+    """Running sums of an evaluation: figures of each sample, without its outputs."""
 
     def __init__(self) -> None:
         self.samples, self._correct, self._seconds = 0, 0, 0.0
@@ -207,7 +207,7 @@ def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDAr
 def logits_name(graph: Graph) -> str:
     """The value before a final softmax, else the first output itself.
 
-    Where that is the place of an extremum, what it is chosen from takes the output's part.
+    For arg_max and arg_min, their input counts as the output.
     """
     name, chosen = graph.outputs[0], False
     producer = graph.producer(name)
@@ -226,14 +226,14 @@ def logits_name(graph: Graph) -> str:
 def answers_of(
     graph: Graph, inputs: Mapping[str, Array], setting: Setting | None = None
 ) -> Answers:
-    """What a model answers; arguments and errors as for ``evaluate_graph``."""
+    """A model's answers; arguments and errors as for ``evaluate_graph``."""
     runner = _Runner(graph, setting or Setting())
     feeds = runner.model.check_inputs(inputs)
     return runner.answers(feeds, runner.model.runs(feeds))
 
 
 class _Runner:
-    """A model that says, beside its first output, what stands before a final softmax."""
+    """A model that returns the logits before a final softmax beside its first output."""
 
     def __init__(self, graph: Graph, setting: Setting) -> None:
         self._output, self._logits = graph.outputs[0], logits_name(graph)
@@ -248,7 +248,7 @@ class _Runner:
     def answers(
         self, feeds: Mapping[str, Array], total: int, progress: Progress | None = None
     ) -> Answers:
-        """What the model answers to a piece of ``total`` runs."""
+        """The model's answers to a piece of ``total`` runs."""
         model = self.model
         if not self._warm:
             model.allocate(total)

@@ -36,7 +36,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an .npy header says.
+    """The content of an .npy header.
 
     Attributes:
         dtype: of the elements, in the file's byte order.
@@ -95,7 +95,7 @@ def _exactly(file: IO[bytes], size: int) -> bytes:
 def _fields(header: str) -> dict[str, str]:
     """The texts of the header's three values.
 
-    A pattern reads them, not Python: what a stranger wrote is not evaluated, be it as a literal.
+    A regular expression reads them: untrusted text is never evaluated, not even as a literal.
     """
     text = header.strip()
     fields: dict[str, str] = {}
@@ -147,7 +147,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _refused(problem: str, expected: str | None = None, hint: str | None = None) -> DataError:
-    """What is wrong; whoever knows the array's name puts it in front."""
+    """The refusal of an array; the caller adds the array's name."""
     return DataError(
         problem,
         expected=expected or "an array as numpy.save writes it",

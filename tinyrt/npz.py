@@ -1,8 +1,8 @@
 """Archives of arrays (.npz) and single arrays (.npy), of which headers are looked at first.
 
-Nothing is unpacked before each member has been found to be an array of numbers whose size is what
-its header says, and the sum of these to be within what a file of this size may cost. What is read
-then is taken from the budget.
+Before anything is unpacked, each member must be an array of numbers of the size that its header
+says, and their sum must be within the limit for a file of this size. Arrays that are read then
+spend from the budget.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_UNPACKED, UNPACKED_PER_BYTE = 64 << 20, 32
 thousand zeros to a byte would be worked on for minutes."""
 CHUNK = 1 << 20
 ONLY = "x"
-"""What the array of an .npy file is called."""
+"""The name of the array of an .npy file."""
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1 | 0x20 | 0x40
@@ -105,7 +105,7 @@ class ArrayFile:
     def rows(self, name: str, count: int) -> Iterator[Array]:
         """An array of at least one dimension, ``count`` entries of its first axis at a time.
 
-        What is stored row by row is read so; else the whole is.
+        An array in C order is read row by row; any other is read as a whole.
 
         Raises:
             DataError: it is damaged.
@@ -202,7 +202,7 @@ class _File(io.FileIO):
 def _open(path: str | Path) -> _File:
     """The file, which must be a regular one: others may have no end, or never begin."""
     try:
-        # Without waiting for whoever may write to a named pipe.
+        # Without waiting for the writer of a named pipe.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
@@ -220,7 +220,7 @@ def _unreadable(path: str | Path, why: str) -> DataError:
 
 @contextmanager
 def _reading(path: str, name: str | None = None) -> Iterator[None]:
-    """Name the file, and the array, in whatever goes wrong while it is read."""
+    """Add the names of file and array to every error while it is read."""
     try:
         with boundary(
             "data file",

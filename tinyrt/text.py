@@ -27,7 +27,7 @@ OWN = "\ud800"
 
 
 def own_name(name: str) -> str:
-    """A name that nothing in a file has; what is shown of it is ``name``."""
+    """A name that no file can contain; it is shown as ``name``."""
     return OWN + name
 
 
@@ -39,17 +39,17 @@ def shown_name(name: str) -> str:
 def clean(text: str, limit: int = MAX_NAME) -> str:
     """``text`` as generated files and tables show it: one line, and ``_`` for all but ``SAFE``.
 
-    What is longer than the limit is cut in its middle. Different texts may become equal: this is
-    for readers, never for what must be told apart.
+    Longer text is cut in its middle. Different texts may become equal: use this for display only,
+    never for identifiers.
     """
     return UNSAFE.sub("_", shortened(shown_name(text), limit))
 
 
 def printable(text: str) -> str:
-    """``text`` as a message shows it: ``?`` for whatever is neither visible nor a space.
+    """``text`` as a message shows it: ``?`` for characters that are neither visible nor a space.
 
-    Line breaks stay. Controls, escape sequences, what turns the direction of writing, and half
-    characters go: what is printed moves no cursor and hides nothing.
+    Line breaks stay. Control characters, escape sequences, bidirectional marks and surrogates are
+    replaced, so that printed text cannot move the cursor or hide anything.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -75,11 +75,11 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def message(text: str, limit: int, lines: int = 1) -> str:
-    """``text`` as part of a message: printable, and cut where it is longer than that.
+    """``text`` as part of a message: printable, and cut where it is longer than the limit.
 
-    Of a list, as many items are left as fit, and the number of the others is said; the middle of
-    other text goes. Of too many lines, the first one stays and the last ones: a program's last
-    words tell most. Several lines may have twice the limit together.
+    A list keeps the items that fit, and the number of the others; other text loses its middle. Of
+    too many lines, the first and the last ones stay: a program's last words tell most. Several
+    lines may have twice the limit together.
     """
     first, *rest = printable(text).strip().split("\n")
     if lines == 1 or not rest:

@@ -19,13 +19,13 @@ LIMIT_S = 600.0
 """Seconds that a program may take, unless ``$TINYRT_TOOL_SECONDS`` says otherwise."""
 
 PROBE_S = 6.0
-"""Seconds that it may take to say what it is."""
+"""Seconds that a program may take for a question such as its version."""
 
 MAX_OUTPUT = 64 << 20
 """Bytes that it may print."""
 
 MAX_LINES, MAX_COLUMNS = 8, 200
-"""Of a program's last words, what an error shows."""
+"""Lines and characters of a program's last output that an error shows."""
 
 _POLL_S = 0.2
 
@@ -127,7 +127,7 @@ def _run(
 ) -> int:
     stdin, out, err = files
     try:
-        # A session of its own, so that whatever it starts can be killed along with it.
+        # A session of its own, so that its child processes can be killed along with it.
         process = subprocess.Popen(
             command, cwd=cwd, stdin=stdin, stdout=out, stderr=err, start_new_session=True
         )
@@ -174,7 +174,7 @@ def _wait(
 
 
 def _text(file: IO[bytes]) -> str:
-    """What the file holds, if need be its end."""
+    """The file's content, or its end where it is too long."""
     size = os.fstat(file.fileno()).st_size
     start = max(0, size - MAX_OUTPUT)
     return os.pread(file.fileno(), size - start, start).decode(errors="replace")

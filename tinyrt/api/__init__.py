@@ -1,4 +1,4 @@
-"""What the commands do, as functions: from files to files, with errors that say what to do."""
+"""The commands as functions: from files to files, with errors that say how to fix them."""
 
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.models import (

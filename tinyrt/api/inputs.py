@@ -102,7 +102,7 @@ class _LaidOut:
 
     @property
     def types(self) -> dict[str, ArrayType]:
-        """What the arrays are, turned."""
+        """Shapes and dtypes of the arrays, channels last."""
         types = _named(self._graph, self._source.types)
         for name, array_type in types.items():
             if name in self._graph.inputs and _turns(

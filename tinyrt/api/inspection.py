@@ -1,4 +1,4 @@
-"""What a model consists of and costs."""
+"""The structure and the costs of a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OpCost:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model costs.
+    """The structure and the costs of a model.
 
     Attributes:
         ops: one entry per op, in execution order; its ``arena_bytes`` are those alive during it.
@@ -62,7 +62,7 @@ class Inspection:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """Ways to a smaller arena; every one of them is planned, which takes its time."""
+        """Ways to a smaller arena; slow, since each of them is planned."""
         return tuple(advise(self.graph, kernels_of(self.isa), self.plan))
 
     def device_of(self, index: int) -> str:
@@ -71,7 +71,7 @@ class Inspection:
 
     @cached_property
     def packed_bytes(self) -> int | None:
-        """Bytes of weights that the host's default backend holds again in an order of its own.
+        """Bytes of the copies of weights that the host's default backend packs in its own order.
 
         None where it cannot run the model.
         """
@@ -93,7 +93,7 @@ def inspect_model(
     input_rows: bool = False,
     backend: str | None = None,
 ) -> Inspection:
-    """What a model consists of and costs, without running it.
+    """The structure and the costs of a model, without running it.
 
     Args:
         model: a .tflite or .onnx file.
@@ -141,7 +141,7 @@ def inspect_model(
 
 
 def placement_of(graph: Graph, backend: str) -> tuple[Segment, ...]:
-    """Ops in order, by where they run if ``--allow-fallback`` leaves to the CPU what it must.
+    """Runs of ops by device, in order, where ``--allow-fallback`` leaves ops to the CPU.
 
     Raises:
         DataError: the backend runs nothing on a GPU.

@@ -166,7 +166,7 @@ class Run:
 
     Attributes:
         outputs: by name, samples first.
-        backend: what ran it; where ``auto`` was asked for, what that chose.
+        backend: the backend that ran it; for ``auto``, the one that was chosen.
 
     """
 
@@ -183,7 +183,7 @@ def run_with_backend(
     max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Outputs of a model as ``run_model`` gives them, and what computed them.
+    """Outputs of a model as from ``run_model``, and the backend that computed them.
 
     Args:
         model: .tflite or .onnx.
@@ -273,7 +273,7 @@ def run_emulated(
     else:
         with running(model, inputs):
             feeds = host.stored_source(source_of(graph, inputs))
-            # They are packed, and written for the device, as a whole.
+            # All inputs are packed and written for the device at once.
             current().reserve(2 * sum(array.nbytes for array in feeds.values()), "packed inputs")
     expected = host.run_raw(feeds)
     feeds, expected = (_apart(graph, arrays) for arrays in (feeds, expected))

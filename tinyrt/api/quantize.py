@@ -1,4 +1,4 @@
-"""The Python interface of what quantises a model, and of what says where its accuracy went."""
+"""The Python interface for quantising a model and for finding where it loses accuracy."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def bisect_model(
 
 
 def _head(graph: Graph, data: Data) -> dict[str, Array]:
-    """As many samples as are looked at layer by layer."""
+    """The first samples, as many as the layer-by-layer analysis uses."""
     from tinyrt.quantize.calibration.search import search_samples
 
     model = Model(graph)

@@ -1,4 +1,4 @@
-"""What every command shares: output, errors, progress, exit codes."""
+"""Output, errors, progress and exit codes of all commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Advance = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """Something to print, of which only what a reader can see reaches the terminal."""
+    """Something to print; invisible characters are replaced."""
 
     what: Any
 
@@ -52,7 +52,7 @@ class _Shown:
 
 
 class _Screen(RenderHook):
-    """Everything that is printed goes through here, whatever it was made of."""
+    """The filter that all output goes through."""
 
     def process_renderables(self, renderables: list[Any]) -> list[Any]:
         return [_Shown(what) for what in renderables]
@@ -71,7 +71,7 @@ ERR = _console(stderr=True)
 
 @contextmanager
 def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
-    """Give the command a function that prints its result, and turn whatever fails into exit 1.
+    """Give the command a function that prints its result, and turn every failure into exit 1.
 
     With ``--json``, stdout gets one object and nothing else: the result, or ``{"error": ...}``.
     With ``TINYRT_TRACEBACK`` in the environment, a failure that no check foresaw shows its origin.
@@ -105,12 +105,12 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
 def _write_json(data: dict[str, Any]) -> None:
     """One object in ASCII, with names in full: they are escaped, and scripts look them up."""
     sys.stdout.write(json.dumps(data, indent=1) + "\n")
-    sys.stdout.flush()  # a reader that has gone is noticed here
+    sys.stdout.flush()  # fails here if the reader of the pipe has closed it
 
 
 @contextmanager
 def _tidying() -> Iterator[None]:
-    """Have SIGTERM end the command as Ctrl-C does: what it has begun to write is removed."""
+    """Have SIGTERM end the command as Ctrl-C does: unfinished files are removed."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
@@ -128,7 +128,7 @@ def _tidying() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings of arithmetic: what comes of odd numbers is said by name, or is meant to be."""
+    """No warnings of NumPy's arithmetic: checks report bad numbers with the tensor's name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -136,7 +136,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def noting() -> Iterator[list[str]]:
-    """Collect the warnings of what runs inside, and print each once on stderr at the end."""
+    """Collect the warnings raised in the ``with`` block; at the end, print each once on stderr."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

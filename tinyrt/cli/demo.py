@@ -35,7 +35,7 @@ STEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo found and where it left its artifacts.
+    """The demo's results, and the paths of its artifacts.
 
     Attributes:
         float_host: the float model on the host.

@@ -11,7 +11,7 @@ from tinyrt.interpreter import CUDA, FALLBACK
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """What a report says of where ops run.
+    """The part of a report that says where ops run.
 
     Attributes:
         data: for ``--json``.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Ports(StrEnum):
-    """What model inputs and outputs are held in."""
+    """The dtypes of model inputs and outputs."""
 
     SCHEME = "scheme"
     FLOAT32 = "float32"
@@ -226,7 +226,7 @@ def quantize(
 
 
 def _budget(max_bytes: str | None, min_accuracy: str | None, allow: str) -> Budget | None:
-    """What the options ask for; None where none is given."""
+    """The budget from the options; None without any."""
     from tinyrt.quantize.mixed.budget import Budget
 
     if max_bytes is None and min_accuracy is None:

@@ -32,7 +32,7 @@ def named(name: str) -> str:
 
 
 def facts(rows: Mapping[str, object]) -> Table:
-    """Two columns: what, and how much."""
+    """A table of two columns: name and value."""
     table = Table(box=box.SIMPLE, show_header=False)
     table.add_column(style="cyan")
     table.add_column(justify="right")
@@ -196,7 +196,7 @@ def _peak(report: Inspection, most: int | None) -> RenderableType:
 
 
 def arena_bound(nbytes: int, bound: int, by_rows: bool) -> dict[str, object]:
-    """What no plan of an arena can do without, and by what part of that this one is larger.
+    """The lower bound of any arena plan, and the part of it by which this plan is larger.
 
     Where ops run row by row, the bound is that of the chosen order of rows.
     """

@@ -61,7 +61,7 @@ class Row:
         return {"name": self.name, **self.scores, **measured, "file": str(self.file)}
 
     def shown_check(self) -> str:
-        """What the comparison with the host has found, in a word."""
+        """The result of the comparison with the host, in a word."""
         if self.float_error is not None:
             return f"{self.float_error:.0e}"
         return tables.number(self.bit_exact)

@@ -9,7 +9,7 @@ from tinyrt.export import ExportedProject, Port
 
 
 def harness_context(project: ExportedProject) -> dict[str, Any]:
-    """What the template of the harness's header takes.
+    """The values for the template of the harness's header.
 
     Each region of the arena, the state, and each tensor outside of the arena (an input whose rows
     are pushed, too) is a block of its own, with canaries around it.

@@ -1,4 +1,4 @@
-"""What every op costs on the emulated core, beside another engine's figures where there are any."""
+"""The cost of every op on the emulated core, beside another engine's figures if there are any."""
 
 from __future__ import annotations
 

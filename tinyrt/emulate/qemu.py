@@ -25,7 +25,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the harness reported.
+    """The harness's report.
 
     Attributes:
         outputs: the outputs of all samples, one after the other.
@@ -105,7 +105,7 @@ def boot(
 
 @contextmanager
 def _whole(image: Image, words: str = "") -> Iterator[None]:
-    """Refuse a report that is not there or not whole."""
+    """Refuse a report that is missing or incomplete."""
     try:
         yield
     except (OSError, ValueError, KeyError, ZeroDivisionError) as error:
@@ -129,7 +129,7 @@ def _command(image: Image) -> list[str]:
 
 @contextmanager
 def _explained(image: Image, outputs: Path, timeout_s: float) -> Iterator[None]:
-    """Say of an image that did not come to its end how far it came."""
+    """Add the image's progress and a hint to the error of a time-out."""
     try:
         yield
     except OutOfTimeError as error:

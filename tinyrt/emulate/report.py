@@ -1,4 +1,4 @@
-"""What emulation found."""
+"""The report of an emulation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Ram:
     """Bytes in RAM.
 
     Attributes:
-        arena: what the model works in.
-        stack: what an inference was seen to use; None where it is not measured.
-        stack_bound: what no inference can exceed, from the compiler's figures; None where the
+        arena: the model's working memory.
+        stack: the most that an inference used; None where it is not measured.
+        stack_bound: the bound for any inference, from the compiler's figures; None where the
             compiler gives none.
-        static: variables besides.
-        state: what the model keeps from one inference to the next.
+        static: other variables.
+        state: the model's state from one inference to the next.
 
     """
 

@@ -1,4 +1,4 @@
-"""What an image takes of flash and RAM, by part."""
+"""The flash and RAM of an image, by part."""
 
 from __future__ import annotations
 

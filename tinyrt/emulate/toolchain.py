@@ -65,7 +65,7 @@ def knows(core: Core) -> bool:
 
 
 def _probe(core: Core) -> str:
-    """What the compiler says of a file that includes the C library's header; nothing if it can."""
+    """The compiler's error on a file that includes the C library's header; empty if it has none."""
     command = [core.compiler, *core.flags, "-x", "c", "-E", "-o", "/dev/null", "-"]
     process = run_tool(command, input_text="#include <string.h>\n", limit_s=PROBE_S)
     return process.err or f"status {process.status}" if process.status else ""
