@@ -12,6 +12,7 @@ from tinyrt.ops.concatenation import ConcatenationS8
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.shared.move import MoveS8, Picks
 from tinyrt.ops.shared.walks import strides_of
+from tinyrt.ops.transpose import TransposeAttrs
 
 
 def emit_gather(
@@ -59,7 +60,11 @@ def emit_transpose(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """A walk over permuted axes."""
     del p
     strides = strides_of(node.input(0).shape)
-    emit_gather(node, index_of(node.output.shape, [strides[i] for i in node.attrs.perm]), w)
+    emit_gather(
+        node,
+        index_of(node.output.shape, [strides[i] for i in node.attrs_as(TransposeAttrs).perm]),
+        w,
+    )
 
 
 def emit_reshape(node: BoundNode, p: object, w: DeviceWriter) -> None:

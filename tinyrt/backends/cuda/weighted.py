@@ -16,7 +16,7 @@ from tinyrt.ops.shared.spec import Array, qparams
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
-from tinyrt.ops.transpose_conv import TransposeConvS8, TransposeConvS16
+from tinyrt.ops.transpose_conv import TransposeConvAttrs, TransposeConvS8, TransposeConvS16
 
 
 def plain_channels(requant: Requant | WideRequant, bias: Array | None) -> Array:
@@ -139,7 +139,7 @@ def emit_transpose_conv(
 ) -> None:
     """Write a transposed convolution; its window slides over the output."""
     x, weights, y = node.input(0), node.input(1), node.output
-    attrs = node.attrs
+    attrs = node.attrs_as(TransposeConvAttrs)
     kernel = (weights.shape[1], weights.shape[2])
     window = Window.of(attrs.size, kernel, attrs.stride, attrs.padding)
     requant, (_, x_zp) = p.requant, qparams(x)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.ops import verify
-from tinyrt.ops.conv2d import window_of
+from tinyrt.ops.conv2d import Conv2dAttrs, window_of
 from tinyrt.ops.shared.spec import qparams
 
 WORD = 4
@@ -60,7 +60,7 @@ def _is_dense(node: BoundNode, name: str) -> bool:
 
 def _unfolded(graph: Graph, node: BoundNode) -> tuple[Graph, Widening] | None:
     """One pixel per output column, its channels those under the kernel's row; for one channel."""
-    x, w, attrs = node.input(0), node.input(1), node.attrs
+    x, w, attrs = node.input(0), node.input(1), node.attrs_as(Conv2dAttrs)
     (_, height, width, channels), (c_out, kh, kw, _) = x.shape, w.shape
     if channels != 1 or kw % WORD:
         return None
