@@ -136,8 +136,8 @@ def _try_lock(handle: int) -> bool:
 
 def _manifest(files: Files, before: Written | None = None) -> bytes:
     """The manifest: digests of the new files, and during the exchange of the old ones, too."""
-    written = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
-    data: dict[str, Any] = {"written_by": "tinyrt", "files": written}
+    digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
+    data: dict[str, Any] = {"written_by": "tinyrt", "files": digests}
     if before is not None:
         data["before"] = dict(before)
     return f"{json.dumps(data, indent=1)}\n".encode()
@@ -197,9 +197,12 @@ def _must_stay(goal: Path) -> bool:
     """Whether the folder must remain the one that it is."""
     current = Path(os.path.realpath(Path.cwd()))
     status, above = goal.stat(), goal.parent.stat()
-    moved = status.st_uid != os.geteuid() or status.st_dev != above.st_dev
+    is_foreign = status.st_uid != os.geteuid() or status.st_dev != above.st_dev
     return (
-        moved or goal == current or goal in current.parents or not os.access(goal.parent, os.W_OK)
+        is_foreign
+        or goal == current
+        or goal in current.parents
+        or not os.access(goal.parent, os.W_OK)
     )
 
 

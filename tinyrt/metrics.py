@@ -91,8 +91,8 @@ class Answers:
 
     def part(self, start: int, samples: int) -> Answers:
         """Those of so many samples."""
-        chosen = slice(start, start + samples)
-        return replace(self, outputs=self.outputs[chosen], logits=self.logits[chosen])
+        rows = slice(start, start + samples)
+        return replace(self, outputs=self.outputs[rows], logits=self.logits[rows])
 
 
 def evaluate_graph(
@@ -209,12 +209,12 @@ def logits_name(graph: Graph) -> str:
 
     For arg_max and arg_min, their input counts as the output.
     """
-    name, chosen = graph.outputs[0], False
+    name, is_choice = graph.outputs[0], False
     producer = graph.producer(name)
     while producer is not None and producer.op in ("dequantize", "quantize", *_ON_PLACES):
         source = producer.inputs[0]
-        if producer.op in CHOICES or (chosen and producer.op == "reshape"):
-            chosen, name = True, source
+        if producer.op in CHOICES or (is_choice and producer.op == "reshape"):
+            is_choice, name = True, source
         elif producer.op in _ON_PLACES and graph.value(source).dtype not in PLACES:
             break
         producer = graph.producer(source)

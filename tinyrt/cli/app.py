@@ -128,11 +128,11 @@ def convert(
             data["integer_ops"] = sum(kind in (DType.INT8, DType.INT16) for kind in kinds)
         if graph.states:
             data["state_bytes"] = sum(graph.value(name).nbytes for name, _ in graph.states)
-        shown: list[RenderableType] = [tables.facts(data)]
+        parts: list[RenderableType] = [tables.facts(data)]
         if explain:
             data |= tables.explained(log)
-            shown.append(tables.passes(log))
-        report(data | {"warnings": notes}, Group(*shown))
+            parts.append(tables.passes(log))
+        report(data | {"warnings": notes}, Group(*parts))
 
 
 @app.command()
@@ -163,11 +163,11 @@ def run(
         facts = {"output": str(output), "outputs": shapes, "backend": ran.backend}
         data = facts | segments.data
         if not profile:
-            report(data, tables.facts(facts | segments.shown))
+            report(data, tables.facts(facts | segments.facts))
             return
         times = api.profile_model(model, backend=backend)
-        shown = Group(tables.facts(facts | segments.shown), tables.profile(times))
-        report({**data, "profile": [asdict(time) for time in times]}, shown)
+        renderable = Group(tables.facts(facts | segments.facts), tables.profile(times))
+        report({**data, "profile": [asdict(time) for time in times]}, renderable)
 
 
 @app.command("eval")
@@ -197,7 +197,7 @@ def evaluate(
                 backend=backend,
                 progress=progress,
             )
-        shown = {
+        rows = {
             "samples": evaluation.samples,
             "correct": evaluation.correct,
             "top-1": tables.percent(evaluation.top1),
@@ -206,7 +206,7 @@ def evaluate(
             "samples per second": evaluation.samples_per_second,
             "backend": evaluation.backend,
         }
-        report(asdict(evaluation) | segments.data, tables.facts(shown | segments.shown))
+        report(asdict(evaluation) | segments.data, tables.facts(rows | segments.facts))
 
 
 @app.command()
@@ -292,7 +292,7 @@ def demo(
 
     with reporting(json) as report:
         result = run_demo(output, seed=seed)
-        report(result.as_dict(), result.shown())
+        report(result.as_dict(), result.renderable())
 
 
 app.command()(quantize)

@@ -60,13 +60,13 @@ def _names(option: str) -> list[str]:
 def table(results: Sequence[Result]) -> Table:
     """One row per engine."""
     # Narrow enough for 80 columns, which is all that logs of CI have.
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column("engine", min_width=15, overflow="fold")
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    grid.add_column("engine", min_width=15, overflow="fold")
     numbers = ("µs", "p90", "ratio", "GMAC/s", "peak", "batch/s", "1 thread", "cold ms")
     for column in numbers:
-        shown.add_column(column, justify="right", no_wrap=True)
+        grid.add_column(column, justify="right", no_wrap=True)
     for r in results:
-        shown.add_row(
+        grid.add_row(
             r.engine,
             f"{r.latency_us.median:,.1f}",
             f"{r.latency_us.p90:,.1f}",
@@ -77,4 +77,4 @@ def table(results: Sequence[Result]) -> Table:
             f"{r.samples_per_second_one_thread:,.0f}",
             f"{r.cold_start_ms:,.0f}",
         )
-    return shown
+    return grid

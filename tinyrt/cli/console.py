@@ -37,7 +37,7 @@ Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Printable:
     """Something to print; invisible characters are replaced."""
 
     what: Any
@@ -45,17 +45,17 @@ class _Shown:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         encoding = getattr(console.file, "encoding", None) or "utf-8"
         for segment in console.render(self.what, options):
-            shown = segment.text
+            text = segment.text
             if not segment.control:
-                shown = encodable(printable(shown), encoding)
-            yield Segment(shown, segment.style, segment.control)
+                text = encodable(printable(text), encoding)
+            yield Segment(text, segment.style, segment.control)
 
 
 class _Screen(RenderHook):
     """The filter that all output goes through."""
 
     def process_renderables(self, renderables: list[Any]) -> list[Any]:
-        return [_Shown(what) for what in renderables]
+        return [_Printable(what) for what in renderables]
 
 
 def _console(**options: Any) -> Console:
@@ -82,11 +82,11 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
 
     """
 
-    def report(data: dict[str, Any], shown: RenderableType) -> None:
+    def report(data: dict[str, Any], renderable: RenderableType) -> None:
         if as_json:
             _write_json(data)
         else:
-            OUT.print(shown)
+            OUT.print(renderable)
 
     try:
         with catch_all(typer.Exit, typer.Abort, BrokenPipeError), _quiet(), _tidying():

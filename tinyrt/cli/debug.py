@@ -88,11 +88,11 @@ def debug(
             from tinyrt.report.debug_page import write_debug_page
 
             write_debug_page(quantized.name, debugging, html, bisected)
-        as_json, shown = asdict(debugging), [_shown(debugging)]
+        as_json, parts = asdict(debugging), [_layers_table(debugging)]
         if bisected is not None:
             as_json["bisect"] = asdict(bisected)
-            shown.append(_steps(bisected))
-        report(as_json, Group(*shown))
+            parts.append(_steps(bisected))
+        report(as_json, Group(*parts))
 
 
 def _steps(bisection: BisectReport) -> RenderableType:
@@ -123,7 +123,7 @@ def _steps(bisection: BisectReport) -> RenderableType:
     return Group(table, tables.facts(facts), Text(headline), *options)
 
 
-def _shown(debugging: DebugReport) -> RenderableType:
+def _layers_table(debugging: DebugReport) -> RenderableType:
     layers = Table(
         box=box.SIMPLE_HEAD, caption="SQNR in dB, worst layer first", padding=(0, 0, 0, 1)
     )

@@ -94,7 +94,7 @@ class Demo:
             "artifacts": {str(path): what for path, what in self.artifacts.items()},
         }
 
-    def shown(self) -> RenderableType:
+    def renderable(self) -> RenderableType:
         """The table, and what each artifact is."""
         where = f"{self.device.core} ({self.device.board} in QEMU)"
         title = f"Handwritten digits, from training to {where}"

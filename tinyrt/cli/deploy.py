@@ -98,21 +98,21 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        shown = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
+        extra = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
         sparse = {
             f"  {layer.index} {tables.named(layer.name)}": str(layer) for layer in project.sparse
         }
-        shown |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
-        report(data, tables.facts(_with_bound({**data, **shown}, bool(rows)) | sparse))
+        extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
+        report(data, tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse))
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
     """The facts of an export, with the arena's bound behind it as ``inspect`` says it."""
-    shown: dict[str, object] = {}
+    facts: dict[str, object] = {}
     for name, value in data.items():
         bound = name == "arena_lower_bound"
-        shown |= tables.arena_bound(data["arena_bytes"], value, by_rows) if bound else {name: value}
-    return shown
+        facts |= tables.arena_bound(data["arena_bytes"], value, by_rows) if bound else {name: value}
+    return facts
 
 
 def _export_several(
@@ -131,15 +131,15 @@ def _export_several(
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
-    shown = {name: data[name] for name in ("output", "name", "arena_bytes", "shared_arena")}
+    facts = {name: data[name] for name in ("output", "name", "arena_bytes", "shared_arena")}
     for project in bundle.models:
         each: dict[str, object] = {"arena bytes": project.arena_bytes}
         each |= tables.arena_bound(
             project.arena_bytes, project.arena_lower_bound, bool(project.segments)
         )
         each["row by row"] = ", ".join(project.row_by_row) or "-"
-        shown |= {f"  {project.name}, {what}": text for what, text in each.items()}
-    return data, tables.facts(shown)
+        facts |= {f"  {project.name}, {what}": text for what, text in each.items()}
+    return data, tables.facts(facts)
 
 
 def emulate(

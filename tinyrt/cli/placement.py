@@ -15,12 +15,12 @@ class Segments:
 
     Attributes:
         data: for ``--json``.
-        shown: for people.
+        facts: name -> value, for people.
 
     """
 
     data: dict[str, object] = field(default_factory=dict)
-    shown: dict[str, object] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
 
 
 def placement(model: str | Path, backend: str, allow_fallback: bool) -> tuple[str, Segments]:

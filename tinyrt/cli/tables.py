@@ -44,11 +44,11 @@ def facts(rows: Mapping[str, object]) -> Table:
 def explained(log: RewriteLog) -> dict[str, object]:
     """What the passes did and refused, for ``--json``."""
     applied = [{"pass": rule, "op": node} for rule, node in log.applied]
-    refused = [
+    refusals = [
         {"pass": rule, "op": node, "reason": reason}
         for (rule, node), reason in log.final_refusals().items()
     ]
-    return {"applied": applied, "refused": refused}
+    return {"applied": applied, "refused": refusals}
 
 
 def passes(log: RewriteLog) -> Group:
@@ -58,12 +58,12 @@ def passes(log: RewriteLog) -> Group:
         applied.add_column(column)
     for rule, node in log.applied:
         applied.add_row(rule, named(node))
-    refused = Table(title="refused", box=box.SIMPLE, title_justify="left")
+    refusals = Table(title="refused", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op", "reason"):
-        refused.add_column(column)
+        refusals.add_column(column)
     for (rule, node), reason in log.final_refusals().items():
-        refused.add_row(rule, named(node), reason)
-    return Group(applied, refused)
+        refusals.add_row(rule, named(node), reason)
+    return Group(applied, refusals)
 
 
 def number(value: object) -> str:
@@ -99,8 +99,8 @@ def inspection(report: Inspection, whole: bool = False) -> RenderableType:
     for column in ("#", "op", "output", "MACs", "arena", "arena use"):
         right = column in ("#", "MACs", "arena")
         table.add_column(column, justify="right" if right else "left", no_wrap=column == "output")
-    shown = range(len(report.ops)) if whole else _telling(report)
-    for before, i in zip([-1, *shown], shown, strict=False):
+    indices = range(len(report.ops)) if whole else _telling(report)
+    for before, i in zip([-1, *indices], indices, strict=False):
         if i > before + 1:
             table.add_row("", f"({i - before - 1} more)")
         op, output = report.ops[i], report.graph.bind(i).output
@@ -115,7 +115,7 @@ def inspection(report: Inspection, whole: bool = False) -> RenderableType:
         **arena_bound(report.plan.arena_bytes, report.plan.lower_bound, bool(report.plan.segments)),
     }
     parts: list[RenderableType] = [_ports(report, most), table]
-    if len(shown) < len(report.ops):
+    if len(indices) < len(report.ops):
         parts.append(Text("  Ops at both ends and the most costly ones; --all shows all of them."))
     parts += [facts(totals), arena_map(report.plan, len(report.ops)), _peak(report, most)]
     return Group(*parts, *_segments(report, most), *_placement(report, most))
@@ -162,7 +162,7 @@ def _placement(report: Inspection, most: int | None) -> list[RenderableType]:
 
 def _segments(report: Inspection, most: int | None) -> list[RenderableType]:
     """Which ops run row by row, and how many rows of each tensor are held."""
-    shown: list[RenderableType] = []
+    blocks: list[RenderableType] = []
     for segment in report.plan.segments[:most]:
         table = facts({})
         for ring in segment.images[:most]:
@@ -170,10 +170,10 @@ def _segments(report: Inspection, most: int | None) -> list[RenderableType]:
             table.add_row(named(ring.value), rows)
         _add_rest(table, len(segment.images), most)
         title = f"  Ops {segment.first} to {segment.stop - 1} run row by row and hold:"
-        shown.append(Group(Text(title), table))
-    if len(shown) < len(report.plan.segments):
-        shown.append(Text(f"  and {len(report.plan.segments) - len(shown)} more segments"))
-    return shown
+        blocks.append(Group(Text(title), table))
+    if len(blocks) < len(report.plan.segments):
+        blocks.append(Text(f"  and {len(report.plan.segments) - len(blocks)} more segments"))
+    return blocks
 
 
 def _peak(report: Inspection, most: int | None) -> RenderableType:
@@ -185,14 +185,14 @@ def _peak(report: Inspection, most: int | None) -> RenderableType:
     for name, nbytes in moment.sizes[:most]:
         table.add_row(named(name), f"{nbytes:,}")
     _add_rest(table, len(moment.sizes), most)
-    shown: list[RenderableType] = [
+    blocks: list[RenderableType] = [
         Text(f"  The arena is fullest at {where}, which keeps:"),
         table,
     ]
     if report.advice:
         ways = {advice.what: advice.arena_bytes for advice in report.advice}
-        shown += [Text("  What would make it smaller, and its bytes then at most:"), facts(ways)]
-    return Group(*shown)
+        blocks += [Text("  What would make it smaller, and its bytes then at most:"), facts(ways)]
+    return Group(*blocks)
 
 
 def arena_bound(nbytes: int, bound: int, by_rows: bool) -> dict[str, object]:
@@ -255,9 +255,9 @@ def costs(ops: Sequence[OpCost]) -> Table:
         table.caption = "TFLM: TFLM with CMSIS-NN on this core"
     total = sum(op.instructions for op in ops)
     for op in ops:
-        shown = (op.index, op.op, op.macs, op.instructions)
+        figures = (op.index, op.op, op.macs, op.instructions)
         share = percent(op.instructions / total) if total else "-"
-        row = [*map(number, shown), share, number(op.instructions_per_mac)]
+        row = [*map(number, figures), share, number(op.instructions_per_mac)]
         table.add_row(*row, *([number(op.baseline), number(op.ratio)] if compared else []))
     return table
 

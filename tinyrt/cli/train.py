@@ -57,8 +57,8 @@ class Row:
         """The row as plain data, for ``--json``."""
         costs = ("bytes", "macs", "arena", "instructions")
         checks = ("bit_exact", "float_error", "agrees", "note")
-        measured = {name: getattr(self, name) for name in (*costs, *checks)}
-        return {"name": self.name, **self.scores, **measured, "file": str(self.file)}
+        figures = {name: getattr(self, name) for name in (*costs, *checks)}
+        return {"name": self.name, **self.scores, **figures, "file": str(self.file)}
 
     def shown_check(self) -> str:
         """The result of the comparison with the host, in a word."""
@@ -110,7 +110,7 @@ def train(
             "variants": [row.as_dict() for row in rows],
         }
         scored_on = "held-out training samples" if validate else "test samples"
-        report(data, _shown(f"{recipe} on {core}, {scored_on}", folder, rows))
+        report(data, _rows_table(f"{recipe} on {core}, {scored_on}", folder, rows))
     if any(row.agrees is False for row in rows):
         raise typer.Exit(1)
 
@@ -146,11 +146,11 @@ def run_recipe(
     for variant in variants(trained, progress=None):
         _say(f"measuring {variant.name}")
         path = folder / f"{name}_{variant.name}.tflite"
-        rows.append(_measured(variant, trained, path, core, samples))
+        rows.append(_measure(variant, trained, path, core, samples))
     return rows
 
 
-def _measured(variant: Any, trained: Any, path: Path, core: str, samples: int) -> Row:
+def _measure(variant: Any, trained: Any, path: Path, core: str, samples: int) -> Row:
     from tinyrt import api
     from tinyrt.convert.tflite.writer import save_tflite
     from tinyrt.interpreter import load
@@ -182,7 +182,7 @@ def _measured(variant: Any, trained: Any, path: Path, core: str, samples: int) -
     )
 
 
-def _shown(title: str, folder: Path, rows: list[Row]) -> RenderableType:
+def _rows_table(title: str, folder: Path, rows: list[Row]) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     table.add_column("variant")
     scores = list(rows[0].scores)

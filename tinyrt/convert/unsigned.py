@@ -211,8 +211,8 @@ def _signed_type(value: Value | None) -> TensorType | None:
     return TensorType(DType.INT8, value.shape)
 
 
-def _with_inputs(node: Node, changed: dict[int, str]) -> Node:
-    return replace(node, inputs=tuple(changed.get(i, n) for i, n in enumerate(node.inputs)))
+def _with_inputs(node: Node, replacements: dict[int, str]) -> Node:
+    return replace(node, inputs=tuple(replacements.get(i, n) for i, n in enumerate(node.inputs)))
 
 
 def _moved(q: QParams) -> QParams:

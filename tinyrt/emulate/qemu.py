@@ -134,8 +134,8 @@ def _explained(image: Image, outputs: Path, timeout_s: float) -> Iterator[None]:
         yield
     except OutOfTimeError as error:
         error.file = str(image.path)
-        written = outputs.stat().st_size if outputs.exists() else 0
-        error.expected = f"an end; {written:,} bytes of output were written until then"
+        nbytes = outputs.stat().st_size if outputs.exists() else 0
+        error.expected = f"an end; {nbytes:,} bytes of output were written until then"
         error.hint = f"run fewer samples, or allow more than {timeout_s:g} seconds with --timeout"
         raise
 

@@ -181,5 +181,7 @@ def stored(value: Value, array: Array) -> Array:
 
 
 def _listed(names: Collection[str]) -> str:
-    shown = [f"'{name[:60]}'" for name in names][:SHOWN]
-    return ", ".join(shown) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    quoted_names = [f"'{name[:60]}'" for name in names][:SHOWN]
+    return ", ".join(quoted_names) + (
+        f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    )

@@ -307,8 +307,8 @@ class _Borders:
             if inner is not None:
                 self._identity(inner, name, self.ports[name])
         borders = frozenset(node.outputs[0] for node in self.nodes if node.outputs[0] in self._ends)
-        changed = self.graph.with_nodes(self.nodes, self.values.values())
-        graph = changed if borders or self.values else self.graph
+        new_graph = self.graph.with_nodes(self.nodes, self.values.values())
+        graph = new_graph if borders or self.values else self.graph
         return Layout(graph, self.schemes, self.dtypes, borders, self.origins)
 
     @property

@@ -73,12 +73,12 @@ def masks(graph: Graph) -> frozenset[str]:
     depths, names = score_depths(graph), set[str]()
     for node in reversed(graph.nodes):
         name = node.outputs[0]
-        chosen = [
+        flags = [
             _passes(graph, reader) and (reader.outputs[0] in depths or reader.outputs[0] in names)
             for reader in graph.consumers(name)
             if not _takes_greatest(graph, name, reader)
         ]
-        if graph.consumers(name) and name not in graph.outputs and all(chosen):
+        if graph.consumers(name) and name not in graph.outputs and all(flags):
             names.add(name)
     return frozenset(names)
 

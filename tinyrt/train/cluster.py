@@ -76,10 +76,10 @@ def assign(weights: Array, clusters: int) -> NDArray[np.intp]:
         nearest = np.searchsorted(borders, values)
         counts = np.bincount(nearest, minlength=count)
         sums = np.bincount(nearest, values, minlength=count)
-        moved = np.where(counts > 0, sums / np.maximum(counts, 1), centres)
-        if np.array_equal(moved, centres):
+        new_centres = np.where(counts > 0, sums / np.maximum(counts, 1), centres)
+        if np.array_equal(new_centres, centres):
             break
-        centres = moved
+        centres = new_centres
     assignment[weights != 0] = 1 + np.searchsorted((centres[1:] + centres[:-1]) / 2, values)
     return assignment
 

@@ -35,8 +35,8 @@ def stratified_split(
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
         test.append(members[: round(len(members) * test_fraction)])
-    chosen = np.sort(np.concatenate(test))
-    return np.setdiff1d(np.arange(len(labels)), chosen), chosen
+    test_indices = np.sort(np.concatenate(test))
+    return np.setdiff1d(np.arange(len(labels)), test_indices), test_indices
 
 
 def batches(
@@ -58,8 +58,8 @@ def batches(
         raise DataError(f"{len(x)} samples, but {len(y)} labels")
     order = rng.permutation(len(x))
     for start in range(0, len(x), size):
-        chosen = order[start : start + size]
-        yield x[chosen], y[chosen]
+        indices = order[start : start + size]
+        yield x[indices], y[indices]
 
 
 def in_order(jobs: Iterable[Callable[[], Item]], workers: int) -> Iterator[Item]:
@@ -105,5 +105,5 @@ def shift_images(
     by = rng.integers(-pixels, pixels + 1, (2, n)) * (rng.random(n) < share)
     top, left = by + pixels
     windows = np.lib.stride_tricks.sliding_window_view(padded, (h, w), axis=(1, 2))
-    moved = windows[np.arange(n), top, left]  # (n, c, h, w)
-    return np.ascontiguousarray(moved.transpose(0, 2, 3, 1))
+    images = windows[np.arange(n), top, left]  # (n, c, h, w)
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))

@@ -112,14 +112,14 @@ def plot_history(history: Sequence[Epoch], path: Path) -> Path:
 
 def _curve(name: str, values: Sequence[float]) -> str:
     """One quantity's line with its name and range; empty where it was not measured."""
-    measured = [(i, v) for i, v in enumerate(values) if math.isfinite(v)]
-    if not measured:
+    finite = [(i, v) for i, v in enumerate(values) if math.isfinite(v)]
+    if not finite:
         return ""
-    low, high = min(v for _, v in measured), max(v for _, v in measured)
+    low, high = min(v for _, v in finite), max(v for _, v in finite)
     x_step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
     y_step = (HEIGHT - 2 * MARGIN) / ((high - low) or 1)
     points = " ".join(
-        f"{MARGIN + i * x_step:.1f},{HEIGHT - MARGIN - (v - low) * y_step:.1f}" for i, v in measured
+        f"{MARGIN + i * x_step:.1f},{HEIGHT - MARGIN - (v - low) * y_step:.1f}" for i, v in finite
     )
     x = MARGIN + 150 * list(COLOURS).index(name)
     return (

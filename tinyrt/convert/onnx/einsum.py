@@ -137,15 +137,15 @@ def _matrices(
     call: Call, term: Term, batch: list[str], rows: list[str], columns: list[str], name: str
 ) -> Value:
     """A term as (batch..., rows, columns)."""
-    turned = _ordered(call, term, "".join([*batch, *rows, *columns]), name).value
+    matrices = _ordered(call, term, "".join([*batch, *rows, *columns]), name).value
     shape = (
         *(term.size(c) for c in batch),
         int(np.prod([term.size(c) for c in rows], dtype=np.int64)),
         int(np.prod([term.size(c) for c in columns], dtype=np.int64)),
     )
-    if turned.data is not None:
-        return call.constant(f"{turned.name}.matrix", turned.data.reshape(shape))
-    return call.reshape(turned, shape, f"{call.result}.{name}.matrix")
+    if matrices.data is not None:
+        return call.constant(f"{matrices.name}.matrix", matrices.data.reshape(shape))
+    return call.reshape(matrices, shape, f"{call.result}.{name}.matrix")
 
 
 def _elementwise(

@@ -34,9 +34,9 @@ def gather_at_run_time(call: Call, indices: Value) -> Value:
         return _embedding(call, call.value(0), indices)
     table = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(elements, axis, 0))
     rows = _embedding(call, table, indices, f"{call.result}.rows")
-    picked = len(indices.shape)
-    rest = range(picked, len(rows.shape))
-    return call.transpose(rows, [*rest[:axis], *range(picked), *rest[axis:]])
+    index_rank = len(indices.shape)
+    rest = range(index_rank, len(rows.shape))
+    return call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]])
 
 
 def one_hot(call: Call) -> Value:

@@ -138,8 +138,8 @@ def depth_to_space(call: Call) -> Value:
         return call.transpose(y, (0, 3, 1, 2))
     n, c, h, w = x.shape
     blocks = call.reshape(x, (n, c // (b * b), b, b, h, w), f"{call.result}.blocks")
-    turned = call.transpose(blocks, (0, 1, 4, 2, 5, 3), f"{call.result}.turned")
-    return call.reshape(turned, (n, c // (b * b), h * b, w * b))
+    transposed = call.transpose(blocks, (0, 1, 4, 2, 5, 3), f"{call.result}.turned")
+    return call.reshape(transposed, (n, c // (b * b), h * b, w * b))
 
 
 def space_to_depth(call: Call) -> Value:
@@ -148,16 +148,16 @@ def space_to_depth(call: Call) -> Value:
     if call.node.get_choice("mode", "DCR", "CRD") == "CRD":
         n, c, h, w = x.shape
         pixels = call.reshape(x, (n, c, h // b, b, w // b, b), f"{call.result}.pixels")
-        turned = call.transpose(pixels, (0, 1, 3, 5, 2, 4), f"{call.result}.turned")
-        return call.reshape(turned, (n, c * b * b, h // b, w // b))
+        transposed = call.transpose(pixels, (0, 1, 3, 5, 2, 4), f"{call.result}.turned")
+        return call.reshape(transposed, (n, c * b * b, h // b, w // b))
     last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
     y = call.emit("space_to_depth", last, name=f"{call.result}.nhwc", block=b)
     return call.transpose(y, (0, 3, 1, 2))
 
 
 def _resized_axes(call: Call, rank: int) -> tuple[int, ...]:
-    chosen = call.node.get_ints("axes")
-    return tuple(range(rank)) if chosen is None else normal_axes(chosen, rank)
+    axes = call.node.get_ints("axes")
+    return tuple(range(rank)) if axes is None else normal_axes(axes, rank)
 
 
 def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
@@ -250,12 +250,12 @@ def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: 
     if call.opset < 11 or call.node.op == "Upsample":
         rounding = np.floor
     rois = _rois(call, len(x.shape))
-    picked = [
+    indices = [
         np.clip(rounding(_positions(mode, n, out, s, roi)), 0, n - 1).astype(np.int64)
         for n, out, s, roi in zip(x.shape, sizes, scales, rois, strict=True)
     ]
-    moved = [i for i, p in enumerate(picked) if not np.array_equal(p, np.arange(x.shape[i]))]
-    attrs = _tflite_nearest(x, sizes, picked) if set(moved) <= {2, 3} and moved else None
+    axes = [i for i, p in enumerate(indices) if not np.array_equal(p, np.arange(x.shape[i]))]
+    attrs = _tflite_nearest(x, sizes, indices) if set(axes) <= {2, 3} and axes else None
     if attrs is not None:
         last = call.transpose(x, (0, 2, 3, 1), f"{x.name}.nhwc")
         name = f"{call.result}.nhwc"
@@ -268,21 +268,21 @@ def _nearest(call: Call, x: Value, sizes: list[int], scales: list[float], mode: 
             half_pixel_centers=attrs.half_pixel_centers,
         )
         return call.transpose(y, (0, 3, 1, 2))
-    for axis in moved:
-        name = call.result if axis == moved[-1] else f"{call.result}.axis{axis}"
-        x = take_elements(call, x, axis, picked[axis], name)
+    for axis in axes:
+        name = call.result if axis == axes[-1] else f"{call.result}.axis{axis}"
+        x = take_elements(call, x, axis, indices[axis], name)
     return x
 
 
 def _tflite_nearest(
-    x: Value, sizes: list[int], picked: list[NDArray[np.int64]]
+    x: Value, sizes: list[int], indices: list[NDArray[np.int64]]
 ) -> ResizeAttrs | None:
     if len(x.shape) != 4:
         return None
     for corners, halves in ((False, False), (False, True), (True, False)):
         attrs = ResizeAttrs((sizes[2], sizes[3]), corners, halves)
         if all(
-            np.array_equal(nearest_indices(attrs, x.shape[i], sizes[i]), picked[i]) for i in (2, 3)
+            np.array_equal(nearest_indices(attrs, x.shape[i], sizes[i]), indices[i]) for i in (2, 3)
         ):
             return attrs
     return None

@@ -275,12 +275,12 @@ def _repeating_pad(call: Call, x: Value, paddings: list[tuple[int, int]], mode: 
     mirrors = all(max(pair) < d for pair, d in zip(paddings, x.shape, strict=True))
     if mode == "reflect" and mirrors:
         return call.emit("mirror_pad", x, paddings=tuple(paddings))
-    moved = [axis for axis, pair in enumerate(paddings) if pair != (0, 0)]
-    for axis in moved:
+    axes = [axis for axis, pair in enumerate(paddings) if pair != (0, 0)]
+    for axis in axes:
         size = x.shape[axis] + sum(paddings[axis])
         sized((size,), f"the places of '{call.result}'", TYPED // WIDEST)
         places = np.pad(np.arange(x.shape[axis]), paddings[axis], mode=mode)  # type: ignore[call-overload]
-        name = "" if axis == moved[-1] else f"{call.result}.axis{axis}"
+        name = "" if axis == axes[-1] else f"{call.result}.axis{axis}"
         x = take_elements(call, x, axis, places, name or call.result)
     return x
 

@@ -217,8 +217,8 @@ def _activations(call: Call, kind: Kind, number: int) -> list[Activation]:
     names = names[number * count : (number + 1) * count]
     supported = {name.lower(): name for name in (*ONE_OP, "LeakyRelu", "HardSigmoid", "Affine")}
     alphas, betas = node.get_floats("activation_alpha"), node.get_floats("activation_beta")
-    refused = [n for n in names if n.lower() not in supported]
-    if refused or len(names) != count or node.get_float("clip", 0):
+    unsupported = [n for n in names if n.lower() not in supported]
+    if unsupported or len(names) != count or node.get_float("clip", 0):
         raise UnsupportedError(
             f"{node.op} with activations {names}" + (" and clip" if node.has("clip") else ""),
             expected=f"{count} of {', '.join(supported.values())}, without clip",

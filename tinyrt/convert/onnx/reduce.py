@@ -43,8 +43,8 @@ def reduce_log_sum_exp(call: Call) -> Value:
     if not axes:
         return x
     most = call.emit("reduce_max", x, name=f"{r}.max", axes=axes, keep_dims=True)
-    raised = call.emit("exp", call.emit("sub", x, most, name=f"{r}.below"), name=f"{r}.exp")
-    total = call.emit("sum", raised, name=f"{r}.sum", axes=axes, keep_dims=True)
+    exponentials = call.emit("exp", call.emit("sub", x, most, name=f"{r}.below"), name=f"{r}.exp")
+    total = call.emit("sum", exponentials, name=f"{r}.sum", axes=axes, keep_dims=True)
     keep = call.node.get_int("keepdims", 1) != 0
     log = call.emit("log", total, name=f"{r}.log")
     y = call.emit("add", log, most, name="" if keep else f"{r}.kept")
@@ -117,8 +117,8 @@ def _normalised(
     centred = call.emit("sub", x, mean, name=f"{r}.centred")
     square = call.emit("mul", centred, centred, name=f"{r}.square")
     variance = call.emit("mean", square, name=f"{r}.variance", axes=axes, keep_dims=True)
-    raised = call.emit("add", variance, scalar(call, "epsilon", epsilon), name=f"{r}.raised")
-    inverse = call.emit("rsqrt", raised, name=f"{r}.inverse")
+    radicand = call.emit("add", variance, scalar(call, "epsilon", epsilon), name=f"{r}.raised")
+    inverse = call.emit("rsqrt", radicand, name=f"{r}.inverse")
     return call.emit("mul", centred, inverse, name=name), mean, inverse
 
 
@@ -148,8 +148,8 @@ def rms_normalization(call: Call) -> Value:
     axes = tuple(range(axis, rank))
     mean = call.emit("mean", square, name=f"{r}.mean", axes=axes, keep_dims=True)
     epsilon = scalar(call, "epsilon", call.node.get_float("epsilon", 1e-5))
-    raised = call.emit("add", mean, epsilon, name=f"{r}.raised")
-    inverse = call.emit("rsqrt", raised, name=f"{r}.inverse")
+    radicand = call.emit("add", mean, epsilon, name=f"{r}.raised")
+    inverse = call.emit("rsqrt", radicand, name=f"{r}.inverse")
     normal = call.emit("mul", x, inverse, name=f"{r}.normal")
     return call.emit("mul", normal, call.value(1))
 
@@ -234,9 +234,9 @@ def lrn(call: Call) -> Value:
     alpha = scalar(call, "alpha", call.node.get_float("alpha", 1e-4))
     bias = scalar(call, "bias", call.node.get_float("bias", 1.0))
     scaled = call.emit("mul", back, alpha, name=f"{r}.scaled")
-    raised = call.emit("add", scaled, bias, name=f"{r}.raised")
+    base = call.emit("add", scaled, bias, name=f"{r}.raised")
     beta = scalar(call, "beta", -call.node.get_float("beta", 0.75))
-    factor = call.emit("pow", raised, beta, name=f"{r}.factor")
+    factor = call.emit("pow", base, beta, name=f"{r}.factor")
     y = call.emit("mul", last, factor, name=f"{r}.last")
     return call.transpose(y, (0, rank - 1, *range(1, rank - 1)))
 

@@ -90,13 +90,13 @@ def resample(
 
     """
     rank = len(x.shape)
-    moved = [
+    axes = [
         axis
         for axis, p in enumerate(positions)
         if len(p) != x.shape[axis] or not np.array_equal(p, np.arange(x.shape[axis]))
     ]
     masked = np.ones((1,) * rank, bool)
-    for axis in moved:
+    for axis in axes:
         n, p = x.shape[axis], positions[axis]
         name = f"{call.result}.axis{axis}"
         is_outside = (p < 0) | (p > n - 1)

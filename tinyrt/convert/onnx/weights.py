@@ -67,8 +67,8 @@ LONGEST_NAME = 100
 
 def listed(items: Sequence[object], most: int = 8) -> str:
     """``[3, 224, 224]``; of a long list the beginning, and how much more there is."""
-    shown = ", ".join(str(item)[:LONGEST_NAME] for item in items[:most])
-    return f"[{shown}]" if len(items) <= most else f"[{shown}, and {len(items) - most} more]"
+    text = ", ".join(str(item)[:LONGEST_NAME] for item in items[:most])
+    return f"[{text}]" if len(items) <= most else f"[{text}, and {len(items) - most} more]"
 
 
 def checked_shape(dims: Sequence[int], what: str, tensor: str | None = None) -> tuple[int, ...]:
@@ -163,8 +163,8 @@ class Weights:
         file = self._mapped(location, where)
         numbers = [entry.get("offset") or "0", entry.get("length") or ""]
         if not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers if n):
-            shown = " and ".join(n[:24] or "absent" for n in numbers)
-            raise _unreadable(location, where, f"offset and length are {shown}")
+            text = " and ".join(n[:24] or "absent" for n in numbers)
+            raise _unreadable(location, where, f"offset and length are {text}")
         offset = int(numbers[0])
         length = int(numbers[1]) if numbers[1] else max(len(file) - offset, 0)
         if length != nbytes:

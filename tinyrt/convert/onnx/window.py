@@ -74,8 +74,8 @@ class Sliding:
     def is_centred(self) -> bool:
         """Whether SAME with stride 1, then every stride-th output, gives the same outputs."""
         dense = Window.of(self.size, self.kernel, (1, 1), "SAME", self.dilation)
-        picked = tuple(-(-n // s) for n, s in zip(dense.out, self.stride, strict=True))
-        return dense.before == self.before and picked == self.out
+        sizes = tuple(-(-n // s) for n, s in zip(dense.out, self.stride, strict=True))
+        return dense.before == self.before and sizes == self.out
 
 
 def pair(call: Call, name: str, rank: int) -> Pair:

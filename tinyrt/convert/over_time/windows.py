@@ -142,9 +142,9 @@ class _Streamer:
 
     def _streamed(self, node: BoundNode, tracks: list[Track]) -> Streamed | None:
         rule = rule_of(node)
-        computed = [v.name for v in node.inputs if v is not None and not v.is_constant]
+        activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
         alike = all(track == tracks[0] for track in tracks)
-        if rule is None or not alike or any(name not in self._tracks for name in computed):
+        if rule is None or not alike or any(name not in self._tracks for name in activations):
             return None
         return rule(node, tracks[0])
 

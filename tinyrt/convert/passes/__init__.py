@@ -190,8 +190,8 @@ def optimize(
     """
     rules = _chosen(pass_names() if passes is None else passes, skip)
     if keep_layout:
-        turned = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
-        rules = tuple(rule for rule in turned if rule is not None)
+        variants = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
+        rules = tuple(rule for rule in variants if rule is not None)
     limit = PATCHES_PER_NODE * (len(graph.nodes) + 1)
     verified: dict[int, BoundNode] = {}
     return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, verified=verified), log, limit)

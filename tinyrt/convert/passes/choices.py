@@ -63,11 +63,11 @@ def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, "its shape does not part where the axis is")
     shape = (*target[:at], x.shape[axis], *target[at:])
     name = Names(graph).new(f"{x.name}.reshaped")
-    moved = replace(node, name=name, inputs=(x.name,), outputs=(name,), attrs=ReshapeAttrs(shape))
+    reshape = replace(node, name=name, inputs=(x.name,), outputs=(name,), attrs=ReshapeAttrs(shape))
     attrs = replace(choice.attrs, axis=at)
-    chosen = replace(choice, inputs=(name,), outputs=node.outputs, attrs=attrs)
+    new_choice = replace(choice, inputs=(name,), outputs=node.outputs, attrs=attrs)
     value = replace(x, name=name, shape=shape, data=None)
-    return Patch(remove=(choice, node), add=(moved, chosen), values=(value,))
+    return Patch(remove=(choice, node), add=(reshape, new_choice), values=(value,))
 
 
 def _choice_before(graph: Graph, node: Node) -> Node | None:

@@ -39,8 +39,8 @@ def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     perm, shape = transpose.attrs.perm, graph.value(transpose.outputs[0]).shape
     if moves_only_units(graph.value(transpose.inputs[0]).shape, perm):
         return None
-    turned = _turned_weights(graph, node, shape, perm)
-    if turned is None:
+    new_weights = _turned_weights(graph, node, shape, perm)
+    if new_weights is None:
         return Refusal(
             node.name, "not all that reads it are products of rows with constant weights"
         )
@@ -48,11 +48,11 @@ def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     for other in graph.nodes:
         if other is node:
             nodes.append(replace(node, inputs=transpose.inputs))
-        elif id(other) in turned:
+        elif id(other) in new_weights:
             x, w, *bias = other.inputs
             name = names.new(f"{w.removesuffix('.permuted')}.permuted")
             # Rows keep their places, and so their scales.
-            values.append(Value.constant(name, turned[id(other)], graph.value(w).q))
+            values.append(Value.constant(name, new_weights[id(other)], graph.value(w).q))
             nodes.append(replace(other, inputs=(x, name, *bias)))
         else:
             nodes.append(other)
@@ -67,7 +67,7 @@ def _turned_weights(
     None where there are other readers, or where undoing ``perm`` would move elements from one row
     of a product to another.
     """
-    name, turned = flat.outputs[0], {}
+    name, new_weights = flat.outputs[0], {}
     for reader in graph.consumers(name):
         w = constant_data(graph, reader.inputs[1]) if reader.op == "fully_connected" else None
         if w is None or reader.inputs.count(name) != 1:
@@ -80,8 +80,8 @@ def _turned_weights(
         spend_on_arrays(f"the weights of '{reader.name}'", w.size, itemsize=w.itemsize)
         columns = [0, *(i - start + 1 for i in inverse(perm)[start:])]
         parted = w.reshape(w.shape[0], *shape[start:])
-        turned[id(reader)] = parted.transpose(columns).reshape(w.shape)
-    return None if name in graph.outputs else turned
+        new_weights[id(reader)] = parted.transpose(columns).reshape(w.shape)
+    return None if name in graph.outputs else new_weights
 
 
 def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
@@ -99,8 +99,10 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     output = graph.value(node.outputs[0])
     name = Names(graph).new(f"{output.name}.{node.op}")
     value = replace(output, name=name, shape=permuted(output.shape, inverse(order)))
-    turned = Node("transpose", output.name, (name,), node.outputs, TransposeAttrs(order))
-    return Patch(remove=(node,), add=(replace(mean, outputs=(name,)), turned), values=(value,))
+    transpose_after = Node("transpose", output.name, (name,), node.outputs, TransposeAttrs(order))
+    return Patch(
+        remove=(node,), add=(replace(mean, outputs=(name,)), transpose_after), values=(value,)
+    )
 
 
 def _axes(node: Node) -> tuple[int, ...]:

@@ -19,20 +19,20 @@ MAX_STRIDED_DIMS = 4
 
 def transpose_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X @ transpose(y, (..., k, n)) = x @ transpose(y, (..., n, k)).T: rows are moved whole."""
-    turned = producer(graph, node, 1, op="transpose")
-    if turned is None or turned.attrs.perm[-2] != len(turned.attrs.perm) - 1:
+    transpose = producer(graph, node, 1, op="transpose")
+    if transpose is None or transpose.attrs.perm[-2] != len(transpose.attrs.perm) - 1:
         return None
-    if not is_private(graph, turned.outputs[0]) or node.inputs[0] == turned.outputs[0]:
-        return Refusal(node.name, f"the output of '{turned.name}' has other readers")
-    perm = turned.attrs.perm
+    if not is_private(graph, transpose.outputs[0]) or node.inputs[0] == transpose.outputs[0]:
+        return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
+    perm = transpose.attrs.perm
     swapped = (*perm[:-2], perm[-1], perm[-2])
-    source, output = graph.value(turned.inputs[0]), graph.value(turned.outputs[0])
+    source, output = graph.value(transpose.inputs[0]), graph.value(transpose.outputs[0])
     name = Names(graph).new(f"{output.name}.rows")
     rows = replace(output, name=name, shape=permuted(source.shape, swapped))
-    moved = replace(turned, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
+    new_transpose = replace(transpose, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
     attrs = replace(node.attrs, adj_y=not node.attrs.adj_y)
     product = replace(node, inputs=(node.inputs[0], name), attrs=attrs)
-    return Patch(remove=(turned, node), add=(moved, product), values=(rows,))
+    return Patch(remove=(transpose, node), add=(new_transpose, product), values=(rows,))
 
 
 def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -67,7 +67,7 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     if len(whole) > MAX_DIMS:
         return Refusal(node.name, f"its parts would be cut from more than {MAX_DIMS} dimensions")
     name = Names(graph).new(f"{source}.{first.op}")
-    moved = Node(first.op, name, (source,), (name,), attrs)
+    move = Node(first.op, name, (source,), (name,), attrs)
     cuts = [
         replace(
             part,
@@ -85,7 +85,7 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     ]
     removed = tuple(n for part, (mover,) in zip(parts, movers, strict=True) for n in (part, mover))
     value = replace(x, name=name, shape=whole)
-    return Patch(remove=_in_order(graph, removed), add=(moved, *cuts), values=(value,))
+    return Patch(remove=_in_order(graph, removed), add=(move, *cuts), values=(value,))
 
 
 def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:

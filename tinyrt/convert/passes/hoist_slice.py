@@ -41,9 +41,9 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, "its constant is not one per channel")
     name = Names(graph).new(f"{whole.name}.{node.op}")
     inputs = tuple(whole.name if i == split[0] else n for i, n in enumerate(node.inputs))
-    moved = replace(node, name=name, inputs=inputs, outputs=(name,))
+    before = replace(node, name=name, inputs=inputs, outputs=(name,))
     behind = replace(cut, name=node.name, inputs=(name,), outputs=node.outputs)
-    return Patch(remove=(cut, node), add=(moved, behind), values=(replace(whole, name=name),))
+    return Patch(remove=(cut, node), add=(before, behind), values=(replace(whole, name=name),))
 
 
 HOIST_OVER_SLICE = Rule("hoist_over_slice", (*AFFINE, "batch_norm", *ACTIVATIONS), hoist_over_slice)

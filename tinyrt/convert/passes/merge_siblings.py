@@ -76,8 +76,8 @@ def _saves(graph: Graph, siblings: list[Node]) -> bool:
     if siblings[0].op == "fully_connected":
         return False  # the kernel reads its input in place
     shapes = [graph.value(n.inputs[1]).shape for n in siblings]
-    gathered = shapes[0][1] * shapes[0][2] * shapes[0][3] * (len(siblings) - 1)
-    return WORTH * gathered >= sum(s[0] for s in shapes)
+    saved_bytes = shapes[0][1] * shapes[0][2] * shapes[0][3] * (len(siblings) - 1)
+    return WORTH * saved_bytes >= sum(s[0] for s in shapes)
 
 
 def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:

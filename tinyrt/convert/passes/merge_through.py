@@ -71,9 +71,9 @@ def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not isinstance(match, _Between):
         return match
     order = [part for axis in node.attrs.perm for part in match.parts[axis]]
-    turned = graph.value(match.first.outputs[0])
-    name = Names(graph).new(f"{turned.name}.turned")
-    inner = replace(turned, name=name, shape=permuted(turned.shape, order))
+    middle = graph.value(match.first.outputs[0])
+    name = Names(graph).new(f"{middle.name}.turned")
+    inner = replace(middle, name=name, shape=permuted(middle.shape, order))
     perm = TransposeAttrs(permuted(match.first.attrs.perm, order))
     transpose = replace(match.first, name=name, outputs=(name,), attrs=perm)
     shape = graph.value(node.outputs[0]).shape

@@ -16,9 +16,9 @@ PERM = (0, 1, 4, 2, 5, 3)
 
 def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     """shuffle(conv(x, w)) = depth_to_space(conv(x, w')), where w' has its output channels moved."""
-    turned = producer(graph, node, op="transpose")
-    split = producer(graph, turned, op="reshape") if turned is not None else None
-    if turned is None or split is None or turned.attrs.perm != PERM:
+    transpose = producer(graph, node, op="transpose")
+    split = producer(graph, transpose, op="reshape") if transpose is not None else None
+    if transpose is None or split is None or transpose.attrs.perm != PERM:
         return None
     n, h, w, c, block, other = graph.value(split.outputs[0]).shape
     before, after = graph.value(split.inputs[0]).shape, graph.value(node.outputs[0]).shape
@@ -26,7 +26,7 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     if block != other or (before, after) != whole:
         return None
     layer = producer(graph, split, op="conv2d")
-    between = [turned.outputs[0], split.outputs[0], split.inputs[0]]
+    between = [transpose.outputs[0], split.outputs[0], split.inputs[0]]
     if layer is None or not all(is_private(graph, name) for name in between):
         return Refusal(node.name, "no convolution lies before it that nothing else reads")
     kernel = graph.value(layer.inputs[1])
@@ -42,11 +42,11 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
         values.append(Value.constant(names.new(f"{name}.shuffled"), data[order], q))
     inner = replace(graph.value(layer.outputs[0]), name=names.new(f"{node.outputs[0]}.channels"))
     inputs = (layer.inputs[0], *(value.name for value in values))
-    moved = replace(layer, inputs=inputs, outputs=(inner.name,))
+    new_layer = replace(layer, inputs=inputs, outputs=(inner.name,))
     attrs = BlockAttrs(block)
     pixels = Node("depth_to_space", node.name, (inner.name,), node.outputs, attrs)
-    removed = (layer, split, turned, node)
-    return Patch(remove=removed, add=(moved, pixels), values=(*values, inner))
+    removed = (layer, split, transpose, node)
+    return Patch(remove=removed, add=(new_layer, pixels), values=(*values, inner))
 
 
 def _moved(q: QParams | None, order: np.ndarray) -> QParams | None:

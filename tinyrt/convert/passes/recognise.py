@@ -180,7 +180,7 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     product = producer(graph, node, op="batch_matmul")
     if product is None or not is_private(graph, product.outputs[0]):
         return None
-    refused = None
+    refusal = None
     for name in product.inputs:
         factor = _behind_moves(graph, name)
         operands = scaled(graph, factor.outputs[0]) if factor is not None else None
@@ -188,9 +188,9 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
             continue
         x, scale = operands
         if not is_private(graph, factor.outputs[0]):
-            refused = Refusal(node.name, f"the output of '{factor.name}' has other readers")
+            refusal = Refusal(node.name, f"the output of '{factor.name}' has other readers")
         elif not scale > 0:
-            refused = Refusal(node.name, f"the factor {scale:g} is not above 0")
+            refusal = Refusal(node.name, f"the factor {scale:g} is not above 0")
         elif graph.value(x).shape == graph.value(factor.outputs[0]).shape:
             attrs = replace(node.attrs, beta=node.attrs.beta * scale)
             return Patch(
@@ -198,7 +198,7 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
                 add=(replace(node, attrs=attrs),),
                 rename={factor.outputs[0]: x},
             )
-    return refused
+    return refusal
 
 
 def _behind_moves(graph: Graph, name: str) -> Node | None:

@@ -54,8 +54,8 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
             spend_on_arrays(f"the constant '{name}'", vector.size)
             constants.append(reordered(constant, name, vector.copy()))
             inputs[i] = constants[-1].name
-    moved = replace(node, inputs=tuple(inputs))
-    return _reshaped_behind(graph, names, (reshape, node), moved, source.shape, tuple(constants))
+    op = replace(node, inputs=tuple(inputs))
+    return _reshaped_behind(graph, names, (reshape, node), op, source.shape, tuple(constants))
 
 
 def sink_reshapes(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -71,8 +71,8 @@ def sink_reshapes(graph: Graph, node: Node) -> Patch | Refusal | None:
     falling = tuple(r for r in (first, second) if is_private(graph, r.outputs[0]))
     if not falling:
         return Refusal(node.name, "both of its operands have other readers")
-    moved = replace(node, inputs=(x.name, y.name))
-    return _reshaped_behind(graph, Names(graph), (*falling, node), moved, x.shape)
+    op = replace(node, inputs=(x.name, y.name))
+    return _reshaped_behind(graph, Names(graph), (*falling, node), op, x.shape)
 
 
 def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -97,31 +97,33 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
     reshape = replace(node, name=name, inputs=pad.inputs, outputs=(name,))
     reshape = replace(reshape, attrs=ReshapeAttrs(shape))
     attrs = PadAttrs(tuple(paddings), pad.attrs.value)
-    moved = replace(pad, inputs=(name,), outputs=node.outputs, attrs=attrs)
-    return Patch(remove=(pad, node), add=(reshape, moved), values=(inner,))
+    new_pad = replace(pad, inputs=(name,), outputs=node.outputs, attrs=attrs)
+    return Patch(remove=(pad, node), add=(reshape, new_pad), values=(inner,))
 
 
 def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(transpose(x)) = transpose(reshape(x)), where it only inserts dimensions of 1."""
-    turned = producer(graph, node, op="transpose")
+    transpose = producer(graph, node, op="transpose")
     shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.outputs[0]).shape
-    if turned is None or len(wide) <= len(shape):
+    if transpose is None or len(wide) <= len(shape):
         return None
     positions = _places(shape, wide)
     if positions is None:
         return Refusal(node.name, "it does more than insert dimensions of 1")
-    perm, source = turned.attrs.perm, graph.value(turned.inputs[0])
+    perm, source = transpose.attrs.perm, graph.value(transpose.inputs[0])
     # Axes of the source, and for each inserted one the axis that it comes before.
     before = [perm[positions.index(i)] if i in positions else None for i in range(len(wide))]
     anchors = [next((a for a in before[i:] if a is not None), len(shape)) for i in range(len(wide))]
     order = sorted(range(len(wide)), key=lambda i: (anchors[i], i in positions))
     name = Names(graph).new(f"{source.name}.reshaped")
     inner = replace(source, name=name, shape=tuple(wide[i] for i in order))
-    reshape = replace(node, name=name, inputs=turned.inputs, outputs=(name,))
+    reshape = replace(node, name=name, inputs=transpose.inputs, outputs=(name,))
     reshape = replace(reshape, attrs=ReshapeAttrs(inner.shape))
     attrs = TransposeAttrs(tuple(order.index(i) for i in range(len(wide))))
-    moved = replace(turned, name=node.name, inputs=(name,), outputs=node.outputs, attrs=attrs)
-    return Patch(remove=(node,), add=(reshape, moved), values=(inner,))
+    new_transpose = replace(
+        transpose, name=node.name, inputs=(name,), outputs=node.outputs, attrs=attrs
+    )
+    return Patch(remove=(node,), add=(reshape, new_transpose), values=(inner,))
 
 
 def _places(shape: Shape, wide: Shape) -> list[int] | None:
@@ -139,12 +141,12 @@ def _reshaped_behind(
     graph: Graph,
     names: Names,
     removed: tuple[Node, ...],
-    moved: Node,
+    op: Node,
     shape: Shape,
     constants: tuple[Value, ...] = (),
 ) -> Patch:
     """The op before the reshape; it keeps its output's name, unless that is the model's output."""
-    output = graph.value(moved.outputs[0])
+    output = graph.value(op.outputs[0])
     is_output = output.name in graph.outputs
     flat = names.new(f"{output.name}.reshaped")
     before, after = (flat, output.name) if is_output else (output.name, flat)
@@ -152,7 +154,7 @@ def _reshaped_behind(
     reshape = Node("reshape", after, (before,), (after,), ReshapeAttrs(output.shape))
     return Patch(
         remove=removed,
-        add=(replace(moved, outputs=(before,)), reshape),
+        add=(replace(op, outputs=(before,)), reshape),
         values=(*values, *constants),
         rename={} if is_output else {output.name: after},
     )

@@ -75,16 +75,16 @@ class _Flip:
     def _turn(self, name: str) -> None:
         """Settle under which names a member is read inside and outside."""
         value = self.graph.value(name)
-        turned = replace(value, shape=permuted(value.shape, self.perm))
+        new_value = replace(value, shape=permuted(value.shape, self.perm))
         if name in self.region.entries:
             self.inside[name] = self.region.entries[name].inputs[0]
         elif name in self.region.sources:
             self.inside[name] = self.names.new(name + _suffix(self.perm))
-            self._insert(name, name, self.perm, replace(turned, name=self.inside[name]))
+            self._insert(name, name, self.perm, replace(new_value, name=self.inside[name]))
         else:
-            self._turn_computed(value, turned)
+            self._turn_computed(value, new_value)
 
-    def _turn_computed(self, value: Value, turned: Value) -> None:
+    def _turn_computed(self, value: Value, new_value: Value) -> None:
         """The member keeps its name in the new layout, unless it is an output of the model."""
         name, back = value.name, inverse(self.perm)
         is_output = name in self.graph.outputs
@@ -93,7 +93,7 @@ class _Flip:
             self.outside[name] = name if is_output else self.names.new(name + _suffix(back))
             old = replace(value, name=self.outside[name])
             self._insert(name, self.inside[name], back, old)
-        self.values[self.inside[name]] = replace(turned, name=self.inside[name])
+        self.values[self.inside[name]] = replace(new_value, name=self.inside[name])
 
     def _insert(self, member: str, source: str, perm: Perm, output: Value) -> None:
         """A transpose right behind the op that computes the member."""
@@ -129,26 +129,26 @@ class _Flip:
             return name
         if name not in self.inside:
             full = data.reshape((1,) * (len(self.perm) - data.ndim) + data.shape)
-            turned = self.names.new(name + _suffix(self.perm))
+            new_name = self.names.new(name + _suffix(self.perm))
             value = self.graph.value(name)
-            self.values[turned] = reordered(value, turned, full.transpose(self.perm))
-            self.inside[name] = turned
+            self.values[new_name] = reordered(value, new_name, full.transpose(self.perm))
+            self.inside[name] = new_name
         return self.inside[name]
 
 
 def turned_attrs(node: Node, perm: Perm) -> Any:
     """A node's attributes for operands permuted by ``perm``."""
-    where, turned = inverse(perm), dict[str, Any]()
+    where, changes = inverse(perm), dict[str, Any]()
     for name, dims in (OPS[node.op].traits.dims or {}).items():
         old = getattr(node.attrs, name)
         match dims:
             case Dims.AXIS:
-                turned[name] = where[old]
+                changes[name] = where[old]
             case Dims.AXES:
-                turned[name] = tuple(sorted(where[a] for a in old))
+                changes[name] = tuple(sorted(where[a] for a in old))
             case Dims.EACH:
-                turned[name] = permuted(old, perm)
-    return replace(node.attrs, **turned) if turned else node.attrs
+                changes[name] = permuted(old, perm)
+    return replace(node.attrs, **changes) if changes else node.attrs
 
 
 def _suffix(perm: Perm) -> str:
@@ -173,7 +173,7 @@ def turn_input(graph: Graph, node: Node) -> Patch | Refusal | None:
     )
     if source.name in graph.outputs or (others and not absorb):
         return Refusal(node.name, f"the input '{source.name}' has other readers")
-    turned = replace(source, shape=permuted(source.shape, perm))
+    new_source = replace(source, shape=permuted(source.shape, perm))
     back = replace(source, name=Names(graph).new(source.name + _suffix(inverse(perm))))
     attrs = TransposeAttrs(inverse(perm))
     nodes = [Node("transpose", back.name, (source.name,), (back.name,), attrs)] if others else []
@@ -185,7 +185,7 @@ def turn_input(graph: Graph, node: Node) -> Patch | Refusal | None:
             nodes.append(replace(reader, attrs=TransposeAttrs(tuple(range(len(perm))))))
         else:
             nodes.append(reader)
-    return Patch(remove=graph.nodes, add=tuple(nodes), values=(turned, back))
+    return Patch(remove=graph.nodes, add=tuple(nodes), values=(new_source, back))
 
 
 def turn_output(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -196,9 +196,9 @@ def turn_output(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if graph.consumers(output.name):
         return Refusal(node.name, f"the output '{output.name}' has other readers")
-    turned = replace(output, shape=permuted(output.shape, perm))
+    new_output = replace(output, shape=permuted(output.shape, perm))
     identity = replace(node, attrs=TransposeAttrs(tuple(range(len(perm)))))
-    return Patch(remove=(node,), add=(identity,), values=(turned,))
+    return Patch(remove=(node,), add=(identity,), values=(new_output,))
 
 
 FLIP_REGIONS = Rule(

@@ -78,13 +78,13 @@ def fold_into_choice(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not is_private(graph, choice.outputs[0]):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
     names = Names(graph)
-    chosen = [_applied(names, node, at, d, constant) for d in data if d is not None]
-    folded = replace(choice, inputs=(choice.inputs[0], *(v.name for v in chosen)))
+    sides = [_applied(names, node, at, d, constant) for d in data if d is not None]
+    folded = replace(choice, inputs=(choice.inputs[0], *(v.name for v in sides)))
     shape = graph.value(choice.inputs[0]).shape
     if graph.value(node.outputs[0]).shape != shape:
         return Refusal(node.name, "it gives its operand more dimensions")
     return Patch(
-        remove=(choice, node), add=(replace(folded, outputs=node.outputs),), values=tuple(chosen)
+        remove=(choice, node), add=(replace(folded, outputs=node.outputs),), values=tuple(sides)
     )
 
 

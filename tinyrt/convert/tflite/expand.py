@@ -247,9 +247,9 @@ def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Seque
     inner = tuple(range(2, 2 * len(block) + 1, 2))
     outer = tuple(range(1, 2 * len(block), 2))
     perm = (*inner, 0, *outer, *range(2 * len(block) + 1, len(cut)))
-    moved = parts.new(f"{y.name}/moved", x, tuple(cut[i] for i in perm))
-    parts.add("transpose", [blocks], moved, TransposeAttrs(perm))
-    parts.reshape(moved, y)
+    transposed = parts.new(f"{y.name}/moved", x, tuple(cut[i] for i in perm))
+    parts.add("transpose", [blocks], transposed, TransposeAttrs(perm))
+    parts.reshape(transposed, y)
 
 
 def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
@@ -262,11 +262,11 @@ def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Seque
     blocks = parts.reshape(x, parts.new(f"{y.name}/blocks", x, cut))
     pairs = [i for k in range(count) for i in (count + 1 + k, k)]
     perm = (count, *pairs, *range(2 * count + 1, len(cut)))
-    moved = parts.new(f"{y.name}/moved", x, tuple(cut[i] for i in perm))
-    parts.add("transpose", [blocks], moved, TransposeAttrs(perm))
+    transposed = parts.new(f"{y.name}/moved", x, tuple(cut[i] for i in perm))
+    parts.add("transpose", [blocks], transposed, TransposeAttrs(perm))
     grown = tuple(n * b for n, b in zip(x.shape[1:], block, strict=False))
     whole = parts.new(f"{y.name}/whole", x, (batch, *grown, *x.shape[1 + count :]))
-    parts.reshape(moved, whole)
+    parts.reshape(transposed, whole)
     rest = len(x.shape) - 1 - count
     begin = (0, *(first for first, _ in crops), *(0,) * rest)
     parts.add("slice", [whole], y, SliceAttrs(begin, y.shape, (1,) * len(y.shape)))

@@ -157,12 +157,10 @@ class _Search:
             before, state = assignment, self.steps[index]
             assignment = dict(state.assignment)
             evaluation = self._measure(assignment)
-            changed = tuple(n for n, s in assignment.items() if before.get(n) is not s)
-            why = state.why[changed[0]]
+            names = tuple(n for n, s in assignment.items() if before.get(n) is not s)
+            why = state.why[names[0]]
             steps.append(
-                BisectStep(
-                    changed, assignment[changed[0]], why, evaluation.sqnr_db, evaluation.top1
-                )
+                BisectStep(names, assignment[names[0]], why, evaluation.sqnr_db, evaluation.top1)
             )
         reached = self.judge.holds(evaluation, self.target)
         if reached:

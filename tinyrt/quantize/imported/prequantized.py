@@ -114,10 +114,10 @@ def _is_plain(node: BoundNode) -> bool:
 
 
 def _warn(reasons: Mapping[str, str]) -> None:
-    shown = [f"'{name}' ({reason})" for name, reason in list(reasons.items())[:SHOWN]]
+    parts = [f"'{name}' ({reason})" for name, reason in list(reasons.items())[:SHOWN]]
     more = f", and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
     warnings.warn(
-        f"ops that stay in float32: {', '.join(shown)}{more}; --explain lists all",
+        f"ops that stay in float32: {', '.join(parts)}{more}; --explain lists all",
         QuantizationWarning,
         stacklevel=3,
     )

@@ -202,5 +202,5 @@ def _mapped(
         bias = (bias - after.shift) / after.scale
         weights = weights / after.scale[:, None]
     axis, shape = weight_axis(node), node.input(1).shape
-    moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
-    return np.moveaxis(weights.reshape(moved), 0, axis), bias
+    channels_first = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
+    return np.moveaxis(weights.reshape(channels_first), 0, axis), bias

@@ -71,8 +71,8 @@ def _refined(
         plan = _rounded(plan, node, live[node.input(0).name])
     if c.bias_correction is not BiasCorrection.NONE:
         before = simulator.reference[node.input(0).name]
-        measured = c.bias_correction is BiasCorrection.EMPIRICAL
-        error = _mean_error(plan, node, before, live[node.input(0).name] if measured else before)
+        is_measured = c.bias_correction is BiasCorrection.EMPIRICAL
+        error = _mean_error(plan, node, before, live[node.input(0).name] if is_measured else before)
         bias_before = plan.bias(node)
         bias = -error if bias_before is None else bias_before - error
         plan = replace(plan, biases=plan.biases | {name: bias.astype(np.float32)})
@@ -95,8 +95,8 @@ def _rounded(plan: QuantPlan, node: BoundNode, x: Array) -> QuantPlan:
         integers = np.where(fits[..., None], solved, integers)
         flat = np.where(fits, finer, scales).reshape(-1)[: len(q.scales)]
         q = replace(q, scales=tuple(float(s) for s in flat))
-    moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
-    rounded = np.ascontiguousarray(np.moveaxis(integers.reshape(moved), 0, axis))
+    channels_first = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
+    rounded = np.ascontiguousarray(np.moveaxis(integers.reshape(channels_first), 0, axis))
     return replace(plan, weights=plan.weights | {name: q}, rounded=plan.rounded | {name: rounded})
 
 

@@ -103,13 +103,13 @@ def noise_of(
 
     """
     groups = _groups(simulator.graph, plan)
-    total, measured = len(groups) + sum(map(len, constants.values())), 0
+    total, count = len(groups) + sum(map(len, constants.values())), 0
 
     def advance() -> None:
-        nonlocal measured
-        measured += 1
+        nonlocal count
+        count += 1
         if progress is not None:
-            progress(measured, total)
+            progress(count, total)
 
     activations = {}
     for names in groups:

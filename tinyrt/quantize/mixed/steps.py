@@ -130,12 +130,12 @@ class Steps:
         if self._fits(state):
             return state
         prices = self._prices(state)
-        chosen: list[str] = []
+        layers: list[str] = []
         for name in sorted(prices, key=lambda n: prices[n][0] / max(prices[n][1], 1)):
-            chosen.append(name)
-            state = self._with_int4(chosen, prices)
+            layers.append(name)
+            state = self._with_int4(layers, prices)
             if self._fits(state):
-                return self._without_needless(state, chosen, prices)
+                return self._without_needless(state, layers, prices)
         raise BudgetError(
             f"the smallest file has {self.bytes_of(state):,} bytes",
             expected=f"at most {self.budget.max_bytes:,}",
@@ -170,13 +170,13 @@ class Steps:
         return State(assignment, lay_out(self.graph, configured(self.config, assignment)), why)
 
     def _without_needless(
-        self, state: State, chosen: list[str], prices: Mapping[str, tuple[float, int]]
+        self, state: State, layers: list[str], prices: Mapping[str, tuple[float, int]]
     ) -> State:
         """Drop early int4 layers, the noisiest first, that the size no longer needs."""
-        for name in sorted(chosen, key=lambda n: -prices[n][0]):
-            trial = self._with_int4([n for n in chosen if n != name], prices)
+        for name in sorted(layers, key=lambda n: -prices[n][0]):
+            trial = self._with_int4([n for n in layers if n != name], prices)
             if self._fits(trial):
-                chosen, state = [n for n in chosen if n != name], trial
+                layers, state = [n for n in layers if n != name], trial
         return state
 
     def _widened(self, state: State) -> State | None:
@@ -201,8 +201,8 @@ class Steps:
                     rank = (-round(10 * gain / noise), float(price))
                 candidates.append((rank, text, State(assignment, layout)))
         for _, text, wider in sorted(candidates, key=lambda f: f[0]):
-            changed = [n for n, s in wider.assignment.items() if state.assignment.get(n) is not s]
-            wider = replace(wider, why={**state.why, **dict.fromkeys(changed, text)})
+            names = [n for n, s in wider.assignment.items() if state.assignment.get(n) is not s]
+            wider = replace(wider, why={**state.why, **dict.fromkeys(names, text)})
             if self._fits(wider):
                 return wider
         return None

@@ -153,10 +153,10 @@ def _leading_to(order: list[Tensor], targets: Collection[Tensor] | None) -> set[
 
 def _after_hooks(tensor: Tensor, grad: Any) -> Any:
     for hook in tensor.hooks:
-        changed = hook(grad)
-        if changed is not None:
-            _check_shape(changed, tensor, "a hook")
-            grad = changed
+        replacement = hook(grad)
+        if replacement is not None:
+            _check_shape(replacement, tensor, "a hook")
+            grad = replacement
     return grad
 
 
