@@ -5,10 +5,8 @@ import warnings
 
 import pytest
 
-from tests.cli.test_commands import call, files
+from tests.cli.calls import call
 from tinyrt import api
-
-__all__ = ["files"]
 
 COMMANDS = ("convert", "inspect", "run", "eval", "quantize", "export", "emulate", "bench", "debug")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.test_commands import call, call_json
+from tests.cli.calls import call, call_json
 from tests.export.models import dense
 from tests.export.test_names import ATTACKS, HARMLESS, LONG, renamed
 from tests.graphs import Builder, small_cnn

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.c.host import SANITIZE, host_compiler
-from tests.cli.test_commands import call_json
+from tests.cli.calls import call_json
 from tests.export.models import dense, views
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError, UnsupportedError

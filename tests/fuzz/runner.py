@@ -11,12 +11,10 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
-import mmap
 import os
 import resource
 import shutil
 import signal
-import struct
 import tempfile
 import time
 import traceback
@@ -30,6 +28,7 @@ import numpy as np
 
 from tests.fuzz import commands, npz_mutator, onnx_mutator, tflite_mutator
 from tests.fuzz.checks import OPENED, RAN, REFUSED, check
+from tests.fuzz.processes import MAX_RESIDENT, Board, peak_bytes, reset_peak, watch
 from tests.fuzz.seeds import seeds
 from tinyrt.errors import DefectError
 
@@ -40,10 +39,6 @@ MUTATORS = {
     "npz": npz_mutator.mutate,
     "cli": commands.mutate,
 }
-MAX_SECONDS, MAX_WALL = 10.0, 120.0
-"""Processor time that a mutant may take, and time in all, on a machine that does other things."""
-MAX_RESIDENT, KILL_RESIDENT = 1 << 30, 3 << 29
-"""Bytes that a process may hold at its peak, and at which it is ended at once."""
 CHUNK = 1000
 """Mutants of one process: what it keeps is then forgotten."""
 STATES = (REFUSED, OPENED, RAN)
@@ -119,24 +114,6 @@ class Campaign:
             finding = Finding(**entry)
             campaign.findings[f"{finding.what} at {finding.place}"] = finding
         return campaign
-
-
-class Board:
-    """What a child tells its parent without a word: which mutant it is at, and since when."""
-
-    LAYOUT = struct.Struct("<qdqqq")
-
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
-
-    def write(self, index: int, cpu: float, counts: list[int]) -> None:
-        """The mutant that is begun, processor time so far, and how the ones before ended."""
-        self.LAYOUT.pack_into(self._memory, 0, index, cpu, *counts)
-
-    def read(self) -> tuple[int, float, list[int]]:
-        """The same."""
-        index, cpu, *counts = self.LAYOUT.unpack_from(self._memory, 0)
-        return index, cpu, counts
 
 
 def warm_up(kind: str, originals: list[bytes]) -> None:
@@ -237,7 +214,7 @@ def _chunk(campaign: Campaign, stop: int, job: Job) -> None:
             log.write_text(traceback.format_exc())
         finally:
             os._exit(status)
-    problem, index = _watch(child, board)
+    problem, index = watch(child, board)
     campaign.next, _, counts = board.read()
     campaign.states.update(dict(zip(STATES, counts, strict=True)))
     lines = findings.read_text().splitlines() if findings.exists() else ()
@@ -282,7 +259,7 @@ def _work(campaign: Campaign, stop: int, board: Board, scratch: Path, job: Job) 
                 stop = index
                 break
             board.write(index, time.process_time(), counts)
-            _reset_peak()
+            reset_peak()
             data, rng = job.make(index)
             try:
                 state = job.check(campaign.kind, data, scratch, rng)
@@ -292,7 +269,7 @@ def _work(campaign: Campaign, stop: int, board: Board, scratch: Path, job: Job) 
                 cause = error.__cause__ if isinstance(error, DefectError) else None
                 problem = {"what": type(error).__name__, "place": place_of(cause or error)}
                 problem["detail"] = _traceback(error)
-            peak = _peak()
+            peak = peak_bytes()
             if problem is None and peak > MAX_RESIDENT:
                 counts[STATES.index(state)] -= 1
                 problem = {"what": "memory", "place": f"{state}", "detail": f"{peak:,} bytes"}
@@ -322,69 +299,6 @@ def _place_in_log(log: str) -> str:
             file, _, rest = line.strip().removeprefix('File "').partition('"')
             return f"{file.rpartition('/tinyrt/')[2]} {rest.rpartition(' in ')[2]}"
     return "elsewhere"
-
-
-def _reset_peak() -> None:
-    with open("/proc/self/clear_refs", "w") as file:  # noqa: PTH123 (a few thousand times a second)
-        file.write("5")
-
-
-def _peak() -> int:
-    """Bytes that were resident at most since the last reset."""
-    with open("/proc/self/status", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
-def _watch(child: int, board: Board) -> tuple[str, int]:
-    """Wait for the child; what is wrong with how it ended, if anything, and with which mutant.
-
-    It is ended where one mutant takes too long or holds too much.
-    """
-    last, since = -1, time.monotonic()
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        index, cpu, _ = board.read()
-        if index != last:
-            last, since = index, time.monotonic()
-        if _resident(child) > KILL_RESIDENT:
-            return _end(child, "memory"), index
-        took = _processor_time(child) - cpu
-        if (cpu and took > MAX_SECONDS) or time.monotonic() - since > MAX_WALL:
-            return _end(child, "time"), index
-        time.sleep(0.02)
-    index, _, _ = board.read()
-    if os.WIFSIGNALED(status):
-        return f"signal {os.WTERMSIG(status)}", index
-    return (f"exit {os.WEXITSTATUS(status)}" if os.WEXITSTATUS(status) else ""), index
-
-
-def _end(child: int, problem: str) -> str:
-    """Have the child write down where it is, and end it."""
-    os.kill(child, signal.SIGUSR1)
-    time.sleep(0.3)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return problem
-
-
-def _resident(child: int) -> int:
-    try:
-        return int(Path(f"/proc/{child}/statm").read_text().split()[1]) * mmap.PAGESIZE
-    except (OSError, IndexError):
-        return 0
-
-
-def _processor_time(child: int) -> float:
-    try:
-        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 MAX_KEPT = 3

@@ -71,7 +71,7 @@ def fail(kind, data, folder, rng):
 )  # fmt: skip
 def test_harm_is_seen_and_the_next_mutant_follows(harm, what, tmp_path, monkeypatch):
     if harm is spin:
-        monkeypatch.setattr("tests.fuzz.runner.MAX_SECONDS", 0.2)
+        monkeypatch.setattr("tests.fuzz.processes.MAX_SECONDS", 0.2)
 
     def sometimes(kind, data, folder, rng):
         return harm(kind, data, folder, rng) if data == b"bad" else REFUSED

@@ -1,0 +1,26 @@
+"""What commands are called with."""
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import call
+from tests.graphs import small_cnn
+from tinyrt.convert.tflite.writer import save_tflite
+
+RNG = np.random.default_rng(11)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A float model, calibration data and labelled test data."""
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    x = RNG.normal(size=(24, 8, 8, 3)).astype(np.float32)
+    np.savez(tmp_path / "calib.npz", x=x)
+    np.savez(tmp_path / "test.npz", x=x, y=RNG.integers(0, 5, 24))
+    return tmp_path
+
+
+@pytest.fixture
+def quantized(files):
+    call("quantize", files / "net.tflite", "-c", files / "calib.npz", "-o", files / "q.tflite")
+    return files
