@@ -21,7 +21,7 @@ import sys
 import pytest
 
 from tests.ops.new_op.missing import missing
-from tests.ops.new_op.places import PLACES, WITHOUT_TRAITS
+from tests.ops.new_op.places import PLACES, RECORD_PLACES, WITHOUT_TRAITS
 from tinyrt.ops import OPS
 
 MAX_PLACES = 5
@@ -50,10 +50,18 @@ def test_the_place_that_lacks_it_is_named(said, place):
 
 
 @pytest.mark.slow
+def test_all_places_that_lack_it_are_named_at_once(said):
+    lacking = PLACES.keys() - {*RECORD_PLACES}
+    assert len(lacking) > 2
+    assert [place for place in lacking if place not in said["all but the record"]] == []
+
+
+@pytest.mark.slow
 def test_traits_that_are_left_out_are_asked_for(said):
     assert "traits" in said[WITHOUT_TRAITS]
 
 
 @pytest.mark.parametrize("op", sorted(OPS))
 def test_no_op_lacks_a_place(op):
-    assert missing(op) == []
+    found = missing(op)
+    assert not found, "\n".join(found)

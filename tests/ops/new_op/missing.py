@@ -14,12 +14,13 @@ from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 
 def missing(op: str) -> list[str]:
-    """What is still to be written of an op, by module."""
+    """All that is still to be written of an op, by module; kernels follow from its record."""
+    found = _missing_converters(op)
     if op not in OPS:
-        return [f"tinyrt.ops: {op} is not in OPS"]
+        return [f"tinyrt.ops: {op} is not in OPS", *found]
     if op not in CASES:
-        return [f"tests.ops.cases: no cases of {op}, and its traits do not say that any will do"]
-    return [*_missing_converters(op), *_missing_kernels(op)]
+        found += [f"tests.ops.cases: no cases of {op}, and its traits do not say that any will do"]
+    return [*found, *_missing_kernels(op)]
 
 
 def _missing_converters(op: str) -> list[str]:
@@ -27,7 +28,8 @@ def _missing_converters(op: str) -> list[str]:
     in_onnx = "".join(word.capitalize() for word in op.split("_"))
     if defs.has(in_onnx) and in_onnx not in IMPORTERS:
         found.append(f"tinyrt.convert.onnx.pointwise, or another: no importer of {in_onnx}")
-    if OPS[op].traits.in_tflite and op not in WRITTEN:
+    in_tflite = op not in OPS or OPS[op].traits.in_tflite
+    if in_tflite and op not in WRITTEN:
         found.append(
             f"tinyrt.convert.tflite.ops, or another: no codec of {op}; or in_tflite=False in its "
             "traits"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -34,6 +34,9 @@ PLACES: dict[str, Edits] = {
     ),
 }
 """Module -> what its file gets."""
+
+RECORD_PLACES = ("tinyrt.ops.atan", "tinyrt.ops")
+"""Without these, nobody knows what else there should be."""
 
 WITHOUT_TRAITS = "tinyrt.ops.atan without traits"
 
@@ -87,9 +90,9 @@ class _Finder(MetaPathFinder):
         return found
 
 
-def add_op(left_out: str = "") -> None:
-    """Have all places written in this process but one; before tinyrt is imported."""
+def add_op(left_out: Collection[str] = ()) -> None:
+    """Have all other places written in this process; before tinyrt is imported."""
     assert "tinyrt.ops" not in sys.modules
-    places = {name: edits for name, edits in PLACES.items() if name != left_out}
-    loader = _WithoutTraits if left_out == WITHOUT_TRAITS else _Edited
+    places = {name: edits for name, edits in PLACES.items() if name not in left_out}
+    loader = _WithoutTraits if WITHOUT_TRAITS in left_out else _Edited
     sys.meta_path.insert(0, _Finder(places, loader))
