@@ -321,7 +321,7 @@ class OrtSession:
         }
 
     def get_input_details(self) -> list[dict[str, Any]]:
-        """What ``set_tensor`` is asked for, once."""
+        """The entry that ``set_tensor`` takes its index from."""
         return [{"index": 0, "shape": (1,), "dtype": np.float32}]
 
     def allocate_tensors(self) -> None:

@@ -26,8 +26,8 @@ from tinyrt.errors import BudgetError
 Computed = TypeVar("Computed", bound=NDArray[Any] | Sequence[NDArray[Any]])
 
 MAX_MEMORY = 640 << 20
-"""Bytes that a file may cost where nobody says otherwise: with what Python, NumPy and the compiler
-of kernels need themselves, the process stays below 1 GiB."""
+"""Default limit on the bytes that a file may cost: with the memory of Python, NumPy and the kernel
+compiler, the process stays below 1 GiB."""
 
 MAX_WORK = 4 * 10**9
 """Units of work that a file may cost: a few seconds."""
@@ -141,7 +141,7 @@ class Budget:
     def computed(
         self, what: str, nbytes: int, compute: Callable[[], Computed], work: int | None = None
     ) -> Computed:
-        """Compute one array or several, once there is room for it; what is computed is kept.
+        """Compute one array or several, once there is room for it, and hold its memory.
 
         Args:
             what: what they are, as messages name it.

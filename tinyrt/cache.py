@@ -116,7 +116,7 @@ def _content(handle: int, name: str) -> bytes | None:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether it is a plain file that this user wrote, and nobody else could have."""
+    """Whether it is a plain file of this user's that nobody else can write."""
     is_owner = status.st_uid == os.geteuid()
     return is_owner and stat.S_ISREG(status.st_mode) and not status.st_mode & _OTHERS_MAY_WRITE
 

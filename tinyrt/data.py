@@ -55,7 +55,7 @@ class Source(Protocol):
         """Shapes and dtypes of all pieces together."""
 
     def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
-        """The arrays in order, of each so many rows at a time; raises as its maker says."""
+        """Pieces of the arrays in order, ``rows`` rows of each; errors as in the subclass."""
 
 
 class InMemory:
@@ -66,7 +66,7 @@ class InMemory:
 
     @property
     def types(self) -> Mapping[str, ArrayType]:
-        """What the arrays are."""
+        """Shapes and dtypes of the arrays."""
         return {name: ArrayType(a.shape, a.dtype) for name, a in self._arrays.items()}
 
     def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
@@ -96,11 +96,11 @@ class FromFile:
 
     @property
     def types(self) -> Mapping[str, ArrayType]:
-        """What the arrays are."""
+        """Shapes and dtypes of the arrays."""
         return self._types
 
     def pieces(self, rows: Mapping[str, int]) -> Iterator[dict[str, Array]]:
-        """The arrays as they are read; of each, so many rows at a time."""
+        """Pieces of the arrays as they are read, ``rows`` rows of each."""
         with self._again() as file:
             readers = {name: file.rows(name, rows[name]) for name in self._types}
             for parts in zip(*readers.values(), strict=True):

@@ -9,7 +9,7 @@ from types import TracebackType
 from tinyrt.text import message, shortened
 
 MAX_LINES, MAX_PROBLEM = 12, 800
-"""Lines of a message, and characters of what it says first."""
+"""Lines of a message, and characters of its first sentence."""
 
 MAX_JSON = 4_000
 """Characters of each field of an error as JSON."""

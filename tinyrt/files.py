@@ -125,7 +125,7 @@ def remove_abandoned(folder: Path) -> None:
         return  # a folder that may be written to, but not be looked into, or none at all
     for path in paths:
         if UNFINISHED.fullmatch(path.name):
-            # Whoever else removes it, or keeps us from doing so, does no harm to what comes next.
+            # Another process may remove it, or prevent this: neither matters to the caller.
             with suppress(OSError):
                 _remove_if_abandoned(path)
 

@@ -90,7 +90,7 @@ class Answers:
         return rows.astype(np.int64) if self.are_places else rows.argmax(axis=1)[:, None]
 
     def part(self, start: int, samples: int) -> Answers:
-        """Those of so many samples."""
+        """The answers to ``samples`` samples from ``start`` on."""
         rows = slice(start, start + samples)
         return replace(self, outputs=self.outputs[rows], logits=self.logits[rows])
 

@@ -158,7 +158,7 @@ class ArrayFile:
             )
         total = sum(header.nbytes for header in self.headers.values())
         most = MAX_UNPACKED + UNPACKED_PER_BYTE * self._size
-        if not self._budget.memory_per_byte:  # somebody said what may be
+        if not self._budget.memory_per_byte:  # the user set the limit
             most = max(most, self._budget.memory)
         if total > most:
             raise BudgetError(

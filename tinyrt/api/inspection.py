@@ -66,7 +66,7 @@ class Inspection:
         return tuple(advise(self.graph, kernels_of(self.isa), self.plan))
 
     def device_of(self, index: int) -> str:
-        """Where the op runs, ``gpu`` or ``cpu``; empty where that was not asked for."""
+        """Where the op runs, ``gpu`` or ``cpu``; empty without a placement."""
         return next((s.device for s in self.placement if index in s.nodes), "")
 
     @cached_property

@@ -157,7 +157,7 @@ def _float_model(
 
 
 def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
-    """The calibration samples as the model takes them, read when they are asked for."""
+    """The calibration samples as the model takes them, read lazily."""
     from tinyrt.quantize.calibration.samples import read_batches
 
     return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))

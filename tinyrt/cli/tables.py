@@ -42,7 +42,7 @@ def facts(rows: Mapping[str, object]) -> Table:
 
 
 def explained(log: RewriteLog) -> dict[str, object]:
-    """What the passes did and refused, for ``--json``."""
+    """The patches that the passes applied and refused, for ``--json``."""
     applied = [{"pass": rule, "op": node} for rule, node in log.applied]
     refusals = [
         {"pass": rule, "op": node, "reason": reason}
@@ -52,7 +52,7 @@ def explained(log: RewriteLog) -> dict[str, object]:
 
 
 def passes(log: RewriteLog) -> Group:
-    """What the passes did, in order, and what they refused, with the reasons."""
+    """The patches that the passes applied, in order, and the refused ones with the reasons."""
     applied = Table(title="applied", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op"):
         applied.add_column(column)

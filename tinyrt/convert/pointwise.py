@@ -214,19 +214,20 @@ class _Spread:
 
     def run(self) -> None:
         node, shape = self._node, self._node.output.shape
+        steps = node.attrs_as(PointwiseAttrs).steps
         results = [node.input(0).name]
         integer = node.output.dtype is not DType.FLOAT32
         if integer:
             real = self._value("real", DType.FLOAT32)
             self._add("dequantize", NoAttrs(), results, real)
             results = [real]
-        for i, step in enumerate(node.attrs.steps, 1):
+        for i, step in enumerate(steps, 1):
             operands = [
                 results[o] if isinstance(o, int) else self._number(o, shape) for o in step.operands
             ]
             types = [self._typed(name).type for name in operands]
             (kind,) = OPS[step.op].infer(step.attrs, types)
-            last = i == len(node.attrs.steps) and not integer
+            last = i == len(steps) and not integer
             results.append(node.output.name if last else self._value(f"step{i}", kind.dtype))
             self._add(step.op, step.attrs, operands, results[-1])
         if integer:

@@ -21,6 +21,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, TensorType, Value
 from tinyrt.ops import OPS, ops_where
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
@@ -132,7 +133,7 @@ class _Signed:
             wide = self._interleaved(x, len(parts))
             grouped = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
             stacked = self._constant(weights, np.concatenate(grouped, axis=3), _moved(q))
-            a = node.attrs
+            a = node.attrs_as(DepthwiseConv2dAttrs)
             attrs = Conv2dAttrs(a.stride, a.padding, a.dilation, a.activation)
             inputs = (wide, stacked, *node.node.inputs[2:])
             self._append(replace(node.node, op="conv2d", inputs=inputs, attrs=attrs))

@@ -19,7 +19,7 @@ def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
 
 
 def _prepare_cuda(cpu: Prepare | None, graph: Graph, tensors: Tensors) -> Program:
-    """As that of backend ``cuda``, which is only imported where a GPU is asked for."""
+    """As ``prepare`` of backend ``cuda``, which is only imported for a GPU."""
     from tinyrt.backends.cuda import backend as cuda
 
     return cuda.prepare(graph, tensors, cpu=cpu)
@@ -68,7 +68,7 @@ def candidates(backend: str, graph: Graph, watched: bool) -> tuple[str, ...]:
     Args:
         backend: the name that was asked for.
         graph: the model.
-        watched: whether someone looks at tensors between the ops.
+        watched: whether tensors are read between the ops.
 
     """
     if backend != AUTO:

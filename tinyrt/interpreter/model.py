@@ -233,7 +233,7 @@ class Model:
 
     @property
     def backend(self) -> str:
-        """The backend; where ``auto`` was asked for, what that chose once anything has run."""
+        """The backend; for ``auto``, the chosen one after the first run."""
         ready = next(iter(self._prepared.values()), None)
         return self._backend if ready is None else ready.interpreter.backend
 
@@ -346,7 +346,7 @@ class Model:
         return size
 
     def _ready(self, batch: int) -> _Ready:
-        """The interpreter for that many samples, made when first asked for."""
+        """The interpreter for that many samples, made on first use."""
         if batch not in self._prepared:
             with error_context(file=self.file):
                 self._prepared[batch] = self._prepare_anew(batch)

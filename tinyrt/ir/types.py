@@ -41,7 +41,7 @@ class DType(Enum):
         return self.numpy.itemsize
 
     def nbytes(self, elements: int) -> int:
-        """Bytes that so many elements take in a file, or in a device's memory."""
+        """Bytes of ``elements`` elements in a file or in a device's memory."""
         return (elements + 1) // 2 if self is DType.INT4 else elements * self.itemsize
 
     @property

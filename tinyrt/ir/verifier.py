@@ -1,4 +1,4 @@
-"""What is legal at each stage; checked after every pass, always."""
+"""The rules of a valid graph at each stage; they are checked after every pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user may choose, and the presets."""
+"""The user's choices, and the presets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class QuantizationWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class QuantConfig:
-    """What the user may choose.
+    """The user's choices.
 
     Attributes:
         calibrator: how ranges are found.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT16_MAX
 from tinyrt.ir import BoundNode, DType, QParams, Value
-from tinyrt.ops.unidirectional_sequence_lstm import CELL, DTYPES, HIDDEN, ref_f32
+from tinyrt.ops.unidirectional_sequence_lstm import CELL, DTYPES, HIDDEN, LstmAttrs, ref_f32
 from tinyrt.quantize.ranges import Range, quantize_bias, quantize_weights, weight_params
 
 OP = "unidirectional_sequence_lstm"
@@ -29,9 +29,10 @@ def cell_states(node: BoundNode, x: NDArray[Any]) -> NDArray[Any]:
     constants = [np.asarray(v.data) for v in node.inputs[1:] if v is not None]
     *constants, h, c = constants
     states = []
-    axis = 0 if node.attrs.time_major else 1
+    attrs = node.attrs_as(LstmAttrs)
+    axis = 0 if attrs.time_major else 1
     for t in range(x.shape[axis]):
-        _, h, c = ref_f32(node.attrs, x.take([t], axis), *constants, h, c)
+        _, h, c = ref_f32(attrs, x.take([t], axis), *constants, h, c)
         states.append(c)
     return np.stack(states)
 

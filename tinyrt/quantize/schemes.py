@@ -10,6 +10,7 @@ from glob import escape
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.pointwise import PointwiseAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
@@ -162,7 +163,8 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
 
 
 def _matches(node: Node, pattern: str) -> bool:
-    kinds = [step.op for step in node.attrs.steps] if node.op == "pointwise" else []
+    steps = node.attrs.steps if isinstance(node.attrs, PointwiseAttrs) else ()
+    kinds = [step.op for step in steps]
     names = (node.name, node.outputs[0], node.op, *kinds)
     return any(fnmatchcase(name, pattern) for name in names)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Quant
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize.ranges import Range
 
 DEPTH = 10.0
@@ -63,7 +64,7 @@ def score_depths(graph: Graph) -> dict[str, Depth]:
 def _depth(graph: Graph, reader: Node, depths: Mapping[str, Depth]) -> Depth | None:
     source, output = reader.inputs[0], reader.outputs[0]
     if reader.op == "softmax":
-        return Depth(DEPTH / float(reader.attrs.beta), output in graph.outputs)
+        return Depth(DEPTH / float(reader.attrs_as(SoftmaxAttrs).beta), output in graph.outputs)
     same_rows = graph.value(source).shape[-1:] == graph.value(output).shape[-1:]
     return depths.get(output) if reader.op == "reshape" and same_rows else None
 

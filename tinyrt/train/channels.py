@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
 from tinyrt.ops import OPS, is_weighted, ops_where, verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.traits import Dims
+from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import recording
@@ -46,9 +49,9 @@ FOLLOWERS = CHANNELWISE - JOINERS - REDUCERS
 class Channels:
     """Which channels of a graph's tensors belong together.
 
-    A tensor's channels are its last dimension. Each has a label; equal labels after ``find`` mean
-    that the channels can only go together. Channels of inputs, outputs, and of whatever an op that
-    is not known here reads or writes are fixed: they stay.
+    A tensor's channels are its last dimension. Each has a label; channels with equal labels after
+    ``find`` can only be removed together. Channels of inputs and outputs are fixed: they stay. So
+    do those that an unsupported op reads or writes.
 
     Args:
         graph: a float graph.
@@ -126,7 +129,7 @@ class Channels:
         if op in JOINERS:
             return self._joined(node, read)
         if op == "concatenation":
-            if axis_of(node.attrs.axis, len(y)) == len(y) - 1:
+            if axis_of(node.attrs_as(ConcatenationAttrs).axis, len(y)) == len(y) - 1:
                 return np.concatenate(read) if len(read) == len(node.inputs) else None
             return self._all_joined(read)
         if op == "reshape":
@@ -134,10 +137,10 @@ class Channels:
             return None if times is None else np.tile(read[0], times)
         if op in REDUCERS:
             x = node.input(0).shape
-            axes = {axis_of(a, len(x)) for a in node.attrs.axes}
+            axes = {axis_of(a, len(x)) for a in node.attrs_as(MeanAttrs).axes}
             return None if len(x) - 1 in axes else read[0]
         if op == "transpose":
-            is_last = node.attrs.perm[-1] == len(y) - 1
+            is_last = node.attrs_as(TransposeAttrs).perm[-1] == len(y) - 1
             return read[0] if is_last else None
         if op == "pad":
             return read[0] if y[-1] == len(read[0]) and len(read) == 1 else None
@@ -184,7 +187,7 @@ class _Remover:
         survivors = self._survivors(self.channels.labels[node.output.name])
         names = [self._input(node, i, v, survivors) for i, v in enumerate(node.inputs)]
         attrs = node.attrs
-        if node.op == "reshape" and attrs.new_shape[-1] != -1:
+        if isinstance(attrs, ReshapeAttrs) and attrs.new_shape[-1] != -1:
             attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(survivors)))
         new = replace(node.node, inputs=tuple(names), attrs=attrs)
         types = [self.values[n].type if n else None for n in names]

@@ -63,10 +63,10 @@ def batches(
 
 
 def in_order(jobs: Iterable[Callable[[], Item]], workers: int) -> Iterator[Item]:
-    """What the jobs give, in their order.
+    """The results of the jobs, in their order.
 
     Args:
-        jobs: called once each; what one raises is raised here in its place.
+        jobs: called once each; an exception of a job is raised here in its place.
         workers: threads that work ahead of the reader, on two jobs each at most; 0 to call each
             job only when its result is asked for.
 

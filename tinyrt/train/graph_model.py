@@ -16,6 +16,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
@@ -133,7 +134,7 @@ class GraphLayer(Module):
         self.bias = None if bias is None or bias.data is None else Parameter(bias.data.copy())
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the node takes -> what it gives."""
+        """The node's output for the input ``x``."""
         return apply(self._op, self._attrs, x, self.weight, self.bias)
 
 
@@ -198,14 +199,14 @@ def _owning(graph: Graph, applications: Sequence[BoundNode]) -> Graph:
 
 
 def _layer(node: BoundNode) -> Module | None:
-    """What is trained of a node; None where nothing is."""
+    """The trainable layer of a node; None where nothing is trained."""
     if any(v is None or v.data is None for v in node.inputs[1:]):
         return None
     if is_weighted(node):
         return GraphLayer(node)
     if node.op != "batch_norm":
         return None
-    norm = BatchNorm(node.output.shape[-1], epsilon=node.attrs.epsilon)
+    norm = BatchNorm(node.output.shape[-1], epsilon=node.attrs_as(BatchNormAttrs).epsilon)
     tensors = (norm.gamma, norm.beta, norm.mean, norm.variance)
     for tensor, value in zip(tensors, node.inputs[1:], strict=True):
         tensor.data = np.array(value.data if value is not None else None)

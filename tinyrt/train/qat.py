@@ -257,7 +257,7 @@ class QatModel(GraphModule):
             return apply(node.op, node.attrs, *operands)
 
     def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:
-        """What the quantiser puts in between where tensors that should share a scale cannot."""
+        """The rescaling that the quantiser inserts where tensors cannot share a scale."""
         node = Node("quantize", name, (value.name,), (name,), QuantizeAttrs(DType.INT8))
         bound = BoundNode(0, node, (value,), (replace(value, name=name),))
         kernel = _integer_kernel(bound, [self._quantizer(value.name).q], self._quantizer(name).q)

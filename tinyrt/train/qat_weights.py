@@ -9,6 +9,8 @@ import numpy as np
 from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, Graph, QParams
 from tinyrt.ops import OPS
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.shared.activation import with_activation
 from tinyrt.quantize.ranges import WEIGHT_MAX, weight_params
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, apply
@@ -111,7 +113,7 @@ class WeightedLayer(Module):
     def _statistics(self, node: BoundNode, x: Tensor | None) -> tuple[Tensor, Tensor]:
         if x is None:
             return self.mean, self.variance
-        y = apply(node.op, replace(node.attrs, activation="NONE"), x, self.weight, self.bias)
+        y = apply(node.op, with_activation(node, "NONE"), x, self.weight, self.bias)
         axes = tuple(range(y.ndim - 1))
         mean = y.mean(axes)
         centred = y - mean
@@ -148,7 +150,7 @@ def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
     if len(arrays) < len(parts):
         return None
     gamma, beta, mean, variance, weight, *bias = arrays
-    epsilon = producer.attrs.epsilon
+    epsilon = producer.attrs_as(BatchNormAttrs).epsilon
     norm = _Norm(epsilon, weight, bias[0] if bias else None, gamma, beta, mean, variance)
     return norm if _folds_to(norm, node) else None
 

@@ -69,7 +69,7 @@ class Grid:
 class Quantized:
     """An activation of integers: the real value that they stand for, and its grid.
 
-    The grid is None for an input of the model, until the first op that reads it says what it is.
+    The grid is None for an input of the model, until the first op that reads it defines it.
     """
 
     value: Value
@@ -87,7 +87,7 @@ class Quantized:
 
 
 class Dequantized(np.ndarray):
-    """Real values that lie on a grid; whatever is computed from them no longer does."""
+    """Real values that lie on a grid; results computed from them do not."""
 
     grid: Grid | None
 

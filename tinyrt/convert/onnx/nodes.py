@@ -142,7 +142,7 @@ def body_of(
 
 
 LOOK, HANDLE = budget.OP // 4, budget.OP * 3 // 4
-"""Work for each node that is looked at, and for each that is imported, whatever comes of it."""
+"""Work for each node that is looked at, and for each that is imported, whatever its result."""
 
 
 def import_nodes(builder: Builder, source: Source, body: Body) -> None:
@@ -171,10 +171,10 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
 
 
 DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
-"""Ops that are imported whatever they read."""
+"""Ops that are imported on any inputs."""
 
 KNOWN = STATIC.keys() | STATIC_SEVERAL.keys()
-"""Ops that are computed where what they read is known."""
+"""Ops that are computed on import where their inputs are constant."""
 
 
 def _is_function(source: Source, node: OnnxNode) -> bool:

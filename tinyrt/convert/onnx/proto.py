@@ -87,7 +87,7 @@ def _reserve_parts(data: bytes, limits: budget.Budget) -> None:
 
 _VARINT, _LENGTH = 0, 2
 _FIXED = {1: 8, 5: 4}
-"""Wire types of Protocol Buffers: numbers, what has a length, and words of so many bytes."""
+"""Wire types of Protocol Buffers: varints, length-delimited fields, and words by their bytes."""
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:

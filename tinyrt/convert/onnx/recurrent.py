@@ -1,8 +1,7 @@
 """ONNX's recurrent layers, unrolled over time into dense layers and element-wise ops.
 
 The products with the inputs of all steps are one dense layer; each step then adds the product with
-the state. Weights are shared by all steps. LSTMs stay whole where that is asked for and TFLite's op
-fits.
+the state. Weights are shared by all steps. On request, LSTMs stay whole where TFLite's op fits.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def split_sizes(call: Call, length: int, count: int) -> tuple[int, ...]:
 
 
 def broadcast(call: Call) -> Shape:
-    """What the shapes of all inputs broadcast to."""
+    """The shape that all inputs broadcast to."""
     count = len(call.node.inputs)
     return np.broadcast_shapes(*(call.shape(i) for i in range(count) if call.has(i)))
 

@@ -49,7 +49,7 @@ MAX_DIMENSIONS = 64
 """NumPy's limit."""
 
 LONGEST_DIMENSION = 2**31 - 1
-"""What the .tflite format holds."""
+"""Limit of the .tflite format."""
 
 TYPED = 50
 """Work, and bytes, for each element that is handled as an object, not in an array."""

@@ -9,12 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared import pool
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ class Streamed:
 
     reads: int
     output: Track
-    attrs: Any = None
+    attrs: object = None
 
 
 Rule = Callable[[BoundNode, Track], Streamed | None]
@@ -79,12 +88,7 @@ def _window(node: BoundNode, x: Track) -> Streamed | None:
     shape = node.input(0).shape
     if x.axis not in (1, 2) or len(shape) != 4:
         return None
-    attrs, way = node.attrs, x.axis - 1
-    kernel = attrs.kernel if hasattr(attrs, "kernel") else node.input(1).shape[1:3]
-    dilation = getattr(attrs, "dilation", (1, 1))
-    window = Window.of(
-        (shape[1], shape[2]), (kernel[0], kernel[1]), attrs.stride, attrs.padding, dilation
-    )
+    window, way = _window_of(node), x.axis - 1
     if window.before[way] or window.after[way]:
         return None
     stride, extent = window.stride[way], (window.kernel[way] - 1) * window.dilation[way] + 1
@@ -102,9 +106,17 @@ def _window(node: BoundNode, x: Track) -> Streamed | None:
     return Streamed((new - 1) * stride + extent + ignored, Track(x.axis, out, new))
 
 
+def _window_of(node: BoundNode) -> Window:
+    x = node.input(0).shape
+    if isinstance(node.attrs, pool.Pool2dAttrs):
+        return pool.window_of(node.attrs, x)
+    attrs, w = node.attrs_as(ConvolutionAttrs), node.input(1).shape
+    return Window.of((x[1], x[2]), (w[1], w[2]), attrs.stride, attrs.padding, attrs.dilation)
+
+
 def _slice(node: BoundNode, x: Track) -> Streamed | None:
     """Rows that are cut off at the end delay the others; those at the beginning do not matter."""
-    attrs = node.attrs
+    attrs = node.attrs_as(SliceAttrs)
     if attrs.strides[x.axis] != 1 or attrs.dropped:
         return None
     first, count = attrs.begin[x.axis], attrs.size[x.axis]
@@ -119,15 +131,16 @@ def _slice(node: BoundNode, x: Track) -> Streamed | None:
 
 
 def _pad(node: BoundNode, x: Track) -> Streamed | None:
-    return Streamed(x.new, x) if not any(node.attrs.paddings[x.axis]) else None
+    return Streamed(x.new, x) if not any(node.attrs_as(PadAttrs).paddings[x.axis]) else None
 
 
 def _concatenation(node: BoundNode, x: Track) -> Streamed | None:
-    return Streamed(x.new, x) if node.attrs.axis % len(node.output.shape) != x.axis else None
+    axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
+    return Streamed(x.new, x) if axis != x.axis else None
 
 
 def _transpose(node: BoundNode, x: Track) -> Streamed | None:
-    axis = node.attrs.perm.index(x.axis)
+    axis = node.attrs_as(TransposeAttrs).perm.index(x.axis)
     return Streamed(x.new, replace(x, axis=axis))
 
 
@@ -138,28 +151,29 @@ def _reshape(node: BoundNode, x: Track) -> Streamed | None:
     for axis, size in enumerate(after):
         if size == x.rows and math.prod(after[:axis]) == outer:
             shape = (*after[:axis], x.new, *after[axis + 1 :])
-            return Streamed(x.new, replace(x, axis=axis), replace(node.attrs, new_shape=shape))
+            return Streamed(x.new, replace(x, axis=axis), ReshapeAttrs(shape))
     return None
 
 
 def _reduce(node: BoundNode, x: Track) -> Streamed | None:
-    rank = len(node.input(0).shape)
-    axes = {axis % rank for axis in node.attrs.axes}
+    attrs, rank = node.attrs_as(MeanAttrs), len(node.input(0).shape)
+    axes = {axis % rank for axis in attrs.axes}
     if x.axis in axes:
         return None
-    removed = 0 if node.attrs.keep_dims else sum(axis < x.axis for axis in axes)
+    removed = 0 if attrs.keep_dims else sum(axis < x.axis for axis in axes)
     return Streamed(x.new, replace(x, axis=x.axis - removed))
 
 
 def _choice(node: BoundNode, x: Track) -> Streamed | None:
-    axis = node.attrs.axis % len(node.input(0).shape)
+    axis = node.attrs_as(ArgAttrs).axis % len(node.input(0).shape)
     return Streamed(x.new, replace(x, axis=x.axis - (axis < x.axis))) if x.axis != axis else None
 
 
 def _fully_connected(node: BoundNode, x: Track) -> Streamed | None:
     """Each row by itself, where the rows stay a dimension of the output."""
     rank = len(node.input(0).shape)
-    keeps_rows = node.attrs.keep_num_dims or rank == len(node.output.shape) == 2
+    keeps_dims = node.attrs_as(FullyConnectedAttrs).keep_num_dims
+    keeps_rows = keeps_dims or rank == len(node.output.shape) == 2
     return Streamed(x.new, x) if keeps_rows and x.axis != rank - 1 else None
 
 

@@ -55,7 +55,7 @@ class Decoded:
 
     """
 
-    attrs: Any
+    attrs: object
     inputs: int
     picked: tuple[int, ...] | None = None
     states: tuple[int, ...] = ()

@@ -24,7 +24,9 @@ from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.windowed import ConvolutionAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 
@@ -43,7 +45,7 @@ def _depthwise_version(node: BoundNode) -> int:
         return 5
     if is_s8(node):
         return 7 if node.input(1).dtype is DType.INT4 else 3
-    return 2 if node.attrs.dilation != (1, 1) else 1
+    return 2 if node.attrs_as(DepthwiseConv2dAttrs).dilation != (1, 1) else 1
 
 
 def _dense_version(node: BoundNode) -> int:
@@ -56,12 +58,12 @@ def _dense_version(node: BoundNode) -> int:
         return 7
     if node.optional(2) is None:
         return 6
-    if node.attrs.keep_num_dims:
+    if node.attrs_as(FullyConnectedAttrs).keep_num_dims:
         return 5
     return 4 if is_s8(node) else 1
 
 
-def _window_fields(attrs: Any) -> dict[str, Any]:
+def _window_fields(attrs: ConvolutionAttrs | Pool2dAttrs | TransposeConvAttrs) -> dict[str, Any]:
     return {
         "Padding": schema.PADDING[attrs.padding],
         "StrideH": attrs.stride[0],
@@ -71,7 +73,7 @@ def _window_fields(attrs: Any) -> dict[str, Any]:
 
 
 def _encode_conv(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(ConvolutionAttrs)
     fields = _window_fields(a)
     fields.update(DilationHFactor=a.dilation[0], DilationWFactor=a.dilation[1])
     if node.op == "depthwise_conv2d":
@@ -79,7 +81,7 @@ def _encode_conv(node: BoundNode) -> Encoded:
     return Encoded(fields)
 
 
-def _decode_conv(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
+def _decode_conv(attrs: type[ConvolutionAttrs]) -> Callable[[Any, Operands, Value], Decoded]:
     def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
         del output
         return Decoded(
@@ -97,9 +99,9 @@ def _decode_conv(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
 
 def _encode_transpose_conv(node: BoundNode) -> Encoded:
     """The output's shape comes first, then weights, input and bias."""
-    count = len(node.inputs)
+    count, fields = len(node.inputs), _window_fields(node.attrs_as(TransposeConvAttrs))
     extra = (("shape", i32(node.output.shape)),)
-    return Encoded(_window_fields(node.attrs), extra, order=(count, 1, 0, *range(2, count)))
+    return Encoded(fields, extra, order=(count, 1, 0, *range(2, count)))
 
 
 def _decode_transpose_conv(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -117,7 +119,7 @@ def _decode_transpose_conv(options: Any, inputs: Operands, output: Value) -> Dec
 
 
 def _transpose_conv_version(node: BoundNode) -> int:
-    if node.attrs.activation != "NONE":
+    if fused_activation(node) != "NONE":
         return 4
     if node.optional(2) is not None:
         return 3
@@ -125,8 +127,9 @@ def _transpose_conv_version(node: BoundNode) -> int:
 
 
 def _encode_pool(node: BoundNode) -> Encoded:
-    height, width = node.attrs.kernel
-    return Encoded(_window_fields(node.attrs) | {"FilterHeight": height, "FilterWidth": width})
+    attrs = node.attrs_as(Pool2dAttrs)
+    height, width = attrs.kernel
+    return Encoded(_window_fields(attrs) | {"FilterHeight": height, "FilterWidth": width})
 
 
 def _decode_pool(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -143,10 +146,11 @@ def _decode_pool(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_dense(node: BoundNode) -> Encoded:
+    attrs = node.attrs_as(FullyConnectedAttrs)
     return Encoded(
         {
-            "FusedActivationFunction": schema.ACTIVATION[node.attrs.activation],
-            "KeepNumDims": node.attrs.keep_num_dims,
+            "FusedActivationFunction": schema.ACTIVATION[attrs.activation],
+            "KeepNumDims": attrs.keep_num_dims,
         }
     )
 

@@ -45,7 +45,7 @@ def _first(inputs: Operands, rank_of: tuple[int, ...] = ()) -> Value:
 
 
 def _encode_slice(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(SliceAttrs)
     return Encoded(extra=(("begin", i32(a.begin)), ("size", i32(a.size))))
 
 
@@ -59,7 +59,7 @@ def _decode_slice(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_strided_slice(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(SliceAttrs)
     ends = [b + n * s for b, n, s in zip(a.begin, a.size, a.strides, strict=True)]
     # An end before the first element would count from the back: it is masked instead.
     masked = sum(1 << i for i, end in enumerate(ends) if end < 0)
@@ -79,7 +79,7 @@ def _never_read(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_gather(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(GatherAttrs)
     return Encoded(
         {"Axis": a.axis, "BatchDims": 0}, (("indices", i32(a.indices).reshape(a.shape)),)
     )
@@ -104,7 +104,7 @@ def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_broadcast_to(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("shape", i32(node.attrs.shape)),))
+    return Encoded(extra=(("shape", i32(node.attrs_as(BroadcastToAttrs).shape)),))
 
 
 def _decode_broadcast_to(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -113,7 +113,7 @@ def _decode_broadcast_to(options: Any, inputs: Operands, output: Value) -> Decod
 
 
 def _encode_tile(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("multiples", i32(node.attrs.multiples)),))
+    return Encoded(extra=(("multiples", i32(node.attrs_as(TileAttrs).multiples)),))
 
 
 def _decode_tile(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -122,7 +122,7 @@ def _decode_tile(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_mirror_pad(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(MirrorPadAttrs)
     return Encoded({"Mode": MIRROR_MODES.index(a.mode)}, (("paddings", i32(a.paddings)),))
 
 
@@ -139,7 +139,7 @@ def _decode_mirror_pad(options: Any, inputs: Operands, output: Value) -> Decoded
 
 
 def _encode_block(node: BoundNode) -> Encoded:
-    return Encoded({"BlockSize": node.attrs.block})
+    return Encoded({"BlockSize": node.attrs_as(BlockAttrs).block})
 
 
 def _decode_block(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -148,7 +148,7 @@ def _decode_block(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_resize(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(ResizeAttrs)
     fields = {"AlignCorners": a.align_corners, "HalfPixelCenters": a.half_pixel_centers}
     return Encoded(fields, (("size", i32(a.size)),))
 
@@ -165,8 +165,9 @@ def _decode_resize(options: Any, inputs: Operands, output: Value) -> Decoded:
 def _resize_version(node: BoundNode) -> int:
     if is_s16(node):
         return 4
-    aligned = node.attrs.align_corners and node.op == "resize_nearest_neighbor"
-    return 3 if node.attrs.half_pixel_centers or aligned else since_s8(2)(node)
+    attrs = node.attrs_as(ResizeAttrs)
+    aligned = attrs.align_corners and node.op == "resize_nearest_neighbor"
+    return 3 if attrs.half_pixel_centers or aligned else since_s8(2)(node)
 
 
 def _decode_as_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -201,7 +202,8 @@ STRIDED_SLICE = Codec(
 
 def slice_codec(node: BoundNode) -> Codec:
     """SLICE where that suffices."""
-    plain = set(node.attrs.strides) <= {1} and not node.attrs.dropped
+    attrs = node.attrs_as(SliceAttrs)
+    plain = set(attrs.strides) <= {1} and not attrs.dropped
     return SLICE if plain else STRIDED_SLICE
 
 

@@ -45,6 +45,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.spec import qparams
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -96,7 +97,7 @@ def _dequantize_version(node: BoundNode) -> int:
 
 
 def _encode_binary(node: BoundNode) -> Encoded:
-    return Encoded({"FusedActivationFunction": schema.ACTIVATION[node.attrs.activation]})
+    return Encoded({"FusedActivationFunction": schema.ACTIVATION[fused_activation(node)]})
 
 
 def _encode_sum(node: BoundNode) -> Encoded:
@@ -105,7 +106,7 @@ def _encode_sum(node: BoundNode) -> Encoded:
     return Encoded({**fields, "PotScaleInt16": False} if is_s16(node) else fields)
 
 
-def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
+def _decode_binary(attrs: type[AddAttrs | MulAttrs]) -> Callable[[Any, Operands, Value], Decoded]:
     def decode(options: Any, inputs: Operands, output: Value) -> Decoded:
         del output
         return Decoded(attrs(activation=activation_of(options)), len(inputs))
@@ -114,7 +115,7 @@ def _decode_binary(attrs: type) -> Callable[[Any, Operands, Value], Decoded]:
 
 
 def _encode_concatenation(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(ConcatenationAttrs)
     return Encoded({"Axis": a.axis, "FusedActivationFunction": schema.ACTIVATION[a.activation]})
 
 
@@ -125,7 +126,8 @@ def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Deco
 
 
 def _encode_mean(node: BoundNode) -> Encoded:
-    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", i32(node.attrs.axes)),))
+    attrs = node.attrs_as(MeanAttrs)
+    return Encoded({"KeepDims": attrs.keep_dims}, (("axes", i32(attrs.axes)),))
 
 
 def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -135,12 +137,12 @@ def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_pad(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("paddings", i32(node.attrs.paddings)),))
+    return Encoded(extra=(("paddings", i32(node.attrs_as(PadAttrs).paddings)),))
 
 
 def _encode_padv2(node: BoundNode) -> Encoded:
     """PADV2 carries the fill as a tensor of the input's dtype and quantisation."""
-    fill: NDArray[Any] = np.asarray([node.attrs.value], np.float32)
+    fill: NDArray[Any] = np.asarray([node.attrs_as(PadAttrs).value], np.float32)
     if node.output.q is not None:
         fill = quantize_array(fill, *qparams(node.output), node.output.dtype)
     return Encoded(extra=(*_encode_pad(node).extra, ("fill", fill)), fill_q=node.output.q)
@@ -169,7 +171,7 @@ def _fill(value: Value | None) -> float:
 
 
 def _encode_reshape(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("shape", i32(node.attrs.new_shape)),))
+    return Encoded(extra=(("shape", i32(node.attrs_as(ReshapeAttrs).new_shape)),))
 
 
 def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -180,7 +182,7 @@ def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_transpose(node: BoundNode) -> Encoded:
-    return Encoded(extra=(("perm", i32(node.attrs.perm)),))
+    return Encoded(extra=(("perm", i32(node.attrs_as(TransposeAttrs).perm)),))
 
 
 def _decode_transpose(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -189,7 +191,7 @@ def _decode_transpose(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_softmax(node: BoundNode) -> Encoded:
-    return Encoded({"Beta": node.attrs.beta})
+    return Encoded({"Beta": node.attrs_as(SoftmaxAttrs).beta})
 
 
 def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -198,7 +200,7 @@ def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_leaky_relu(node: BoundNode) -> Encoded:
-    return Encoded({"Alpha": node.attrs.alpha})
+    return Encoded({"Alpha": node.attrs_as(LeakyReluAttrs).alpha})
 
 
 def _decode_leaky_relu(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -207,7 +209,7 @@ def _decode_leaky_relu(options: Any, inputs: Operands, output: Value) -> Decoded
 
 
 def _encode_gelu(node: BoundNode) -> Encoded:
-    return Encoded({"Approximate": node.attrs.approximate})
+    return Encoded({"Approximate": node.attrs_as(GeluAttrs).approximate})
 
 
 def _decode_gelu(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -222,7 +224,7 @@ def _decode_quantize(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 def _binary(
     op: str,
-    attrs: type,
+    attrs: type[AddAttrs | MulAttrs],
     version: Callable[[BoundNode], int],
     encode: Callable[[BoundNode], Encoded] = _encode_binary,
 ) -> Codec:
@@ -293,7 +295,7 @@ def codec_for(node: BoundNode) -> Codec:
     """
     if node.op == "slice":
         return slice_codec(node)
-    if node.op == "pad" and node.attrs.value != 0:
+    if node.op == "pad" and node.attrs_as(PadAttrs).value != 0:
         return DECODERS["PADV2"]
     for codec in _ALL:
         if codec.op == node.op:

@@ -28,11 +28,13 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.spec import NoAttrs
 
 
 def _encode_reduce(node: BoundNode) -> Encoded:
-    return Encoded({"KeepDims": node.attrs.keep_dims}, (("axes", i32(node.attrs.axes)),))
+    attrs = node.attrs_as(ReduceAttrs)
+    return Encoded({"KeepDims": attrs.keep_dims}, (("axes", i32(attrs.axes)),))
 
 
 def _decode_reduce(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -42,8 +44,9 @@ def _decode_reduce(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_arg(node: BoundNode) -> Encoded:
-    fields = {"OutputType": schema.TENSOR_TYPE[node.attrs.dtype]}
-    return Encoded(fields, (("axis", i32([node.attrs.axis])),))
+    attrs = node.attrs_as(ArgAttrs)
+    fields = {"OutputType": schema.TENSOR_TYPE[attrs.dtype]}
+    return Encoded(fields, (("axis", i32([attrs.axis])),))
 
 
 def _decode_arg(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -60,7 +63,7 @@ def _decode_cast(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_div(node: BoundNode) -> Encoded:
-    return Encoded({"FusedActivationFunction": schema.ACTIVATION[node.attrs.activation]})
+    return Encoded({"FusedActivationFunction": schema.ACTIVATION[fused_activation(node)]})
 
 
 def _decode_div(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -69,7 +72,8 @@ def _decode_div(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_matmul(node: BoundNode) -> Encoded:
-    return Encoded({"AdjX": node.attrs.adj_x, "AdjY": node.attrs.adj_y})
+    attrs = node.attrs_as(BatchMatmulAttrs)
+    return Encoded({"AdjX": attrs.adj_x, "AdjY": attrs.adj_y})
 
 
 def _decode_matmul(options: Any, inputs: Operands, output: Value) -> Decoded:
@@ -78,7 +82,7 @@ def _decode_matmul(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_cumsum(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(CumsumAttrs)
     fields = {"Exclusive": a.exclusive, "Reverse": a.reverse}
     return Encoded(fields, (("axis", np.asarray(a.axis, np.int32)),))
 

@@ -37,7 +37,7 @@ OPTIONAL = {
 
 
 def _encode_svdf(node: BoundNode) -> Encoded:
-    a = node.attrs
+    a = node.attrs_as(SvdfAttrs)
     fields = {"Rank": a.rank, "FusedActivationFunction": schema.ACTIVATION[a.activation]}
     return Encoded(fields, variables=(STATE,))
 
@@ -51,7 +51,7 @@ def _decode_svdf(options: Any, inputs: Operands, output: Value) -> Decoded:
 
 
 def _encode_lstm(node: BoundNode) -> Encoded:
-    a, h = node.attrs, node.input(HIDDEN)
+    a, h = node.attrs_as(LstmAttrs), node.input(HIDDEN)
     fields = {
         "FusedActivationFunction": tflite.ActivationFunctionType.TANH,
         "CellClip": a.cell_clip,

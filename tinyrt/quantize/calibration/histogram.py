@@ -1,4 +1,4 @@
-"""A histogram of a stream of values: fixed memory, and the same whatever the batches were."""
+"""A histogram of a stream of values, in fixed memory; it does not depend on the batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BINS = 4096
 SMALLEST_EXPONENT = -140
 """Bins are at least ``2**-140`` wide: below it float32 has hardly a value."""
 MAX_BITS = 40
-"""Bins are numbered in at most so many bits, so that equal values do not narrow them for ever."""
+"""Most bits of a bin's number, so that equal values do not narrow the bins for ever."""
 
 
 class Histogram:

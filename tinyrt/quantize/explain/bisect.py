@@ -36,7 +36,7 @@ class BisectStep:
 
     Attributes:
         layers: output names of the ops that became more precise.
-        scheme: what they are kept in.
+        scheme: their new scheme.
         why: the expected gain, in words.
         sqnr_db: SQNR of the model with this step and those before it.
         top1: its accuracy, None without labels.

@@ -17,10 +17,11 @@ from tinyrt.convert.pointwise import Region, gather
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
 from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared import pool
 from tinyrt.ops.shared.spec import Quant
-from tinyrt.ops.shared.window import Window
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.config import QuantizationWarning, Scheme
 from tinyrt.quantize.imported.integers import (
@@ -35,7 +36,7 @@ from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out
 from tinyrt.quantize.tables import saves
 
 STEP = "given_quantisation"
-"""What the log calls this step."""
+"""The name of this step in the log."""
 
 SHOWN = 4
 """Reasons that the warning names."""
@@ -95,10 +96,9 @@ def _whole_averages(graph: Graph) -> Graph:
     """
     nodes = []
     for node in graph.bound():
-        whole = node.op == "average_pool2d" and node.attrs.kernel == node.input(0).shape[1:3]
         readers = graph.consumers(node.output.name)
         rounded = any(n.op == "fake_quantize" for n in readers)
-        if whole and rounded and node.output.shape[1:3] == (1, 1) and _is_plain(node):
+        if rounded and _is_whole_average(node):
             mean = MeanAttrs((1, 2), keep_dims=True)
             nodes.append(replace(node.node, op="mean", attrs=mean))
         else:
@@ -106,11 +106,20 @@ def _whole_averages(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _is_plain(node: BoundNode) -> bool:
-    """Whether the window lies inside the image, and nothing is clamped behind it."""
-    x = node.input(0).shape
-    window = Window.of((x[1], x[2]), node.attrs.kernel, node.attrs.stride, node.attrs.padding)
-    return window.before == window.after == (0, 0) and node.attrs.activation == "NONE"
+def _is_whole_average(node: BoundNode) -> bool:
+    """Whether the one window is the image, without padding, and nothing is clamped behind it."""
+    if node.op != "average_pool2d":
+        return False
+    attrs, x = node.attrs_as(pool.Pool2dAttrs), node.input(0).shape
+    window = pool.window_of(attrs, x)
+    whole = window.kernel == x[1:3] and window.out == (1, 1)
+    return whole and window.before == window.after == (0, 0) and attrs.activation == "NONE"
+
+
+def _grid(rounding: Node) -> tuple[DType, QParams]:
+    """The integers to whose grid a ``fake_quantize`` rounds."""
+    attrs = rounding.attrs_as(FakeQuantizeAttrs)
+    return attrs.dtype, attrs.q
 
 
 def _warn(reasons: Mapping[str, str]) -> None:
@@ -134,14 +143,14 @@ def _without_grids(graph: Graph) -> Graph:
 
 @dataclass(slots=True)
 class _Decisions:
-    """Which op computes in what, op by op in execution order.
+    """The dtype in which each op computes, op by op in execution order.
 
     Attributes:
-        graph: the graph, as it comes.
-        params: value name -> its dtype and parameters, where it is held in integers.
-        schemes: node output name -> scheme, of the nodes that are left.
-        conversions: output names of the roundings that are left: there a tensor changes its form.
-        renamed: value name -> what it is called once its rounding is gone.
+        graph: the graph before any change.
+        params: value name -> its dtype and parameters, where it is stored in integers.
+        schemes: node output name -> scheme, of the remaining nodes.
+        conversions: output names of the remaining roundings, where a tensor changes its dtype.
+        renamed: value name -> its name once its rounding is absorbed.
         reasons: node name -> why the node stays in float.
         named: node output name -> the node.
 
@@ -178,8 +187,9 @@ class _Decisions:
         name = node.output.name
         if name in self._absorbed:
             return
-        self.params[name] = (node.attrs.dtype, node.attrs.q)
-        self.schemes[name] = IN_DTYPE[node.attrs.dtype]
+        dtype, q = _grid(node.node)
+        self.params[name] = dtype, q
+        self.schemes[name] = IN_DTYPE[dtype]
         self.named[name] = node.node
         self.conversions.add(name)
 
@@ -189,7 +199,7 @@ class _Decisions:
             return False
         first = self.graph.consumers(name)[0]
         output = first.outputs[0]
-        self.params[output] = (first.attrs.dtype, first.attrs.q)
+        self.params[output] = _grid(first)
         self._absorbed.add(output)
         self.renamed[name] = output
         return True
@@ -201,7 +211,7 @@ class _Decisions:
         first = self.graph.consumers(name)[0]
         output = first.outputs[0]
         if output not in self.graph.outputs:
-            self.params[name] = (first.attrs.dtype, first.attrs.q)
+            self.params[name] = _grid(first)
             self._absorbed.add(output)
             self.renamed[output] = name
 
@@ -258,21 +268,22 @@ class _Decisions:
             return ""
         fixed = spec.forms[FORMS[dtype]].fixed_output
         readers = self.graph.consumers(name)
-        rounding = readers[0].attrs if readers and readers[0].op == "fake_quantize" else None
-        if rounding is not None and rounding.dtype is not dtype:
+        is_rounding = bool(readers) and readers[0].op == "fake_quantize"
+        grid = _grid(readers[0]) if is_rounding else None
+        if grid is not None and grid[0] is not dtype:
             return "its output has another width than its input"
         if fixed is not None:
             q = QParams((float(np.float32(fixed[0])),), fixed[1])
             if not self._is_rounded(name):
                 return "its output has no scale"
-            if rounding is None or rounding.q != q or not self._absorb(name):
+            if grid is None or grid[1] != q or not self._absorb(name):
                 self.params[name] = (dtype, q)
             return ""
         first = self.params[names[0]]
         follows = spec.quant is Quant.SAME_AS_INPUT
         if follows and len(names) == 1:
             # A finer grid behind it is reached by rescaling its output, never its input.
-            if rounding is None or rounding.q != first[1] or not self._absorb(name):
+            if grid is None or grid[1] != first[1] or not self._absorb(name):
                 self.params[name] = first
             return ""
         if self._absorb(name):

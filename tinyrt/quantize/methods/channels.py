@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.shared.activation import fused_activation
 
 HOMOGENEOUS = ("NONE", "RELU")
 """Activations with ``f(s x) = s f(x)`` for every s > 0."""
@@ -55,7 +57,7 @@ def free_spaces(graph: Graph) -> list[Space]:
     for node in graph.bound():
         data = [v.name for v in _data_inputs(node)]
         if is_weighted(node):
-            if node.attrs.activation not in HOMOGENEOUS:
+            if fused_activation(node) not in HOMOGENEOUS:
                 bound.append(node.output.name)
             if not _reads_by_channel(node):
                 bound += data
@@ -77,7 +79,7 @@ def free_spaces(graph: Graph) -> list[Space]:
 
 def affine_constant(node: BoundNode) -> int | None:
     """Which input of a product or a sum is a constant per channel, None if none is."""
-    if node.op not in ("add", "mul") or node.attrs.activation not in HOMOGENEOUS:
+    if node.op not in ("add", "mul") or fused_activation(node) not in HOMOGENEOUS:
         return None
     for i, value in enumerate(node.inputs):
         if value is not None and value.is_constant and node.input(1 - i).shape == node.output.shape:
@@ -122,5 +124,6 @@ def _moves_channels(node: BoundNode) -> bool:
     if any(v is not None and v.shape[-1:] != y.shape[-1:] for v in node.inputs):
         return False
     if node.op == "mean":
-        return len(x.shape) - 1 not in {axis % len(x.shape) for axis in node.attrs.axes}
-    return getattr(node.attrs, "activation", "NONE") in HOMOGENEOUS
+        axes = node.attrs_as(MeanAttrs).axes
+        return len(x.shape) - 1 not in {axis % len(x.shape) for axis in axes}
+    return fused_activation(node) in HOMOGENEOUS

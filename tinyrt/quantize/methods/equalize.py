@@ -13,6 +13,7 @@ from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ir.rewriter import drop_unused_values
 from tinyrt.ops import OPS, is_weighted, verify
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
 from tinyrt.quantize.methods.layers import input_channels, is_padded, per_output, weight_axis
@@ -135,7 +136,7 @@ def _shift(space: Space, rows: Mapping[str, Array]) -> Vector:
         return none
     (values,) = rows.values()
     low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
-    if space.producers[0].attrs.activation == "NONE":
+    if fused_activation(space.producers[0]) == "NONE":
         return np.asarray((low + high) / 2)
     return np.asarray(np.maximum(low, 0.0))
 

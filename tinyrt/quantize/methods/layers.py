@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS, conv2d, depthwise_conv2d, transpose_conv
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 Array = NDArray[Any]
 
@@ -49,8 +52,10 @@ def window_of(node: BoundNode) -> Window | None:
     """The window that slides over the input; None for dense layers and transposed convolutions."""
     x, w = node.input(0).shape, node.input(1).shape
     if node.op == "conv2d":
-        return conv2d.window_of(node.attrs, x, w)
-    return depthwise_conv2d.window_of(node.attrs, x, w) if node.op == "depthwise_conv2d" else None
+        return conv2d.window_of(node.attrs_as(Conv2dAttrs), x, w)
+    if node.op == "depthwise_conv2d":
+        return depthwise_conv2d.window_of(node.attrs_as(DepthwiseConv2dAttrs), x, w)
+    return None
 
 
 def is_padded(node: BoundNode) -> bool:
@@ -90,8 +95,9 @@ def layer_rows(node: BoundNode, x: Array) -> Array:
 
 def _spread_rows(node: BoundNode, x: Array) -> Array:
     """``layer_rows`` of a transposed convolution: a plain one over inputs spread by its stride."""
-    window = transpose_conv.window_of(node.attrs, node.input(1).shape)
-    (n, h, w, c), (kh, kw), size = x.shape, window.kernel, node.attrs.size
+    attrs = node.attrs_as(TransposeConvAttrs)
+    window = transpose_conv.window_of(attrs, node.input(1).shape)
+    (n, h, w, c), (kh, kw), size = x.shape, window.kernel, attrs.size
     top, left = kh - 1 - window.before[0], kw - 1 - window.before[1]
     spread = np.zeros((n, size[0] + kh - 1, size[1] + kw - 1, c), x.dtype)
     spread[:, top :: window.stride[0], left :: window.stride[1]][:, :h, :w] = x

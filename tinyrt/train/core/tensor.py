@@ -43,8 +43,8 @@ class Tensor:
     """A float array that can be differentiated with respect to.
 
     ``data`` may be assigned, and elements set by ``t[index] = ...``; both count as an edit, which
-    a later backward pass refuses if it needs the old value. What is written into the array behind
-    the tensor's back (``t.data[0] = 1``) is not seen.
+    a later backward pass refuses if it needs the old value. Writing into the array itself
+    (``t.data[0] = 1``) is not noticed.
 
     Attributes:
         requires_grad: whether ``backward`` reaches this tensor.
