@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,14 @@ def fused_activation(node: Node | BoundNode) -> str:
     """The activation fused into a node; NONE also where its op cannot have one."""
     activation = getattr(node.attrs, "activation", "NONE")
     return str(activation)
+
+
+def with_activation(node: Node | BoundNode, activation: str) -> object:
+    """The attributes of a node whose op can absorb an activation, with that one."""
+    attrs = node.attrs
+    if not is_dataclass(attrs) or isinstance(attrs, type):
+        raise TypeError(f"{node.op} '{node.name}' has {attrs}, which holds no activation")
+    return replace(attrs, activation=activation)
 
 
 def bounds(activation: str) -> tuple[float, float]:
