@@ -95,4 +95,4 @@ def test_file_is_named_after_its_function():
         # A loop that several kernels share gets the function's name as a macro.
         named = rf"^(\w+ {path.stem}\(|#define \w+ {path.stem}$)"
         assert re.search(named, path.read_text(), re.MULTILINE), path.name
-        assert (kernels_c.INCLUDE / kernels_c.own_header(path)).is_file()
+        assert kernels_c.header(kernels_c.own_header(path)).is_file()

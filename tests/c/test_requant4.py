@@ -52,7 +52,7 @@ def operands():
 @pytest.mark.parametrize("isa", ["scalar", "dsp"])
 def test_c_equals_python(tmp_path, isa):
     (tmp_path / "main.c").write_text(PROGRAM)
-    folders = [f"-I{kernels_c.ROOT / 'isa' / isa}", f"-I{kernels_c.INCLUDE}"]
+    folders = [f"-I{folder}" for folder in kernels_c.header_folders(isa)]
     program = tmp_path / "main"
     options = ["-std=c99", "-O2", *SANITIZE.split(), *folders]
     subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)

@@ -255,8 +255,7 @@ def _sanitizer_place(text: str) -> str:
 
 
 def _includes(core: Core) -> list[str]:
-    sets = kernels_c.FALLBACKS[core.isa.value]
-    return [f"-I{kernels_c.ROOT / 'isa' / s}" for s in sets] + [f"-I{kernels_c.INCLUDE}"]
+    return [f"-I{folder}" for folder in kernels_c.header_folders(core.isa.value)]
 
 
 def library(core: Core, folder: Path) -> Path:

@@ -1,9 +1,10 @@
 """The C kernels, as files: which sources and headers a set of kernels needs.
 
 A kernel's portable source lies in ``src``; one in an instruction set's own folder (``OWN_SOURCES``)
-takes its place. Headers of primitives that differ between instruction sets lie in ``isa/<set>``,
-all others in ``include``. A header that is named like a source brings that source along: this is
-how kernels share functions.
+takes its place. Headers of primitives that differ between instruction sets lie in ``isa/<set>``.
+Of all others, ``include`` has those that a model's code includes and what these include; the
+kernels' own helpers lie in ``internal``. A header that is named like a source brings that source
+along: this is how kernels share functions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent
 INCLUDE = ROOT / "include"
+INTERNAL = ROOT / "internal"
 SRC = ROOT / "src"
 
 FALLBACKS = {
@@ -47,8 +49,13 @@ def source(kernel: str, isa: str = "scalar") -> Path:
 
 def header(name: str, isa: str = "scalar") -> Path:
     """The file of a header, by its name."""
-    places = [ROOT / "isa" / fallback / name for fallback in FALLBACKS[isa]]
+    places = [folder / name for folder in header_folders(isa)]
     return next((path for path in places if path.is_file()), INCLUDE / name)
+
+
+def header_folders(isa: str = "scalar") -> list[Path]:
+    """Where an instruction set's headers lie: the first folder that has a name counts."""
+    return [*(ROOT / "isa" / fallback for fallback in FALLBACKS[isa]), INCLUDE, INTERNAL]
 
 
 def _file_of(kernel: str, isa: str) -> Path:

@@ -6,5 +6,5 @@
 #include "tinyrt_arg_loop.h"
 
 void tinyrt_arg_min_s16_s32(const tinyrt_arg_params *p, const int16_t *x, int32_t *y) {
-    tinyrt_each_place(place_one_by_one, p, x, y);
+    tinyrt_each_place(tinyrt_place_one_by_one, p, x, y);
 }

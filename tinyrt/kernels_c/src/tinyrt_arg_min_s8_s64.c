@@ -9,5 +9,5 @@
 #include "tinyrt_place_s8.h"
 
 void tinyrt_arg_min_s8_s64(const tinyrt_arg_params *p, const int8_t *x, int64_t *y) {
-    tinyrt_each_place(place, p, x, y);
+    tinyrt_each_place(tinyrt_place, p, x, y);
 }

@@ -35,17 +35,17 @@ static inline tinyrt_run run_of(const tinyrt_block_s8_params *p, int last, int8_
     return run;
 }
 
-#define DOT_ONE dot_one
-#define DOT_TWO dot_two
-#define RUN_OF run_of
+#define TINYRT_BLOCK_DOT_ONE dot_one
+#define TINYRT_BLOCK_DOT_TWO dot_two
+#define TINYRT_RUN_OF run_of
 #include "tinyrt_block_loop.h"
 
 void tinyrt_block_sparse_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column,
                             int8_t *y) {
-    tinyrt_all_blocks(p, one_column, column, y);
+    tinyrt_all_blocks(p, tinyrt_one_column, column, y);
 }
 
 void tinyrt_two_blocks_sparse_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                                  int8_t *y) {
-    tinyrt_all_two_blocks(p, two_columns, columns, y);
+    tinyrt_all_two_blocks(p, tinyrt_two_columns, columns, y);
 }

@@ -5,5 +5,5 @@
 #include "tinyrt_extreme_loop.h"
 
 void tinyrt_maximum_s8(const tinyrt_broadcast *shape, const int8_t *a, const int8_t *b, int8_t *y) {
-    tinyrt_for_each_row(shape, row, NULL, a, b, y);
+    tinyrt_for_each_row(shape, tinyrt_extreme_row, NULL, a, b, y);
 }

@@ -10,7 +10,7 @@
 #define TINYRT_LONG_ROW 12
 
 /** First the best of all, four bytes at a time, then where it is first. */
-static int32_t place_in_row(const int8_t *x, int32_t depth) {
+static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
     const int32_t last = depth - 4;
     uint32_t best = tinyrt_load_word(x + last);
     for (int32_t i = 0; i < last; i += 4) {
@@ -32,11 +32,11 @@ static int32_t place_in_row(const int8_t *x, int32_t depth) {
     return i;
 }
 
-static int32_t place(const int8_t *x, int32_t depth, int32_t step) {
+static int32_t tinyrt_place(const int8_t *x, int32_t depth, int32_t step) {
     if (step == 1 && depth >= TINYRT_LONG_ROW) {
-        return place_in_row(x, depth);
+        return tinyrt_place_in_row(x, depth);
     }
-    return place_one_by_one(x, depth, step);
+    return tinyrt_place_one_by_one(x, depth, step);
 }
 
 #endif

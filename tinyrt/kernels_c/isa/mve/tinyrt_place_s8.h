@@ -10,7 +10,7 @@
 #define TINYRT_LONG_ROW 8
 
 /** First the best of all, a vector at a time, then where it is first. */
-static int32_t place_in_row(const int8_t *x, int32_t depth) {
+static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
     int8x16_t most = vdupq_n_s8(x[0]);
     for (int32_t i = 0; i < depth; i += TINYRT_VECTOR) {
         const mve_pred16_t lanes = vctp8q((uint32_t)(depth - i));
@@ -26,11 +26,11 @@ static int32_t place_in_row(const int8_t *x, int32_t depth) {
     }
 }
 
-static int32_t place(const int8_t *x, int32_t depth, int32_t step) {
+static int32_t tinyrt_place(const int8_t *x, int32_t depth, int32_t step) {
     if (step == 1 && depth >= TINYRT_LONG_ROW) {
-        return place_in_row(x, depth);
+        return tinyrt_place_in_row(x, depth);
     }
-    return place_one_by_one(x, depth, step);
+    return tinyrt_place_one_by_one(x, depth, step);
 }
 
 #endif

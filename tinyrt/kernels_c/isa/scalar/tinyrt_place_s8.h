@@ -5,6 +5,6 @@
 
 #include "tinyrt_arg_loop.h"
 
-#define place place_one_by_one
+#define tinyrt_place tinyrt_place_one_by_one
 
 #endif

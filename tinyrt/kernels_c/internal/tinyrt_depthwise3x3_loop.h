@@ -36,12 +36,12 @@ typedef struct {
     int8_t *y;
 } tinyrt_line;
 
-static inline int8_t finish(const tinyrt_channel *channel, int32_t doubled) {
+static inline int8_t tinyrt_finish3(const tinyrt_channel *channel, int32_t doubled) {
     return tinyrt_requant_rounded(doubled, channel->mult, channel->shift, channel->rounding);
 }
 
 /** The column at x; its element of the line before is in saved, where that of this line goes. */
-static inline tinyrt_column3 next_saving(const int8_t *x, int32_t behind, int8_t *saved) {
+static inline tinyrt_column3 tinyrt_next_column3(const int8_t *x, int32_t behind, int8_t *saved) {
     const int8_t middle = *x;
     const tinyrt_column3 column = tinyrt_load_column3(*saved, middle, x[behind]);
     *saved = middle;
@@ -50,9 +50,9 @@ static inline tinyrt_column3 next_saving(const int8_t *x, int32_t behind, int8_t
 
 /** Every input column takes part in three outputs. Outputs may take the place of inputs: the line
  *  before is read from a copy, which this line replaces. */
-static TINYRT_NOINLINE void slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
-                                         const tinyrt_channel *constants, tinyrt_line line,
-                                         int8_t *saved) {
+static TINYRT_NOINLINE void tinyrt_slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
+                                                const tinyrt_channel *constants, tinyrt_line line,
+                                                int8_t *saved) {
     /* A copy: the compiler need not read it again after each output. */
     const tinyrt_channel channel = *constants;
     const tinyrt_filter3 *const f = &channel.filter;
@@ -61,10 +61,10 @@ static TINYRT_NOINLINE void slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
     const int8_t *x = line.x;
     int32_t zero = channel.head;
     if (p->along.pad == 0) {
-        zero = tinyrt_add_column3(f, 0, next_saving(x, line.behind, saved++), channel.init);
+        zero = tinyrt_add_column3(f, 0, tinyrt_next_column3(x, line.behind, saved++), channel.init);
         x += step;
     }
-    tinyrt_column3 column = next_saving(x, line.behind, saved++);
+    tinyrt_column3 column = tinyrt_next_column3(x, line.behind, saved++);
     int32_t two = tinyrt_add_column3(f, 1, column, zero);
     int32_t one = tinyrt_add_column3(f, 0, column, channel.init);
     const int32_t length = inside * step;
@@ -72,24 +72,24 @@ static TINYRT_NOINLINE void slide_by_one(const tinyrt_depthwise3x3_s8_params *p,
     x += step + length;
     /* Counting to zero from below needs neither an end nor a comparison. */
     for (int32_t offset = -length; offset != 0; offset += step) {
-        column = next_saving(x + offset, line.behind, saved++);
+        column = tinyrt_next_column3(x + offset, line.behind, saved++);
         const int32_t sum = tinyrt_add_column3(f, 2, column, two);
         two = tinyrt_add_column3(f, 1, column, one);
         one = tinyrt_add_column3(f, 0, column, channel.init);
-        y[offset] = finish(&channel, sum);
+        y[offset] = tinyrt_finish3(&channel, sum);
     }
     if (inside != p->along.y_count) {
-        *y = finish(&channel, two + channel.tail);
+        *y = tinyrt_finish3(&channel, two + channel.tail);
     }
 }
 
-static inline tinyrt_column3 column_at(const int8_t *x, const tinyrt_line *line) {
+static inline tinyrt_column3 tinyrt_column3_at(const int8_t *x, const tinyrt_line *line) {
     return tinyrt_load_column3(x[line->before], *x, x[line->behind]);
 }
 
 /** Every other input column takes part in two outputs. */
-static TINYRT_NOINLINE void slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
-                                         const tinyrt_channel *constants, tinyrt_line line) {
+static TINYRT_NOINLINE void tinyrt_slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
+                                                const tinyrt_channel *constants, tinyrt_line line) {
     const tinyrt_channel channel = *constants;
     const tinyrt_filter3 *const f = &channel.filter;
     const int32_t step = p->along.x_step;
@@ -97,30 +97,30 @@ static TINYRT_NOINLINE void slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
     const int8_t *x = line.x;
     int32_t one = channel.head;
     if (p->along.pad == 0) {
-        one = tinyrt_add_column3(f, 0, column_at(x, &line), channel.init);
+        one = tinyrt_add_column3(f, 0, tinyrt_column3_at(x, &line), channel.init);
         x += step;
     }
     const int32_t length = inside * step;
     int8_t *const y = line.y + length;
     for (int32_t offset = -length; offset != 0; offset += step) {
-        const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
+        const int32_t two = tinyrt_add_column3(f, 1, tinyrt_column3_at(x, &line), one);
         x += step;
-        const tinyrt_column3 column = column_at(x, &line);
+        const tinyrt_column3 column = tinyrt_column3_at(x, &line);
         x += step;
         const int32_t sum = tinyrt_add_column3(f, 2, column, two);
         one = tinyrt_add_column3(f, 0, column, channel.init);
-        y[offset] = finish(&channel, sum);
+        y[offset] = tinyrt_finish3(&channel, sum);
     }
     if (inside != p->along.y_count) {
-        const int32_t two = tinyrt_add_column3(f, 1, column_at(x, &line), one);
-        *y = finish(&channel, two + channel.tail);
+        const int32_t two = tinyrt_add_column3(f, 1, tinyrt_column3_at(x, &line), one);
+        *y = tinyrt_finish3(&channel, two + channel.tail);
     }
 }
 
 /** Takes the weights of lines beside the input out of the filter; they see the zero point. */
-static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
-                                        int32_t no_line_before, int32_t no_line_behind,
-                                        tinyrt_channel *channel) {
+static TINYRT_NOINLINE void tinyrt_set_borders(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                               int32_t no_line_before, int32_t no_line_behind,
+                                               tinyrt_channel *channel) {
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
     tinyrt_filter3 *const f = &channel->filter;
     *f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[c & -(p->requant_step >> 2)]);
@@ -138,8 +138,8 @@ static TINYRT_NOINLINE void set_borders(const tinyrt_depthwise3x3_s8_params *p, 
 }
 
 /** Lines from the first; line i reads input lines i * stride - pad and the two behind it. */
-static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
-                      int8_t *saved, int8_t *y) {
+static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
+                             int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;
     const int32_t i = c & -(p->requant_step >> 2);
     tinyrt_channel channel;
@@ -158,14 +158,14 @@ static void all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const i
         const int32_t last = middle == across->x_count - 1;
         if (borders != 2 * first + last) {
             borders = 2 * first + last;
-            set_borders(p, c, first, last, &channel);
+            tinyrt_set_borders(p, c, first, last, &channel);
         }
         const tinyrt_line line = {x + middle * across->x_step, first ? 0 : -across->x_step,
                                   last ? 0 : across->x_step, y};
         if (p->stride == 1) {
-            slide_by_one(p, &channel, line, saved);
+            tinyrt_slide_by_one(p, &channel, line, saved);
         } else {
-            slide_by_two(p, &channel, line);
+            tinyrt_slide_by_two(p, &channel, line);
         }
         middle += p->stride;
     }
@@ -175,7 +175,7 @@ void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8
                    int8_t *y) {
     for (int32_t n = 0; n < p->images; ++n) {
         for (int32_t c = 0; c < p->channels; ++c) {
-            all_lines(p, c, x + c, saved, y + c);
+            tinyrt_all_lines(p, c, x + c, saved, y + c);
         }
         x += p->channels * p->along.x_count * p->across.x_count;
         y += p->channels * p->along.y_count * p->across.y_count;

@@ -28,7 +28,7 @@ typedef struct {
     int32_t row;
 } tinyrt_channel;
 
-static inline int8_t finish(const tinyrt_channel *k, int32_t doubled) {
+static inline int8_t tinyrt_finish3(const tinyrt_channel *k, int32_t doubled) {
     return tinyrt_requant_rounded(doubled, k->mult, k->shift, k->rounding);
 }
 
@@ -38,48 +38,51 @@ typedef struct {
     int32_t one;
 } tinyrt_sums;
 
-static inline tinyrt_sums begin(const tinyrt_channel *k, tinyrt_column3 x) {
+static inline tinyrt_sums tinyrt_begin_row3(const tinyrt_channel *k, tinyrt_column3 x) {
     const tinyrt_sums sums = {tinyrt_add_column3(&k->filter, 1, x, k->head),
                               tinyrt_add_column3(&k->filter, 0, x, k->init)};
     return sums;
 }
 
 /** One more column: the output that it ends. */
-static inline int8_t advance(const tinyrt_channel *k, tinyrt_column3 x, tinyrt_sums *sums) {
+static inline int8_t tinyrt_advance_row3(const tinyrt_channel *k, tinyrt_column3 x,
+                                         tinyrt_sums *sums) {
     const int32_t sum = tinyrt_add_column3(&k->filter, 2, x, sums->two);
     sums->two = tinyrt_add_column3(&k->filter, 1, x, sums->one);
     sums->one = tinyrt_add_column3(&k->filter, 0, x, k->init);
-    return finish(k, sum);
+    return tinyrt_finish3(k, sum);
 }
 
-static inline int8_t end(const tinyrt_channel *k, tinyrt_sums sums) {
-    return finish(k, tinyrt_add_column3(&k->filter, 2, k->border, sums.two));
+static inline int8_t tinyrt_end_row3(const tinyrt_channel *k, tinyrt_sums sums) {
+    return tinyrt_finish3(k, tinyrt_add_column3(&k->filter, 2, k->border, sums.two));
 }
 
 /** Two rows of outputs at once: of the four elements of a column, two take part in both. */
-static inline void two_rows(const tinyrt_channel *k, const int8_t *x, int32_t length, int8_t *y) {
+static inline void tinyrt_two_rows(const tinyrt_channel *k, const int8_t *x, int32_t length,
+                                   int8_t *y) {
     const int32_t row = k->row;
-    tinyrt_sums upper = begin(k, tinyrt_load_column3(x[0], x[row], x[2 * row]));
-    tinyrt_sums lower = begin(k, tinyrt_load_column3(x[row], x[2 * row], x[3 * row]));
+    tinyrt_sums upper = tinyrt_begin_row3(k, tinyrt_load_column3(x[0], x[row], x[2 * row]));
+    tinyrt_sums lower = tinyrt_begin_row3(k, tinyrt_load_column3(x[row], x[2 * row], x[3 * row]));
     for (const int8_t *const stop = x + length; x != stop; y += k->step) {
         x += k->step;
         const int32_t first = x[row];
         const int32_t second = x[2 * row];
-        y[0] = advance(k, tinyrt_load_column3(x[0], first, second), &upper);
-        y[row] = advance(k, tinyrt_load_column3(first, second, x[3 * row]), &lower);
+        y[0] = tinyrt_advance_row3(k, tinyrt_load_column3(x[0], first, second), &upper);
+        y[row] = tinyrt_advance_row3(k, tinyrt_load_column3(first, second, x[3 * row]), &lower);
     }
-    y[0] = end(k, upper);
-    y[row] = end(k, lower);
+    y[0] = tinyrt_end_row3(k, upper);
+    y[row] = tinyrt_end_row3(k, lower);
 }
 
-static inline void one_row(const tinyrt_channel *k, const int8_t *x, int32_t length, int8_t *y) {
+static inline void tinyrt_one_row(const tinyrt_channel *k, const int8_t *x, int32_t length,
+                                  int8_t *y) {
     const int32_t row = k->row;
-    tinyrt_sums sums = begin(k, tinyrt_load_column3(x[0], x[row], x[2 * row]));
+    tinyrt_sums sums = tinyrt_begin_row3(k, tinyrt_load_column3(x[0], x[row], x[2 * row]));
     for (const int8_t *const stop = x + length; x != stop; y += k->step) {
         x += k->step;
-        *y = advance(k, tinyrt_load_column3(x[0], x[row], x[2 * row]), &sums);
+        *y = tinyrt_advance_row3(k, tinyrt_load_column3(x[0], x[row], x[2 * row]), &sums);
     }
-    *y = end(k, sums);
+    *y = tinyrt_end_row3(k, sums);
 }
 
 void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, int32_t rows, const int8_t *x,
@@ -100,10 +103,10 @@ void TINYRT_KERNEL(const tinyrt_depthwise3x3_s8_params *p, int32_t rows, const i
         k.row = p->across.x_step;
         int32_t done = 0;
         for (; done + 2 <= rows; done += 2) {
-            two_rows(&k, x + c + done * k.row, length, y + c + done * k.row);
+            tinyrt_two_rows(&k, x + c + done * k.row, length, y + c + done * k.row);
         }
         if (done != rows) {
-            one_row(&k, x + c + done * k.row, length, y + c + done * k.row);
+            tinyrt_one_row(&k, x + c + done * k.row, length, y + c + done * k.row);
         }
     }
 }

@@ -7,13 +7,13 @@
 #include "tinyrt_product_types.h"
 
 /** Bytes of four packed filters. */
-static inline int32_t quad_bytes(uint32_t patch) {
+static inline int32_t tinyrt_quad_bytes(uint32_t patch) {
     return TINYRT_WEIGHT_BITS / 2 * TINYRT_VECTOR * (1 + (int32_t)(patch >> 16));
 }
 
 /** Channels from c on of one patch. */
-static void single(const tinyrt_product_s8_params *p, int32_t c, const int8_t *x, const int8_t *w,
-                   const int32_t *bias, int8_t *y) {
+static void tinyrt_single_patch(const tinyrt_product_s8_params *p, int32_t c, const int8_t *x,
+                                const int8_t *w, const int32_t *bias, int8_t *y) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
     const int32x4_t zero = vdupq_n_s32(0);
     const int32x4_t act_min = vdupq_n_s32(p->requant.act_min);
@@ -37,19 +37,20 @@ static void single(const tinyrt_product_s8_params *p, int32_t c, const int8_t *x
         }
         value = vaddq_n_s32(value, p->requant.y_zp);
         vstrbq_p_s32(y + c, vminq_s32(vmaxq_s32(value, act_min), act_max), lanes);
-        w += quad_bytes(patch);
+        w += tinyrt_quad_bytes(patch);
     }
 }
 
 /** Patches two by two, channels four by four; count is even and not 0. */
-TINYRT_NOINLINE static void pairs(const tinyrt_product_s8_params *p, const int8_t *x,
-                                  int32_t x_step, int32_t count, const int8_t *w,
-                                  const int32_t *bias, int8_t *y, int32_t y_step) {
+TINYRT_NOINLINE static void tinyrt_pairs_of_patches(const tinyrt_product_s8_params *p,
+                                                    const int8_t *x, int32_t x_step, int32_t count,
+                                                    const int8_t *w, const int32_t *bias, int8_t *y,
+                                                    int32_t y_step) {
     const uint32_t patch = tinyrt_mve_patch(p->length);
     const int32_t *mult = p->requant.mult;
     const int8_t *shift = p->requant.shift;
     const int32_t step = 4 * p->requant.step;
-    const int32_t bytes = quad_bytes(patch);
+    const int32_t bytes = tinyrt_quad_bytes(patch);
     tinyrt_mve_quad quad;
     tinyrt_mve_channels channels;
     quad.patch = patch;
@@ -87,15 +88,15 @@ void TINYRT_KERNEL(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x
     const int32_t even = count & ~1;
     const int32_t full = p->c_out & ~3;
     if (even != 0 && full != 0) {
-        pairs(p, x, x_step, even, w, bias, y, y_step);
+        tinyrt_pairs_of_patches(p, x, x_step, even, w, bias, y, y_step);
     }
     if (even != count) {
-        single(p, 0, x + even * x_step, w, bias, y + even * y_step);
+        tinyrt_single_patch(p, 0, x + even * x_step, w, bias, y + even * y_step);
     }
     if (full != p->c_out) {
-        w += full / 4 * quad_bytes(tinyrt_mve_patch(p->length));
+        w += full / 4 * tinyrt_quad_bytes(tinyrt_mve_patch(p->length));
         for (int32_t i = 0; i < even; ++i) {
-            single(p, full, x + i * x_step, w, bias, y + i * y_step);
+            tinyrt_single_patch(p, full, x + i * x_step, w, bias, y + i * y_step);
         }
     }
 }

@@ -7,16 +7,17 @@
 #include "tinyrt_simd.h"
 
 /** Four elements, or one that repeats. */
-static uint32_t four(const int8_t *x, int32_t step) {
+static uint32_t tinyrt_four_of(const int8_t *x, int32_t step) {
     return step == 0 ? tinyrt_four_times(*x) : tinyrt_load_word(x);
 }
 
-static void row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,
-                int32_t b_step, int32_t count, int8_t *y) {
+static void tinyrt_extreme_row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,
+                               int32_t b_step, int32_t count, int8_t *y) {
     (void)params;
     if ((a_step | b_step) <= 1) {
         for (; count >= 4; count -= 4, a += 4 * a_step, b += 4 * b_step, y += 4) {
-            tinyrt_store_word(y, TINYRT_FOUR_EXTREMES(four(a, a_step), four(b, b_step)));
+            tinyrt_store_word(
+                y, TINYRT_FOUR_EXTREMES(tinyrt_four_of(a, a_step), tinyrt_four_of(b, b_step)));
         }
     }
     for (; count > 0; --count, a += a_step, b += b_step) {

@@ -24,7 +24,7 @@ typedef struct {
 } tinyrt_walk;
 
 /** Whether the loop for common layers can be taken. */
-static int is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
+static int tinyrt_is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
     const tinyrt_window *window = &p->window;
     /* Bits that differ from the common layer's: fewer instructions than as many conditions. */
     const int32_t others = (window->kernel_h ^ 3) | (window->kernel_w ^ 3) |
@@ -34,10 +34,10 @@ static int is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
     return TINYRT_MVE_ASM && others == 0 && p->tap_pairs && p->only_positive;
 }
 
-static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *walk,
-                     tinyrt_mve_block *block) {
+static void tinyrt_set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *walk,
+                            tinyrt_mve_block *block) {
     const tinyrt_window *window = &p->window;
-    const int common = is_common(p);
+    const int common = tinyrt_is_common(p);
     const int32_t points =
         (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w + 1;
     const int32_t before = window->pad_left < points ? window->pad_left : points;
@@ -59,8 +59,8 @@ static void set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *wa
     block->act_max = vdupq_n_s16((int16_t)p->requant.act_max);
 }
 
-static void set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, const int32_t *bias,
-                         tinyrt_mve_block *block) {
+static void tinyrt_set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c,
+                                const int32_t *bias, tinyrt_mve_block *block) {
     const int32_t *const mult = p->requant.mult + c * p->requant.step;
     const int8_t *const shift = p->requant.shift + c * p->requant.step;
     const int32x4_t zero = vdupq_n_s32(0);
@@ -78,7 +78,7 @@ static void set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c, 
 }
 
 /** Where the inputs of output channels from c on lie; behind the last channel, the first one. */
-static uint16x8_t inputs_from(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c) {
+static uint16x8_t tinyrt_inputs_from(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c) {
     const int32_t multiplier = p->y.c / p->x.c;
     uint16_t inputs[TINYRT_LANES];
     for (int32_t i = 0; i < TINYRT_LANES; ++i) {
@@ -88,11 +88,11 @@ static uint16x8_t inputs_from(const tinyrt_depthwise_conv2d_s8_params *p, int32_
 }
 
 /** Copies eight channels of what windows read of some lines. */
-static void copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const int8_t *x,
-                       int8_t *scratch) {
+static void tinyrt_copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const int8_t *x,
+                              int8_t *scratch) {
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
     const int side_by_side = p->y.c == p->x.c && p->y.c - c >= TINYRT_LANES;
-    const uint16x8_t inputs = side_by_side ? vdupq_n_u16(0) : inputs_from(p, c);
+    const uint16x8_t inputs = side_by_side ? vdupq_n_u16(0) : tinyrt_inputs_from(p, c);
     scratch += walk->before * TINYRT_LANES;
     for (; lines > 0; --lines) {
         int8_t *to = scratch;
@@ -122,8 +122,8 @@ typedef struct {
     int32_t next;
 } tinyrt_steps;
 
-static void set_steps(const tinyrt_walk *walk, tinyrt_steps x, tinyrt_steps y,
-                      tinyrt_mve_block *block) {
+static void tinyrt_set_steps(const tinyrt_walk *walk, tinyrt_steps x, tinyrt_steps y,
+                             tinyrt_mve_block *block) {
     block->x_pair = x.pair;
     block->x_next = x.next - walk->walked;
     block->y_pair = y.pair;
@@ -132,14 +132,14 @@ static void set_steps(const tinyrt_walk *walk, tinyrt_steps x, tinyrt_steps y,
 
 /** Output lines: points of two lines are pairs, and points of a last line side by side. Where their
  *  number is odd, the very last one is computed twice. */
-static void output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t count,
-                         const int8_t *x, int8_t *y) {
+static void tinyrt_output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t count,
+                                const int8_t *x, int8_t *y) {
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
     const int32_t points = p->y.w;
     const tinyrt_steps x_steps = {.pair = p->window.stride_h * walk->line_bytes,
                                   .next = p->window.stride_w * TINYRT_LANES};
     const tinyrt_steps y_steps = {.pair = p->y_line_step, .next = p->y_point_step};
-    set_steps(walk, x_steps, y_steps, block);
+    tinyrt_set_steps(walk, x_steps, y_steps, block);
     for (; count > 1; count -= 2) {
         tinyrt_mve_point_pairs(block, walk->common, points, x, y);
         x += 2 * x_steps.pair;
@@ -148,7 +148,7 @@ static void output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32
     if (count > 0 && points > 1) {
         const tinyrt_steps x_line = {.pair = x_steps.next, .next = 2 * x_steps.next};
         const tinyrt_steps y_line = {.pair = y_steps.next, .next = 2 * y_steps.next};
-        set_steps(walk, x_line, y_line, block);
+        tinyrt_set_steps(walk, x_line, y_line, block);
         tinyrt_mve_point_pairs(block, walk->common, points / 2, x, y);
     }
     if (count > 0 && points % 2 != 0) {
@@ -161,8 +161,9 @@ static void output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block, int32
 
 /** Output lines [first, first + count) of eight channels. Input lines that the band before has read
  *  are kept: its output may lie on them. */
-static void band(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t c, int32_t first,
-                 int32_t count, const int8_t *x, int8_t *scratch, int8_t *y) {
+static void tinyrt_output_band(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t c,
+                               int32_t first, int32_t count, const int8_t *x, int8_t *scratch,
+                               int8_t *y) {
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
     const int32_t line_bytes = walk->line_bytes;
     const int32_t stride = p->window.stride_h;
@@ -176,17 +177,17 @@ static void band(const tinyrt_walk *walk, tinyrt_mve_block *block, int32_t c, in
     const tinyrt_range in = tinyrt_taps_inside(top + kept, p->x.h, lines - kept, 1);
     int8_t *const fresh = scratch + kept * line_bytes;
     tinyrt_mve_fill(fresh, (int8_t)p->x_zp, in.begin * line_bytes);
-    copy_lines(walk, c, in.end - in.begin, x + (top + kept + in.begin) * p->x_line_step,
-               fresh + in.begin * line_bytes);
+    tinyrt_copy_lines(walk, c, in.end - in.begin, x + (top + kept + in.begin) * p->x_line_step,
+                      fresh + in.begin * line_bytes);
     tinyrt_mve_fill(fresh + in.end * line_bytes, (int8_t)p->x_zp,
                     (lines - kept - in.end) * line_bytes);
-    output_lines(walk, block, count, scratch, y + first * p->y_line_step + c);
+    tinyrt_output_lines(walk, block, count, scratch, y + first * p->y_line_step + c);
 }
 
 #if TINYRT_WEIGHT_BITS == 4
 
 /** Widens two nibbles of each of so many bytes: low ones first, high ones behind them. */
-static void widen_nibbles(const int8_t *w, int32_t bytes, int8_t *wide) {
+static void tinyrt_widen_nibbles(const int8_t *w, int32_t bytes, int8_t *wide) {
     for (int32_t i = 0; i < bytes; i += TINYRT_VECTOR) {
         const mve_pred16_t lanes = vctp8q((uint32_t)(bytes - i));
         const int8x16_t two = vldrbq_z_s8(w + i, lanes);
@@ -208,22 +209,23 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
     int8_t *const wide = scratch;
     scratch += TINYRT_LANES * taps;
 #endif
-    set_walk(p, &walk, &block);
+    tinyrt_set_walk(p, &walk, &block);
     /* Channels change what lies inside of the input alone. */
     tinyrt_mve_fill(scratch, (int8_t)p->x_zp,
                     ((together - 1) * window->stride_h + walk.extent) * walk.line_bytes);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t c = 0; c < p->y.c; c += TINYRT_LANES) {
-            set_channels(p, c, bias, &block);
+            tinyrt_set_channels(p, c, bias, &block);
 #if TINYRT_WEIGHT_BITS == 4
-            widen_nibbles(w + (c >> 1) * taps, TINYRT_LANES / 2 * taps, wide);
+            tinyrt_widen_nibbles(w + (c >> 1) * taps, TINYRT_LANES / 2 * taps, wide);
             block.w = wide;
 #else
             block.w = w + c * taps;
 #endif
             for (int32_t first = 0; first < p->y.h; first += p->band) {
                 const int32_t rest = p->y.h - first;
-                band(&walk, &block, c, first, rest < p->band ? rest : p->band, x, scratch, y);
+                tinyrt_output_band(&walk, &block, c, first, rest < p->band ? rest : p->band, x,
+                                   scratch, y);
             }
         }
         x += p->x.h * p->x.w * p->x.c;

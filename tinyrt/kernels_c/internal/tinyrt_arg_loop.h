@@ -8,7 +8,7 @@
 /** The place of the best of depth elements, step apart, of which x is the first.
  *
  *  Most elements are no better than the best so far: they pass four at a time. */
-static int32_t place_one_by_one(const TINYRT_ELEMENT *x, int32_t depth, int32_t step) {
+static int32_t tinyrt_place_one_by_one(const TINYRT_ELEMENT *x, int32_t depth, int32_t step) {
     TINYRT_BEST best = *x;
     int32_t found = 0;
     int32_t left = depth - 1;

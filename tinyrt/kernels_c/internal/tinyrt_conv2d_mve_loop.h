@@ -17,7 +17,7 @@
 #endif
 
 /** Most bytes of a point of which several go into one vector. */
-#define SMALL_POINT 5
+#define TINYRT_SMALL_POINT 5
 
 /** One group: its weights, and the first of its channels. */
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
     uint8x16_t spread;
 } tinyrt_points;
 
-static uint8x16_t places_of(int32_t bytes, int32_t copy_step) {
+static uint8x16_t tinyrt_places_of(int32_t bytes, int32_t copy_step) {
     uint8_t places[TINYRT_VECTOR];
     for (int32_t i = 0, start = 0, byte = 0; i < TINYRT_VECTOR; ++i) {
         places[i] = (uint8_t)(start + byte);
@@ -51,8 +51,8 @@ static uint8x16_t places_of(int32_t bytes, int32_t copy_step) {
 }
 
 /** As many points at once as a vector holds. */
-static void spread_small_points(const tinyrt_points *points, const int8_t *x, int32_t count,
-                                int8_t *copy) {
+static void tinyrt_spread_small_points(const tinyrt_points *points, const int8_t *x, int32_t count,
+                                       int8_t *copy) {
     const int32_t at_once = TINYRT_VECTOR / points->bytes;
     const int32_t copy_step = at_once * points->copy_step;
     const int32_t bytes = at_once * points->bytes;
@@ -65,8 +65,8 @@ static void spread_small_points(const tinyrt_points *points, const int8_t *x, in
 }
 
 /** A vector of every point, or the bytes lanes of it. */
-static void copy_vectors(const tinyrt_points *points, const int8_t *x, int32_t count, int32_t bytes,
-                         int8_t *copy) {
+static void tinyrt_copy_vectors(const tinyrt_points *points, const int8_t *x, int32_t count,
+                                int32_t bytes, int8_t *copy) {
     const int32_t x_step = points->x_step;
     const int32_t copy_step = points->copy_step;
     if (bytes >= TINYRT_VECTOR) {
@@ -85,24 +85,25 @@ static void copy_vectors(const tinyrt_points *points, const int8_t *x, int32_t c
     }
 }
 
-static void copy_points(const tinyrt_points *points, const int8_t *x, int32_t count, int8_t *copy) {
+static void tinyrt_copy_points(const tinyrt_points *points, const int8_t *x, int32_t count,
+                               int8_t *copy) {
     const int contiguous = points->x_step == points->bytes;
     if (contiguous && points->copy_step == points->bytes) {
         tinyrt_mve_copy(copy, x, count * points->bytes);
-    } else if (contiguous && points->bytes <= SMALL_POINT &&
+    } else if (contiguous && points->bytes <= TINYRT_SMALL_POINT &&
                points->bytes == points->spread_bytes &&
                TINYRT_VECTOR * points->copy_step <= UINT8_MAX) {
-        spread_small_points(points, x, count, copy);
+        tinyrt_spread_small_points(points, x, count, copy);
     } else {
         for (int32_t i = 0; i < points->bytes; i += TINYRT_VECTOR) {
-            copy_vectors(points, x + i, count, points->bytes - i, copy + i);
+            tinyrt_copy_vectors(points, x + i, count, points->bytes - i, copy + i);
         }
     }
 }
 
 /** Fills bytes of each of count points. */
-static void fill_points(const tinyrt_points *points, int8_t value, int32_t count, int32_t bytes,
-                        int8_t *copy) {
+static void tinyrt_fill_points(const tinyrt_points *points, int8_t value, int32_t count,
+                               int32_t bytes, int8_t *copy) {
     if (bytes > 0) {
         for (; count > 0; --count) {
             tinyrt_mve_fill(copy, value, bytes);
@@ -113,8 +114,9 @@ static void fill_points(const tinyrt_points *points, int8_t value, int32_t count
 
 /** Copies what the windows of an output line read of count points from x0 on, a dilation apart: of
  *  each point, all of its window's lines, some of which may lie side by side. */
-static void copy_windows(const tinyrt_conv2d_s8_params *p, tinyrt_points *points, const int8_t *x,
-                         int32_t line, int32_t x0, int32_t count, int8_t *copy) {
+static void tinyrt_copy_windows(const tinyrt_conv2d_s8_params *p, tinyrt_points *points,
+                                const int8_t *x, int32_t line, int32_t x0, int32_t count,
+                                int8_t *copy) {
     const tinyrt_window *window = &p->window;
     const int32_t c_in = p->x.c / p->groups;
     const int8_t x_zp = (int8_t)p->x_zp;
@@ -123,32 +125,33 @@ static void copy_windows(const tinyrt_conv2d_s8_params *p, tinyrt_points *points
     const tinyrt_range lines = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, window->dilation_h);
     const int adjacent = window->dilation_h == 1 && p->x_line_step == c_in;
     const int32_t together = adjacent ? lines.end - lines.begin : 1;
-    fill_points(points, x_zp, count, lines.begin * c_in, copy);
+    tinyrt_fill_points(points, x_zp, count, lines.begin * c_in, copy);
     for (int32_t i = lines.begin; i < lines.end; i += together) {
         int8_t *const part = copy + i * c_in;
         points->bytes = together * c_in;
-        fill_points(points, x_zp, in.begin, points->bytes, part);
-        copy_points(points,
-                    x + (y0 + i * window->dilation_h) * p->x_line_step +
-                        (x0 + in.begin * window->dilation_w) * p->x_point_step,
-                    in.end - in.begin, part + in.begin * points->copy_step);
-        fill_points(points, x_zp, count - in.end, points->bytes, part + in.end * points->copy_step);
+        tinyrt_fill_points(points, x_zp, in.begin, points->bytes, part);
+        tinyrt_copy_points(points,
+                           x + (y0 + i * window->dilation_h) * p->x_line_step +
+                               (x0 + in.begin * window->dilation_w) * p->x_point_step,
+                           in.end - in.begin, part + in.begin * points->copy_step);
+        tinyrt_fill_points(points, x_zp, count - in.end, points->bytes,
+                           part + in.end * points->copy_step);
     }
-    fill_points(points, x_zp, count, (window->kernel_h - lines.end) * c_in,
-                copy + lines.end * c_in);
+    tinyrt_fill_points(points, x_zp, count, (window->kernel_h - lines.end) * c_in,
+                       copy + lines.end * c_in);
 }
 
 /** One output line, some of its points at once. */
-static void output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int32_t line,
-                        tinyrt_points *points, int8_t *scratch) {
+static void tinyrt_output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
+                               int32_t line, tinyrt_points *points, int8_t *scratch) {
     const tinyrt_window *window = &p->window;
     const int32_t stride = window->stride_w;
     int8_t *const y = g->y + line * p->y_line_step;
     for (int32_t first = 0; first < p->y.w; first += p->at_once) {
         const int32_t left = p->y.w - first;
         const int32_t count = left < p->at_once ? left : p->at_once;
-        copy_windows(p, points, g->x, line, first * stride - window->pad_left,
-                     (count - 1) * stride + window->kernel_w, scratch);
+        tinyrt_copy_windows(p, points, g->x, line, first * stride - window->pad_left,
+                            (count - 1) * stride + window->kernel_w, scratch);
         TINYRT_PRODUCT(&g->product, scratch, stride * points->copy_step, count, g->w, g->bias,
                        y + first * p->y_point_step, p->y_point_step);
     }
@@ -156,7 +159,8 @@ static void output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
 
 /** The whole output where the window is one element. Where the output may lie on the input, some
  *  pixels at once are copied first. */
-static void pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int8_t *scratch) {
+static void tinyrt_pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
+                             int8_t *scratch) {
     const tinyrt_window *window = &p->window;
     const int whole = window->stride_h == 1 && window->stride_w == 1;
     const int32_t lines = whole ? 1 : p->y.h;
@@ -178,9 +182,10 @@ static void pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, i
     }
 }
 
-static void image(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int8_t *scratch) {
+static void tinyrt_conv2d_image(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
+                                int8_t *scratch) {
     if (p->window.kernel_h * p->window.kernel_w == 1) {
-        pointwise(p, g, scratch);
+        tinyrt_pointwise(p, g, scratch);
         return;
     }
     const int32_t c_in = p->x.c / p->groups;
@@ -188,11 +193,11 @@ static void image(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g, int8_
     tinyrt_points points = {.x_step = p->window.dilation_w * p->x_point_step,
                             .copy_step = copy_step,
                             .spread_bytes = c_in};
-    if (c_in <= SMALL_POINT) {
-        points.spread = places_of(c_in, copy_step);
+    if (c_in <= TINYRT_SMALL_POINT) {
+        points.spread = tinyrt_places_of(c_in, copy_step);
     }
     for (int32_t line = 0; line < p->y.h; ++line) {
-        output_line(p, g, line, &points, scratch);
+        tinyrt_output_line(p, g, line, &points, scratch);
     }
 }
 
@@ -204,7 +209,7 @@ void TINYRT_KERNEL(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8
     for (int32_t n = 0; n < p->y.n; ++n) {
         tinyrt_group g = {.product = p->product, .x = x, .w = w, .bias = bias, .y = y};
         for (int32_t i = 0; i < p->groups; ++i) {
-            image(p, &g, scratch);
+            tinyrt_conv2d_image(p, &g, scratch);
             g.product.requant.mult += c_out * p->product.requant.step;
             g.product.requant.shift += c_out * p->product.requant.step;
             g.x += p->x.c / p->groups;

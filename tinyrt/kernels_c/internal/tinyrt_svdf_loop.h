@@ -7,8 +7,8 @@
 #include "tinyrt_svdf.h"
 
 /** The feature of one filter: start (the zero point's share) and products with x, requantised. */
-static int32_t feature_of(const tinyrt_svdf_s8_params *p, const int8_t *x, const int8_t *w,
-                          int32_t start) {
+static int32_t tinyrt_feature_of(const tinyrt_svdf_s8_params *p, const int8_t *x, const int8_t *w,
+                                 int32_t start) {
     int32_t acc = start;
     for (int32_t i = 0; i < p->c_in; ++i) {
         acc += x[i] * w[i];
@@ -18,9 +18,9 @@ static int32_t feature_of(const tinyrt_svdf_s8_params *p, const int8_t *x, const
 
 /** Moves a row on; returns acc and its products with the time weights. Sums wrap, and features,
  *  whose zero point is added behind their limits, too. */
-static uint32_t row_of_filter(const tinyrt_svdf_s8_params *p, int32_t feature,
-                              const TINYRT_STATE *time, const TINYRT_STATE *before,
-                              TINYRT_STATE *after, uint32_t acc) {
+static uint32_t tinyrt_row_of_filter(const tinyrt_svdf_s8_params *p, int32_t feature,
+                                     const TINYRT_STATE *time, const TINYRT_STATE *before,
+                                     TINYRT_STATE *after, uint32_t acc) {
     const int32_t last = p->memory - 1;
     for (int32_t i = 0; i < last; ++i) {
         after[i] = before[i + 1];
@@ -40,8 +40,8 @@ void TINYRT_KERNEL(const tinyrt_svdf_s8_params *p, const int8_t *x, const int8_t
         for (int32_t f = 0, unit = 0; unit < p->units; ++unit) {
             uint32_t acc = bias != NULL ? (uint32_t)bias[unit] : 0;
             for (int32_t r = 0; r < p->rank; ++r, ++f) {
-                const int32_t feature = feature_of(p, x, w + f * p->c_in, start[f]);
-                acc = row_of_filter(p, feature, time + f * p->memory, before, after, acc);
+                const int32_t feature = tinyrt_feature_of(p, x, w + f * p->c_in, start[f]);
+                acc = tinyrt_row_of_filter(p, feature, time + f * p->memory, before, after, acc);
                 before += p->memory;
                 after += p->memory;
             }

@@ -1,0 +1,115 @@
+"""Which headers are public, what they include, and the prefix of every name in a header."""
+
+import re
+
+import pytest
+
+from tests.c.conformance import all_float_ops, all_int4_ops, all_int16_ops, all_ops
+from tests.c.host import BESIDE
+from tinyrt import kernels_c
+from tinyrt.export import export_graph
+from tinyrt.export.rows.segment import ROWS_HEADER
+
+FOLDERS = (kernels_c.INCLUDE, kernels_c.INTERNAL, kernels_c.ROOT / "isa")
+HEADERS = sorted(path for folder in FOLDERS for path in folder.rglob("*.h"))
+PUBLIC = {path.name for path in kernels_c.INCLUDE.glob("*.h")}
+INTERNAL = {path.name for path in kernels_c.INTERNAL.glob("*.h")}
+WITHOUT_SOURCE = {"tinyrt_types.h", f"{ROWS_HEADER}.h"}
+"""What a model's code includes beside the headers of the kernels that it calls."""
+
+NO_NAMES = re.compile(r"/\*.*?\*/|__attribute__\(\(\w+\)\)|(?<=\\\n).*?[^\\]\n", re.DOTALL)
+"""Comments, attributes, and what macros of several lines stand for."""
+NAMES = [
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^#\s*define\s+(\w+)",
+        # Types and enumerators; structs end in a line with their names.
+        r"^\} (\w[\w, ]*);",
+        r"^typedef [^{(]*?(\w+);",
+        r"^typedef [^{(]*\(\*(\w+)\)\(",
+        r"^typedef [^{(]*?(\w+)\([^*]",
+        r"^    ([A-Z]\w*) =",
+        # Functions: all else that begins a line and has a parenthesis.
+        r"^(?!typedef|extern)(?=\w)[^;{}()=]*?\b(\w+)\(",
+        r"^(?!typedef|extern)\w+ (\w[\w, ]*);",
+    )
+]
+
+
+def names_in(text):
+    """Macros, types, enumerators and functions that a header defines or declares."""
+    code = NO_NAMES.sub("", text)
+    found = [name for pattern in NAMES for name in pattern.findall(code)]
+    return {word for names in found for word in names.split(", ")}
+
+
+def reached(names):
+    """Names of these headers and of all that they include, for whatever instruction set."""
+    found, pending = set(), list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            same = (path for path in HEADERS if path.name == name)
+            pending += [other for path in same for other in kernels_c.includes(path)]
+    return found
+
+
+def test_names_are_found():
+    text = """
+#define one_macro(x) \\
+    inside(x); \\
+    also_inside(x)
+typedef struct {
+    int member;
+} first, second;
+typedef enum {
+    ITEM = 0,
+} kind;
+typedef first other;
+typedef void kernel(const first *p);
+typedef void (*pointer)(const first *p);
+kernel declared, too;
+/** comment(x) */
+static inline __attribute__((always_inline)) const int *defined(const int *x) {
+    call(x);
+}
+void prototype(int x,
+               int y);
+"""
+    assert names_in(text) == {
+        *("one_macro", "first", "second", "ITEM", "kind", "other", "kernel", "pointer"),
+        *("declared", "too", "defined", "prototype"),
+    }
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_names_have_the_prefix(path):
+    found = names_in(path.read_text())
+    assert [name for name in sorted(found) if not name.startswith(("tinyrt_", "TINYRT_"))] == []
+
+
+def test_public_headers_need_no_internal_ones():
+    assert not reached(PUBLIC) & INTERNAL
+
+
+def test_public_headers_declare_a_kernel_or_are_needed_by_one_that_does():
+    sources = (path for folder in kernels_c.ROOT.glob("src*") for path in folder.glob("*.c"))
+    declaring = {kernels_c.own_header(path) for path in sources} & PUBLIC
+    assert reached(declaring | WITHOUT_SOURCE) >= PUBLIC
+
+
+def test_no_name_is_in_both_folders():
+    assert not PUBLIC & INTERNAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("core", ["m0", "m4", "m55", "host-avx2"])
+@pytest.mark.parametrize("cases", [all_ops, all_int16_ops, all_int4_ops, all_float_ops])
+def test_generated_code_includes_public_headers_alone(tmp_path, cases, core):
+    graph, _ = cases(range(4))
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    source = project.directory / f"{project.name}.c"
+    used = {name for name in kernels_c.includes(source) if name.startswith("tinyrt_")}
+    assert used
+    assert used <= PUBLIC
