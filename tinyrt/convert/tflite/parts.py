@@ -55,7 +55,7 @@ class Parts:
         self.values[name] = Value.constant(name, np.asarray(data))
         return self.values[name]
 
-    def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: Any = None) -> Value:
+    def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: object = None) -> Value:
         """Append an op; its output."""
         names = tuple(value.name for value in inputs)
         attrs = NoAttrs() if attrs is None else attrs
