@@ -16,7 +16,8 @@ from tinyrt.backends.c.kernel import Target
 from tinyrt.convert.passes.to_nhwc import turned_attrs
 from tinyrt.ir import Node
 from tinyrt.ops import OPS, ops_where
-from tinyrt.ops.shared.activation import BOUNDS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.shared.activation import BOUNDS, with_activation
 from tinyrt.ops.shared.spec import Quant
 
 SHOWN = sorted(filter(shows_traits, OPS))
@@ -89,6 +90,13 @@ def test_what_fuses_has_a_place_for_the_activation():
     # Runtimes clamp no transposed convolution; with the others, nothing has been gained.
     assert able - fusing == {"concatenation", "div", "svdf", "transpose_conv"}
     assert fusing <= able
+
+
+def test_an_activation_takes_the_place_of_the_fused_one():
+    conv = Node("conv2d", "y", ("x", "w"), ("y",), Conv2dAttrs((2, 2), activation="RELU6"))
+    assert with_activation(conv, "NONE") == Conv2dAttrs((2, 2))
+    with pytest.raises(TypeError, match="conv2d 'y' has None"):
+        with_activation(Node("conv2d", "y", ("x", "w"), ("y",)), "NONE")
 
 
 def test_layers_with_a_bias_in_files_have_weights():
