@@ -19,6 +19,7 @@ from tinyrt.convert.passes.patterns import number
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 
@@ -45,8 +46,9 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not is_private(graph, first.outputs[0]):
         return Refusal(node.name, f"the output of '{first.name}' has other readers")
-    if first.attrs.activation != "NONE":
-        return Refusal(node.name, f"'{first.name}' has a fused {first.attrs.activation}")
+    activation = fused_activation(first)
+    if activation != "NONE":
+        return Refusal(node.name, f"'{first.name}' has a fused {activation}")
     shape = np.broadcast_shapes(inner[1].shape, outer[1].shape)
     spend_on_arrays(f"the constants of '{node.name}'", 4 * math.prod(shape))
     c, d = inner[1].astype(np.float64), outer[1].astype(np.float64)
@@ -130,7 +132,7 @@ def merge_slices(graph: Graph, node: Node) -> Patch | Refusal | None:
     first = producer(graph, node, op="slice")
     if first is None:
         return None
-    inner, outer = first.attrs, node.attrs
+    inner, outer = first.attrs_as(SliceAttrs), node.attrs_as(SliceAttrs)
     if inner.dropped:
         return Refusal(node.name, f"'{first.name}' drops dimensions")
     pairs = zip(inner.begin, outer.begin, inner.strides, strict=True)

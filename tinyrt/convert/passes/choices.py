@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import Names, is_private, producer
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, Rule
-from tinyrt.ops.arg import CHOICES
+from tinyrt.ops.arg import CHOICES, ArgAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 SATURATING = ("logistic", "tanh")
 """Increasing functions of which a float has but one value for all large inputs."""
@@ -19,13 +21,14 @@ def skip_monotonic(graph: Graph, node: Node) -> Patch | Refusal | None:
     function = producer(graph, node)
     if function is None or function.op not in ("softmax", "log_softmax", *SATURATING):
         return None
-    if getattr(function.attrs, "beta", 1.0) <= 0:
+    if isinstance(function.attrs, SoftmaxAttrs) and function.attrs.beta <= 0:
         return None
     if function.op in SATURATING:
         return Refusal(node.name, f"{function.op} has one value for all large inputs")
     if node.op == "arg_min":
         return Refusal(node.name, f"{function.op} has one value for all very small inputs")
-    if node.attrs.axis % len(graph.value(node.inputs[0]).shape) != _last_axis(graph, node):
+    axis = node.attrs_as(ArgAttrs).axis
+    if axis % len(graph.value(node.inputs[0]).shape) != _last_axis(graph, node):
         return Refusal(node.name, f"it does not choose along the axis of '{function.name}'")
     if not is_private(graph, function.outputs[0]):
         return Refusal(node.name, f"the output of '{function.name}' has other readers")
@@ -38,12 +41,12 @@ def _last_axis(graph: Graph, node: Node) -> int:
 
 def choose_as(graph: Graph, node: Node) -> Patch | Refusal | None:
     """cast(arg_max(x)) = arg_max(x) that gives the cast's integers itself."""
-    choice = _choice_before(graph, node)
-    if choice is None or node.attrs.dtype not in (DType.INT32, DType.INT64):
+    choice, dtype = _choice_before(graph, node), node.attrs_as(CastAttrs).dtype
+    if choice is None or dtype not in (DType.INT32, DType.INT64):
         return None
     if not is_private(graph, choice.outputs[0]):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
-    attrs = replace(choice.attrs, dtype=node.attrs.dtype)
+    attrs = replace(choice.attrs_as(ArgAttrs), dtype=dtype)
     return Patch(remove=(choice, node), add=(replace(choice, outputs=node.outputs, attrs=attrs),))
 
 
@@ -55,7 +58,8 @@ def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not is_private(graph, choice.outputs[0]):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
     x, target = graph.value(choice.inputs[0]), graph.value(node.outputs[0]).shape
-    axis = choice.attrs.axis % len(x.shape)
+    old_attrs = choice.attrs_as(ArgAttrs)
+    axis = old_attrs.axis % len(x.shape)
     before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     parts = (i for i in range(len(target), -1, -1) if math.prod(target[:i]) == before)
     at = next((i for i in parts if math.prod(target[i:]) == behind), None)
@@ -64,7 +68,7 @@ def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
     shape = (*target[:at], x.shape[axis], *target[at:])
     name = Names(graph).new(f"{x.name}.reshaped")
     reshape = replace(node, name=name, inputs=(x.name,), outputs=(name,), attrs=ReshapeAttrs(shape))
-    attrs = replace(choice.attrs, axis=at)
+    attrs = replace(old_attrs, axis=at)
     new_choice = replace(choice, inputs=(name,), outputs=node.outputs, attrs=attrs)
     value = replace(x, name=name, shape=shape, data=None)
     return Patch(remove=(choice, node), add=(reshape, new_choice), values=(value,))

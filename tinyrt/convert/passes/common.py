@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tinyrt import budget
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
 from tinyrt.ops import OPS, ops_where
+from tinyrt.ops.shared.activation import fused_activation, with_activation
 from tinyrt.ops.shared.spec import Quant
 
 Array = NDArray[Any]
@@ -155,8 +156,9 @@ def rescaled(
     """
     if not is_private(graph, node.outputs[0]):
         return Refusal(last.name, f"the output of '{node.name}' has other readers")
-    if node.attrs.activation != "NONE":
-        return Refusal(last.name, f"'{node.name}' has a fused {node.attrs.activation}")
+    before = fused_activation(node)
+    if before != "NONE":
+        return Refusal(last.name, f"'{node.name}' has a fused {before}")
     if activation != "NONE" and not OPS[node.op].traits.fuses:
         return Refusal(last.name, f"it clamps ({activation}), which no transposed convolution does")
     w, bias = weights_and_bias(graph, node)
@@ -176,7 +178,7 @@ def rescaled(
         node,
         inputs=(node.inputs[0], new_w.name, new_bias.name),
         outputs=last.outputs,
-        attrs=replace(node.attrs, activation=activation),
+        attrs=with_activation(node, activation),
     )
     return Patch(remove=(node, last), add=(folded,), values=(new_w, new_bias))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tinyrt.convert.passes.common import UNARY, Names, constant_data, is_private, producer
-from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.activation import fused_activation
 
 
 def conv_as_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -31,10 +32,10 @@ def conv_as_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
         node,
         op="fully_connected",
         inputs=(before.inputs[0] if before and is_flat else x.name, weights, *node.inputs[2:]),
-        attrs=FullyConnectedAttrs(activation=node.attrs.activation),
+        attrs=FullyConnectedAttrs(activation=fused_activation(node)),
     )
     shape = (x.shape[0], len(w))
-    if behind is not None and behind.op == "reshape" and behind.attrs.new_shape == shape:
+    if behind is not None and _reshapes_to(behind) == shape:
         flat = replace(dense, outputs=behind.outputs)
         return Patch(remove=(node, behind), add=(flat,), values=(constant,))
     rows = replace(output, name=names.new(f"{output.name}.flat"), shape=shape)
@@ -54,7 +55,13 @@ def _ends_flat(graph: Graph, node: Node) -> bool:
     reader = _next(graph, node)
     while reader is not None and reader.op in UNARY:
         reader = _next(graph, reader)
-    return reader is not None and reader.op == "reshape" and len(reader.attrs.new_shape) == 2
+    shape = _reshapes_to(reader) if reader is not None else None
+    return shape is not None and len(shape) == 2
+
+
+def _reshapes_to(node: Node) -> Shape | None:
+    """The new shape that a reshape gives; None for any other op."""
+    return node.attrs_as(ReshapeAttrs).new_shape if node.op == "reshape" else None
 
 
 CONV_AS_DENSE = Rule("conv_as_dense", ("conv2d",), conv_as_dense)

@@ -12,6 +12,7 @@ from tinyrt.convert.passes.common import (
     split_constant,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.shared.activation import fused_activation
 
 
 def fold_affine(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -27,7 +28,7 @@ def fold_affine(graph: Graph, node: Node) -> Patch | Refusal | None:
     if vector is None:
         return Refusal(node.name, f"its constant {list(constant.shape)} is not one per channel")
     factor, shift = scale_and_shift(node.op, vector, position)
-    return rescaled(graph, weighted, factor, shift, node, node.attrs.activation)
+    return rescaled(graph, weighted, factor, shift, node, fused_activation(node))
 
 
 FOLD_AFFINE = Rule("fold_affine", AFFINE, fold_affine)

@@ -16,6 +16,7 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.mul import MulAttrs
 
 
@@ -59,7 +60,7 @@ def affine_of(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     if len(arrays) != len(parameters):
         return None
     gamma, beta, mean, var = arrays
-    factor = gamma / np.sqrt(var + node.attrs.epsilon)
+    factor = gamma / np.sqrt(var + node.attrs_as(BatchNormAttrs).epsilon)
     return factor, beta - mean * factor
 
 

@@ -22,7 +22,9 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.convert.passes.fold_batchnorm import affine_of
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Rule, Value
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.windowed import ConvolutionAttrs
 
 
 def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -72,8 +74,9 @@ def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | N
         return None
     source = graph.value(maker.inputs[split[0]])
     vector = channel_vector(split[1], source.shape)
-    if maker.attrs.activation != "NONE":
-        return Refusal("", f"'{maker.name}' has a fused {maker.attrs.activation}")
+    activation = fused_activation(maker)
+    if activation != "NONE":
+        return Refusal("", f"'{maker.name}' has a fused {activation}")
     if vector is None or source.shape != graph.value(maker.outputs[0]).shape:
         return Refusal("", f"the constant of '{maker.name}' is not one per channel")
     return source.name, *scale_and_shift(maker.op, vector.astype(np.float64), split[0])
@@ -88,7 +91,7 @@ def _has_border(graph: Graph, node: Node) -> bool:
     _, height, width, _ = graph.value(node.inputs[0]).shape
     _, *kernel, _ = graph.value(node.inputs[1]).shape
     taps = kernel[0], kernel[1]
-    attrs = node.attrs
+    attrs = node.attrs_as(ConvolutionAttrs)
     window = Window.of((height, width), taps, attrs.stride, attrs.padding, attrs.dilation)
     return max(*window.before, *window.after) > 0
 

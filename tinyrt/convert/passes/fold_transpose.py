@@ -16,7 +16,7 @@ from tinyrt.convert.passes.common import (
     spend_on_arrays,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
-from tinyrt.ops.arg import CHOICES
+from tinyrt.ops.arg import CHOICES, ArgAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -36,7 +36,8 @@ def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     readers = graph.consumers(node.outputs[0])
     if transpose is None or not any(n.op == "fully_connected" for n in readers):
         return None
-    perm, shape = transpose.attrs.perm, graph.value(transpose.outputs[0]).shape
+    perm = transpose.attrs_as(TransposeAttrs).perm
+    shape = graph.value(transpose.outputs[0]).shape
     if moves_only_units(graph.value(transpose.inputs[0]).shape, perm):
         return None
     new_weights = _turned_weights(graph, node, shape, perm)
@@ -89,9 +90,10 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     transpose = producer(graph, node, op="transpose")
     if transpose is None or _keeps_dims(node):
         return None
-    perm = transpose.attrs.perm
+    perm = transpose.attrs_as(TransposeAttrs).perm
     reduced = tuple(sorted(perm[a] for a in _axes(node)))
-    attrs = replace(node.attrs, axis=reduced[0]) if node.op in CHOICES else MeanAttrs(reduced)
+    attrs = node.attrs
+    attrs = replace(attrs, axis=reduced[0]) if isinstance(attrs, ArgAttrs) else MeanAttrs(reduced)
     mean = replace(node, inputs=transpose.inputs, attrs=attrs)
     order = _order_of_rest(node, perm)
     if order == tuple(sorted(order)):
@@ -107,11 +109,13 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
 
 def _axes(node: Node) -> tuple[int, ...]:
     """The axes along which a mean or a choice goes."""
-    return (node.attrs.axis,) if node.op in CHOICES else node.attrs.axes
+    if isinstance(node.attrs, ArgAttrs):
+        return (node.attrs.axis,)
+    return node.attrs_as(MeanAttrs).axes
 
 
 def _keeps_dims(node: Node) -> bool:
-    return node.op not in CHOICES and bool(node.attrs.keep_dims)
+    return isinstance(node.attrs, MeanAttrs) and node.attrs.keep_dims
 
 
 def _order_of_rest(mean: Node, perm: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinyrt.convert.passes.common import Names
 from tinyrt.ir import DType, Graph, Node, Patch, TensorType, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import NoAttrs
 
 
 class Formula:
@@ -24,12 +21,11 @@ class Formula:
         self._values: list[Value] = []
         self._nodes: list[Node] = []
 
-    def emit(self, op: str, wish: str, *inputs: str | float, attrs: Any = None) -> str:
+    def emit(self, op: str, wish: str, *inputs: str | float, attrs: object = None) -> str:
         """One op; numbers among its inputs become constants. Its output's name."""
         operands = tuple(x if isinstance(x, str) else self._constant(x) for x in inputs)
         spec = OPS[op]
-        record = attrs if attrs is not None else spec.attrs() if spec.attrs is not NoAttrs else None
-        record = NoAttrs() if record is None else record
+        record = spec.attrs() if attrs is None else attrs
         (kind,) = spec.infer(record, [self.type_of(name) for name in operands])
         name = self._names.new(f"{self._output.name}.{wish}")
         self._types[name] = kind

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tinyrt.convert.passes.common import ACTIVATIONS, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import ops_where
-from tinyrt.ops.shared.activation import BOUNDS
+from tinyrt.ops.shared.activation import BOUNDS, fused_activation, with_activation
 
 FUSING = ops_where(lambda spec: spec.traits.fuses)
 """Ops that clamp their output."""
@@ -23,14 +23,14 @@ def fuse_activation(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not is_private(graph, first.outputs[0]):
         return Refusal(node.name, f"the output of '{first.name}' has other readers")
-    before = ACTIVATIONS.get(first.op) or first.attrs.activation
+    before = ACTIVATIONS.get(first.op) or fused_activation(first)
     both = _intersection(before, ACTIVATIONS[node.op])
     if both is None:
         return Refusal(node.name, f"no activation clamps as {before}, then {node.op}, do")
     if first.op in ACTIVATIONS:
         fused = replace(first, op=_OPS[both], outputs=node.outputs)
     else:
-        attrs = replace(first.attrs, activation=both)
+        attrs = with_activation(first, both)
         fused = replace(first, outputs=node.outputs, attrs=attrs)
     return Patch(remove=(first, node), add=(fused,))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tinyrt.convert.passes.common import Names, is_private, permuted, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -20,18 +21,22 @@ MAX_STRIDED_DIMS = 4
 def transpose_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X @ transpose(y, (..., k, n)) = x @ transpose(y, (..., n, k)).T: rows are moved whole."""
     transpose = producer(graph, node, 1, op="transpose")
-    if transpose is None or transpose.attrs.perm[-2] != len(transpose.attrs.perm) - 1:
+    if transpose is None:
+        return None
+    perm = transpose.attrs_as(TransposeAttrs).perm
+    if perm[-2] != len(perm) - 1:
         return None
     if not is_private(graph, transpose.outputs[0]) or node.inputs[0] == transpose.outputs[0]:
         return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
-    perm = transpose.attrs.perm
     swapped = (*perm[:-2], perm[-1], perm[-2])
     source, output = graph.value(transpose.inputs[0]), graph.value(transpose.outputs[0])
     name = Names(graph).new(f"{output.name}.rows")
     rows = replace(output, name=name, shape=permuted(source.shape, swapped))
     new_transpose = replace(transpose, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
-    attrs = replace(node.attrs, adj_y=not node.attrs.adj_y)
-    product = replace(node, inputs=(node.inputs[0], name), attrs=attrs)
+    attrs = node.attrs_as(BatchMatmulAttrs)
+    product = replace(
+        node, inputs=(node.inputs[0], name), attrs=replace(attrs, adj_y=not attrs.adj_y)
+    )
     return Patch(remove=(transpose, node), add=(new_transpose, product), values=(rows,))
 
 
@@ -48,15 +53,17 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     if first is None or first.op not in ("reshape", "transpose"):
         return None
     alike = all(len(m) == 1 and (m[0].op, m[0].attrs) == (first.op, first.attrs) for m in movers)
-    same = {(part.attrs.size, part.attrs.dropped) for part in parts}
+    cut_attrs = [part.attrs_as(SliceAttrs) for part in parts]
+    same = {(cut.size, cut.dropped) for cut in cut_attrs}
     if not alike or len(same) > 1 or any(n.outputs[0] in graph.outputs for n in parts):
         return Refusal(node.name, "its parts are not all moved alike")
     x, shape = graph.value(source), graph.value(first.outputs[0]).shape
     if first.op == "reshape" and shape == x.shape[1:]:
         return None  # no more than what a cut can drop itself
-    count, keeps = x.shape[0], not node.attrs.dropped
+    count, keeps = x.shape[0], not cut_attrs[0].dropped
     if first.op == "transpose":
-        perm = first.attrs.perm if keeps else (0, *(axis + 1 for axis in first.attrs.perm))
+        perm = first.attrs_as(TransposeAttrs).perm
+        perm = perm if keeps else (0, *(axis + 1 for axis in perm))
         if perm[0] != 0:
             return Refusal(node.name, "its parts are turned along the axis that is cut")
         attrs: TransposeAttrs | ReshapeAttrs = TransposeAttrs(perm)
@@ -75,13 +82,13 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
             inputs=(name,),
             outputs=mover.outputs,
             attrs=SliceAttrs(
-                (part.attrs.begin[0], *(0,) * (len(whole) - 1)),
+                (cut.begin[0], *(0,) * (len(whole) - 1)),
                 (1, *whole[1:]),
                 (1,) * len(whole),
                 () if keeps else (0,),
             ),
         )
-        for part, (mover,) in zip(parts, movers, strict=True)
+        for part, cut, (mover,) in zip(parts, cut_attrs, movers, strict=True)
     ]
     removed = tuple(n for part, (mover,) in zip(parts, movers, strict=True) for n in (part, mover))
     value = replace(x, name=name, shape=whole)
@@ -90,7 +97,7 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
     """slice(x), which drops dimensions, = reshape(slice(x)), where SLICE cuts more of them."""
-    attrs = node.attrs
+    attrs = node.attrs_as(SliceAttrs)
     is_plain = bool(attrs.dropped) and set(attrs.strides) == {1}
     if not is_plain or not MAX_STRIDED_DIMS < len(attrs.size) <= MAX_DIMS:
         return None
@@ -110,9 +117,10 @@ def _in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _is_part(graph: Graph, node: Node) -> bool:
     """Whether the node takes one element of the first dimension, and all of the others."""
-    if node.op != "slice" or node.attrs.dropped not in ((), (0,)):
+    attrs = node.attrs
+    if not isinstance(attrs, SliceAttrs) or attrs.dropped not in ((), (0,)):
         return False
-    shape, attrs = graph.value(node.inputs[0]).shape, node.attrs
+    shape = graph.value(node.inputs[0]).shape
     return attrs.size == (1, *shape[1:]) and set(attrs.strides) == {1} and shape[0] > 1
 
 

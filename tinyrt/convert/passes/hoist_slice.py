@@ -17,6 +17,7 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import OPS
+from tinyrt.ops.slice import SliceAttrs
 
 
 def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -33,7 +34,7 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     whole, part = graph.value(cut.inputs[0]), graph.value(cut.outputs[0])
     if not is_private(graph, whole.name) or not is_private(graph, part.name):
         return Refusal(node.name, f"'{cut.name}' or what it cuts has other readers")
-    if cut.attrs.dropped or part.shape[-1:] != whole.shape[-1:]:
+    if cut.attrs_as(SliceAttrs).dropped or part.shape[-1:] != whole.shape[-1:]:
         return Refusal(node.name, f"'{cut.name}' cuts channels, or drops dimensions")
     constants = [constant_data(graph, n) for i, n in enumerate(node.inputs) if i != split[0]]
     same = graph.value(node.outputs[0]).shape == part.shape

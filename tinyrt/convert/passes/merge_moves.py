@@ -24,7 +24,8 @@ def merge_transposes(graph: Graph, node: Node) -> Patch | None:
     first = producer(graph, node, op="transpose")
     if first is None:
         return None
-    attrs = TransposeAttrs(permuted(first.attrs.perm, node.attrs.perm))
+    inner, outer = first.attrs_as(TransposeAttrs), node.attrs_as(TransposeAttrs)
+    attrs = TransposeAttrs(permuted(inner.perm, outer.perm))
     return Patch(remove=(node,), add=(replace(node, inputs=first.inputs, attrs=attrs),))
 
 
@@ -33,16 +34,18 @@ def merge_pads(graph: Graph, node: Node) -> Patch | Refusal | None:
     first = producer(graph, node, op="pad")
     if first is None:
         return None
-    if first.attrs.value != node.attrs.value:
-        return Refusal(node.name, f"fills with {node.attrs.value}, not {first.attrs.value}")
-    pairs = zip(first.attrs.paddings, node.attrs.paddings, strict=True)
-    attrs = PadAttrs(tuple((a + c, b + d) for (a, b), (c, d) in pairs), node.attrs.value)
+    inner, outer = first.attrs_as(PadAttrs), node.attrs_as(PadAttrs)
+    if inner.value != outer.value:
+        return Refusal(node.name, f"fills with {outer.value}, not {inner.value}")
+    pairs = zip(inner.paddings, outer.paddings, strict=True)
+    attrs = PadAttrs(tuple((a + c, b + d) for (a, b), (c, d) in pairs), outer.value)
     return Patch(remove=(node,), add=(replace(node, inputs=first.inputs, attrs=attrs),))
 
 
 def transpose_to_reshape(graph: Graph, node: Node) -> Patch | None:
     """transpose(x, p) = reshape(x), where p moves only dimensions of size 1."""
-    if not moves_only_units(graph.value(node.inputs[0]).shape, node.attrs.perm):
+    perm = node.attrs_as(TransposeAttrs).perm
+    if not moves_only_units(graph.value(node.inputs[0]).shape, perm):
         return None
     attrs = ReshapeAttrs(graph.value(node.outputs[0]).shape)
     return Patch(remove=(node,), add=(replace(node, op="reshape", attrs=attrs),))

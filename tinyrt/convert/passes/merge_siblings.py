@@ -14,6 +14,7 @@ from tinyrt.convert.passes.common import (
     weights_and_bias,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 WORTH = 2
@@ -60,7 +61,8 @@ def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | Non
         return None
     (join,) = readers
     rank = len(graph.value(join.outputs[0]).shape)
-    if join.attrs.axis % rank != rank - 1 or join.attrs.activation != "NONE":
+    attrs = join.attrs_as(ConcatenationAttrs)
+    if attrs.axis % rank != rank - 1 or attrs.activation != "NONE":
         return None
     by_output = {n.outputs[0]: n for n in siblings}
     if not all(is_private(graph, name) and join.inputs.count(name) == 1 for name in by_output):

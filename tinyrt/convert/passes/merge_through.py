@@ -51,7 +51,7 @@ def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not isinstance(match, _Between):
         return match
     first, split, parts = match.first, match.reshape, match.parts
-    source, perm = graph.value(first.inputs[0]), first.attrs.perm
+    source, perm = graph.value(first.inputs[0]), first.attrs_as(TransposeAttrs).perm
     wide = graph.value(split.outputs[0]).shape
     # The parts of each dimension of x, in its own order.
     order = [part for axis in range(len(perm)) for part in parts[perm.index(axis)]]
@@ -60,7 +60,7 @@ def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
     inner = replace(source, name=name, shape=shape)
     reshape = replace(split, name=name, inputs=first.inputs, outputs=(name,))
     reshape = replace(reshape, attrs=ReshapeAttrs(shape))
-    attrs = TransposeAttrs(tuple(order.index(i) for i in node.attrs.perm))
+    attrs = TransposeAttrs(tuple(order.index(i) for i in node.attrs_as(TransposeAttrs).perm))
     last = replace(node, inputs=(name,), attrs=attrs)
     return Patch(remove=(split, node), add=(reshape, last), values=(inner,))
 
@@ -70,12 +70,12 @@ def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     match = _between(graph, node, splits=False)
     if not isinstance(match, _Between):
         return match
-    order = [part for axis in node.attrs.perm for part in match.parts[axis]]
+    order = [part for axis in node.attrs_as(TransposeAttrs).perm for part in match.parts[axis]]
     middle = graph.value(match.first.outputs[0])
     name = Names(graph).new(f"{middle.name}.turned")
     inner = replace(middle, name=name, shape=permuted(middle.shape, order))
-    perm = TransposeAttrs(permuted(match.first.attrs.perm, order))
-    transpose = replace(match.first, name=name, outputs=(name,), attrs=perm)
+    attrs = TransposeAttrs(permuted(match.first.attrs_as(TransposeAttrs).perm, order))
+    transpose = replace(match.first, name=name, outputs=(name,), attrs=attrs)
     shape = graph.value(node.outputs[0]).shape
     last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(shape))
     return Patch(remove=(match.reshape, node), add=(transpose, last), values=(inner,))

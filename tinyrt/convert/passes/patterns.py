@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.convert.passes.common import constant_data, split_constant
 from tinyrt.ir import Graph, Node
+from tinyrt.ops.shared.activation import fused_activation
 
 TOLERANCE = 1e-3
 """How far a constant may be off, relatively: exporters round them to a few digits."""
@@ -27,7 +28,7 @@ def is_near(constant: float | None, target: float) -> bool:
 def scaled(graph: Graph, name: str, op: str = "mul") -> tuple[str, float] | None:
     """``(x, c)`` where the value is ``x * c`` (or ``x + c``) for a constant c of one element."""
     node = graph.producer(name)
-    if node is None or node.op != op or getattr(node.attrs, "activation", "NONE") != "NONE":
+    if node is None or node.op != op or fused_activation(node) != "NONE":
         return None
     split = split_constant(graph, node)
     if split is None or split[1].size != 1:
@@ -49,7 +50,7 @@ def products_with(graph: Graph, name: str, factor: str) -> Iterator[tuple[Node, 
     coefficient, has_factor, current = 1.0, False, name
     while is_read_by(graph, current):
         (node,) = graph.consumers(current)
-        if node.op != "mul" or node.attrs.activation != "NONE" or node.inputs.count(current) != 1:
+        if node.op != "mul" or fused_activation(node) != "NONE" or node.inputs.count(current) != 1:
             return
         (other,) = (n for n in node.inputs if n != current)
         constant = number(graph, other)

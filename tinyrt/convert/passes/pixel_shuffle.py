@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.convert.passes.common import Names, constant_data, is_private, producer
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Rule, Value
 from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 PERM = (0, 1, 4, 2, 5, 3)
 """(n, h, w, c, block, block) -> (n, h, block, w, block, c)."""
@@ -18,7 +19,7 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     """shuffle(conv(x, w)) = depth_to_space(conv(x, w')), where w' has its output channels moved."""
     transpose = producer(graph, node, op="transpose")
     split = producer(graph, transpose, op="reshape") if transpose is not None else None
-    if transpose is None or split is None or transpose.attrs.perm != PERM:
+    if transpose is None or split is None or transpose.attrs_as(TransposeAttrs).perm != PERM:
         return None
     n, h, w, c, block, other = graph.value(split.outputs[0]).shape
     before, after = graph.value(split.inputs[0]).shape, graph.value(node.outputs[0]).shape

@@ -6,6 +6,9 @@ import numpy as np
 
 from tinyrt.convert.passes.common import bypass, split_constant
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 
 def remove_dead(graph: Graph, node: Node) -> Patch | None:
@@ -16,7 +19,7 @@ def remove_dead(graph: Graph, node: Node) -> Patch | None:
 
 def remove_identity(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(x) = x: reshape to the same shape, pad by nothing, x + 0, x * 1, ... go."""
-    if getattr(node.attrs, "activation", "NONE") != "NONE":
+    if fused_activation(node) != "NONE":
         return None
     position = _neutral_operand(graph, node) if node.op in NEUTRAL else _unchanged(graph, node)
     return None if position is None else bypass(graph, node, node.inputs[position])
@@ -37,11 +40,13 @@ def _unchanged(graph: Graph, node: Node) -> int | None:
     if node.op in ("reshape", "pad"):
         is_same = graph.value(node.inputs[0]).shape == graph.value(node.outputs[0]).shape
     elif node.op == "transpose":
-        is_same = node.attrs.perm == tuple(sorted(node.attrs.perm))
+        perm = node.attrs_as(TransposeAttrs).perm
+        is_same = perm == tuple(sorted(perm))
     elif node.op == "concatenation":
         is_same = len(node.inputs) == 1
     else:
-        is_same = node.attrs.kernel == node.attrs.stride == (1, 1)
+        pool = node.attrs_as(Pool2dAttrs)
+        is_same = pool.kernel == pool.stride == (1, 1)
     return 0 if is_same else None
 
 

@@ -8,7 +8,8 @@ from tinyrt.convert.passes.common import ACTIVATIONS, bypass, is_private, produc
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import ops_where
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
-from tinyrt.ops.shared.activation import BOUNDS
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.activation import BOUNDS, fused_activation
 from tinyrt.ops.shared.spec import limits_of
 
 SELECTING = ops_where(lambda spec: spec.traits.selects)
@@ -20,7 +21,7 @@ ONE_OPERAND = ops_where(lambda spec: spec.arity == (1, 1)) & SELECTING - {"pad"}
 
 def remove_requantize(graph: Graph, node: Node) -> Patch | Refusal | None:
     """q(select(q(x), q(y), ...)) = select(q(x), q(y), ...), all q to one grid."""
-    if not _is_on_grid(graph, node.inputs[0], node.attrs):
+    if not _is_on_grid(graph, node.inputs[0], node.attrs_as(FakeQuantizeAttrs)):
         return None
     return bypass(graph, node, node.inputs[0])
 
@@ -47,8 +48,8 @@ def _is_on_grid(graph: Graph, name: str, grid: FakeQuantizeAttrs) -> bool:
 
 
 def _selects(node: Node) -> bool:
-    fused = getattr(node.attrs, "activation", "NONE") != "NONE"
-    filled = node.op == "pad" and node.attrs.value != 0
+    fused = fused_activation(node) != "NONE"
+    filled = isinstance(node.attrs, PadAttrs) and node.attrs.value != 0
     return node.op in SELECTING and not fused and not filled
 
 
@@ -60,7 +61,8 @@ def clamp_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not is_private(graph, rounding.outputs[0]):
         return Refusal(node.name, f"the output of '{rounding.name}' has other readers")
     bounds = BOUNDS[ACTIVATIONS[node.op]]
-    if not all(_is_step(rounding.attrs, bound) for bound in bounds):
+    grid = rounding.attrs_as(FakeQuantizeAttrs)
+    if not all(_is_step(grid, bound) for bound in bounds):
         return Refusal(node.name, f"its bounds are not on the grid of '{rounding.name}'")
     clamp = replace(node, inputs=rounding.inputs, outputs=rounding.outputs)
     behind = replace(rounding, inputs=rounding.outputs, outputs=node.outputs)

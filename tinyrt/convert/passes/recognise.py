@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from tinyrt.convert.passes.common import Names, constant_data, is_private, producer
 from tinyrt.convert.passes.patterns import (
@@ -18,6 +17,8 @@ from tinyrt.convert.passes.patterns import (
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -41,7 +42,7 @@ def recognise_gelu(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def _with_factor(
-    graph: Graph, node: Node, gate: str, x: str, target: float, op: str, attrs: Any
+    graph: Graph, node: Node, gate: str, x: str, target: float, op: str, attrs: object
 ) -> Patch | Refusal:
     """``op(x)`` in place of ``gate * x * target``."""
     coefficient = None
@@ -53,7 +54,7 @@ def _with_factor(
     return Refusal(node.name, f"it is multiplied by {coefficient:g} in place of {target:g}")
 
 
-def _replaced(last: Node, op: str, x: str, attrs: Any) -> Patch:
+def _replaced(last: Node, op: str, x: str, attrs: object) -> Patch:
     """One op in place of the last node of a formula; dead code goes by itself."""
     return Patch(remove=(last,), add=(Node(op, last.name, (x,), last.outputs, attrs),))
 
@@ -104,7 +105,7 @@ def _hard_gate(graph: Graph, node: Node) -> tuple[str, float] | None:
     if node.op == "relu6":
         shifted = scaled(graph, node.inputs[0], op="add")
         return (shifted[0], 1 / 6) if shifted is not None and shifted[1] == 3 else None
-    if node.attrs.activation != "RELU6":
+    if fused_activation(node) != "RELU6":
         return None
     for x, other in (node.inputs, node.inputs[::-1]):
         if number(graph, other) == 3:
@@ -124,7 +125,7 @@ def recognise_logistic(graph: Graph, node: Node) -> Patch | Refusal | None:
     if x is None:
         return Refusal(node.name, "its exponent is not negated")
     shape = graph.value(x).shape
-    if graph.value(node.outputs[0]).shape != shape or node.attrs.activation != "NONE":
+    if graph.value(node.outputs[0]).shape != shape or fused_activation(node) != "NONE":
         return Refusal(node.name, "it changes the shape, or clamps")
     if number(graph, node.inputs[0]) == 1:
         return _replaced(node, "logistic", x, NoAttrs())
@@ -144,11 +145,13 @@ def recognise_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     if exponential is None or total is None or total.inputs[0] != exponential.outputs[0]:
         return None
     shape = graph.value(node.outputs[0]).shape
-    axes = tuple(a % len(shape) for a in total.attrs.axes)
-    if axes != (len(shape) - 1,) or not total.attrs.keep_dims:
+    reduction = total.attrs_as(ReduceAttrs)
+    axes = tuple(a % len(shape) for a in reduction.axes)
+    if axes != (len(shape) - 1,) or not reduction.keep_dims:
         return Refusal(node.name, "the sum is not along the last dimension")
-    if node.attrs.activation != "NONE":
-        return Refusal(node.name, f"it has a fused {node.attrs.activation}")
+    activation = fused_activation(node)
+    if activation != "NONE":
+        return Refusal(node.name, f"it has a fused {activation}")
     x = exponential.inputs[0]
     lowered = op_before(graph, x, "sub")
     if lowered is not None:
@@ -171,7 +174,7 @@ def scale_into_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"the factor {factor:g} is not above 0")
     if graph.value(x).shape != graph.value(node.inputs[0]).shape:
         return Refusal(node.name, "the product makes its operand larger")
-    attrs = replace(node.attrs, beta=node.attrs.beta * factor)
+    attrs = SoftmaxAttrs(node.attrs_as(SoftmaxAttrs).beta * factor)
     return Patch(remove=(node,), add=(replace(node, inputs=(x,), attrs=attrs),))
 
 
@@ -192,7 +195,7 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
         elif not scale > 0:
             refusal = Refusal(node.name, f"the factor {scale:g} is not above 0")
         elif graph.value(x).shape == graph.value(factor.outputs[0]).shape:
-            attrs = replace(node.attrs, beta=node.attrs.beta * scale)
+            attrs = SoftmaxAttrs(node.attrs_as(SoftmaxAttrs).beta * scale)
             return Patch(
                 remove=(factor, node),
                 add=(replace(node, attrs=attrs),),
@@ -216,12 +219,13 @@ def divide_by_root(graph: Graph, node: Node) -> Patch | None:
     root = op_before(graph, node.inputs[1], "sqrt")
     if root is None:
         return None
-    one = number(graph, node.inputs[0]) == 1 and node.attrs.activation == "NONE"
+    activation = fused_activation(node)
+    one = number(graph, node.inputs[0]) == 1 and activation == "NONE"
     source = graph.value(root.inputs[0])
     if one and graph.value(node.outputs[0]).shape == source.shape:
         return _replaced(node, "rsqrt", source.name, NoAttrs())
     inverse = Names(graph).new(f"{node.outputs[0]}.inverse")
-    attrs = MulAttrs(node.attrs.activation)
+    attrs = MulAttrs(activation)
     product = Node("mul", node.name, (node.inputs[0], inverse), node.outputs, attrs)
     return Patch(
         remove=(node,),
@@ -245,7 +249,7 @@ def divide_by_constant(graph: Graph, node: Node) -> Patch | Refusal | None:
         q=None,
     )
     product = replace(
-        node, op="mul", inputs=(node.inputs[0], value.name), attrs=MulAttrs(node.attrs.activation)
+        node, op="mul", inputs=(node.inputs[0], value.name), attrs=MulAttrs(fused_activation(node))
     )
     return Patch(remove=(node,), add=(product,), values=(value,))
 

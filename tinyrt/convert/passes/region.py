@@ -14,7 +14,10 @@ from tinyrt.convert.passes.common import ELEMENTWISE, inverse, moves_only_units
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.ir import Graph, Node
 from tinyrt.ops import ops_where
+from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.shared.traits import Dims
+from tinyrt.ops.transpose import TransposeAttrs
 
 Perm = tuple[int, ...]
 Cost = tuple[int, int]
@@ -95,9 +98,11 @@ def _region(graph: Graph, seed: str, perm: Perm) -> Region:
 
 
 def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
-    if node.op not in TRANSPARENT or (node.op in REDUCING and not node.attrs.keep_dims):
+    if node.op not in TRANSPARENT or (
+        node.op in REDUCING and not node.attrs_as(MeanAttrs).keep_dims
+    ):
         return False
-    if node.op == "gather" and len(node.attrs.shape) != 1:
+    if node.op == "gather" and len(node.attrs_as(GatherAttrs).shape) != 1:
         return False
     values = [graph.value(n) for n in (*node.inputs, *node.outputs)]
     return all(
@@ -109,12 +114,12 @@ def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
 def _add_borders(graph: Graph, region: Region, name: str) -> None:
     maker = graph.producer(name)
     back = inverse(region.perm)
-    if maker is not None and _permutes(maker, back):
+    if maker is not None and permutes(maker, back):
         region.entries[name] = maker
     elif maker is None or id(maker) not in region.nodes:
         region.sources.append(name)
     for node in graph.consumers(name):
-        if _permutes(node, region.perm):
+        if permutes(node, region.perm):
             region.exits.append(node)
         elif id(node) not in region.nodes:
             absorbs = absorbs_transpose(graph, node, back)
@@ -123,8 +128,9 @@ def _add_borders(graph: Graph, region: Region, name: str) -> None:
         region.outside.setdefault(name, 0)
 
 
-def _permutes(node: Node, perm: Perm) -> bool:
-    return node.op == "transpose" and node.attrs.perm == perm
+def permutes(node: Node, perm: Perm) -> bool:
+    """Whether the node is a transpose with that permutation."""
+    return node.op == "transpose" and node.attrs_as(TransposeAttrs).perm == perm
 
 
 def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:

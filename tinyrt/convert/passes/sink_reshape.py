@@ -83,7 +83,8 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not is_private(graph, pad.outputs[0]):
         return Refusal(node.name, f"the output of '{pad.name}' has other readers")
     source, output = graph.value(pad.inputs[0]), graph.value(node.outputs[0])
-    padded = list(zip(graph.value(pad.outputs[0]).shape, pad.attrs.paddings, strict=True))
+    old_attrs = pad.attrs_as(PadAttrs)
+    padded = list(zip(graph.value(pad.outputs[0]).shape, old_attrs.paddings, strict=True))
     paddings = []
     for size in output.shape:
         is_inserted = not padded or (size == 1 and padded[0][0] != 1)
@@ -96,7 +97,7 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
     inner = replace(source, name=name, shape=shape)
     reshape = replace(node, name=name, inputs=pad.inputs, outputs=(name,))
     reshape = replace(reshape, attrs=ReshapeAttrs(shape))
-    attrs = PadAttrs(tuple(paddings), pad.attrs.value)
+    attrs = PadAttrs(tuple(paddings), old_attrs.value)
     new_pad = replace(pad, inputs=(name,), outputs=node.outputs, attrs=attrs)
     return Patch(remove=(pad, node), add=(reshape, new_pad), values=(inner,))
 
@@ -110,7 +111,7 @@ def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     positions = _places(shape, wide)
     if positions is None:
         return Refusal(node.name, "it does more than insert dimensions of 1")
-    perm, source = transpose.attrs.perm, graph.value(transpose.inputs[0])
+    perm, source = transpose.attrs_as(TransposeAttrs).perm, graph.value(transpose.inputs[0])
     # Axes of the source, and for each inserted one the axis that it comes before.
     before = [perm[positions.index(i)] if i in positions else None for i in range(len(wide))]
     anchors = [next((a for a in before[i:] if a is not None), len(shape)) for i in range(len(wide))]

@@ -11,8 +11,11 @@ from tinyrt.convert.passes.write_out import erf_of_size
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
-from tinyrt.ops.arg import CHOICES
+from tinyrt.ops.arg import CHOICES, ArgAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.repeat import TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 
@@ -23,7 +26,7 @@ MAX_FACTORS = 64
 def lower_gelu(graph: Graph, node: Node) -> Patch:
     """gelu(x) = (x + |x| erf(|x| / sqrt(2))) / 2, or by tanh where that is what it stands for."""
     f, x = Formula(graph, node), node.inputs[0]
-    if node.attrs.approximate:
+    if node.attrs_as(GeluAttrs).approximate:
         cube = f.emit("mul", "cube", f.emit("mul", "square", x, x), x)
         inner = f.emit("add", "inner", x, f.emit("mul", "part", cube, 0.044715))
         tanh = f.emit("tanh", "tanh", f.emit("mul", "scaled", inner, math.sqrt(2 / math.pi)))
@@ -57,9 +60,10 @@ def lower_sign(graph: Graph, node: Node) -> Patch:
 def lower_tile(graph: Graph, node: Node) -> Patch | Refusal:
     """tile(x) = concatenations of x with itself."""
     f, x = Formula(graph, node), node.inputs[0]
-    repeated = [(axis, n) for axis, n in enumerate(node.attrs.multiples) if n > 1]
-    if max(node.attrs.multiples, default=1) > MAX_FACTORS:
-        return Refusal(node.name, f"it repeats its input {node.attrs.multiples} times")
+    multiples = node.attrs_as(TileAttrs).multiples
+    repeated = [(axis, n) for axis, n in enumerate(multiples) if n > 1]
+    if max(multiples, default=1) > MAX_FACTORS:
+        return Refusal(node.name, f"it repeats its input {multiples} times")
     if not repeated:
         f.emit("reshape", "same", x, attrs=ReshapeAttrs(graph.value(x).shape))
     for axis, count in repeated:
@@ -70,7 +74,8 @@ def lower_tile(graph: Graph, node: Node) -> Patch | Refusal:
 def lower_product(graph: Graph, node: Node) -> Patch | Refusal:
     """reduce_prod(x) = the product of its slices."""
     f, x = Formula(graph, node), node.inputs[0]
-    for axis in sorted((a % len(graph.value(x).shape) for a in node.attrs.axes), reverse=True):
+    axes = node.attrs_as(ReduceAttrs).axes
+    for axis in sorted((a % len(graph.value(x).shape) for a in axes), reverse=True):
         shape = f.type_of(x).shape
         if shape[axis] > MAX_FACTORS:
             return Refusal(node.name, f"it multiplies {shape[axis]} elements")
@@ -130,7 +135,8 @@ def _with_short_places(graph: Graph) -> Graph:
                 expected="places that are cast, or that are the model's output",
                 hint="cast the places to int32 in the model, or leave --target out",
             )
-        nodes[node.index] = replace(node.node, attrs=replace(node.attrs, dtype=DType.INT32))
+        attrs = replace(node.attrs_as(ArgAttrs), dtype=DType.INT32)
+        nodes[node.index] = replace(node.node, attrs=attrs)
         values[node.output.name] = replace(node.output, dtype=DType.INT32)
     return replace(graph, nodes=tuple(nodes), values=values)
 

@@ -19,6 +19,7 @@ from tinyrt.convert.passes.region import (
     Region,
     channels_last,
     flip_pays,
+    permutes,
     region_around,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
@@ -29,7 +30,7 @@ from tinyrt.ops.transpose import TransposeAttrs
 
 def flip_region(graph: Graph, node: Node, *, interface: bool) -> Patch | Refusal:
     """f(transpose(x), transpose(y), ...) = transpose(f(x, y, ...)), for whole regions of such f."""
-    perm = node.attrs.perm
+    perm = node.attrs_as(TransposeAttrs).perm
     for seed, flip in ((node.outputs[0], inverse(perm)), (node.inputs[0], perm)):
         region = region_around(graph, seed, flip)
         if flip_pays(graph, region, interface=interface):
@@ -136,11 +137,12 @@ class _Flip:
         return self.inside[name]
 
 
-def turned_attrs(node: Node, perm: Perm) -> Any:
+def turned_attrs(node: Node, perm: Perm) -> object:
     """A node's attributes for operands permuted by ``perm``."""
+    attrs: Any = node.attrs  # of any op that works in any layout
     where, changes = inverse(perm), dict[str, Any]()
     for name, dims in (OPS[node.op].traits.dims or {}).items():
-        old = getattr(node.attrs, name)
+        old = getattr(attrs, name)
         match dims:
             case Dims.AXIS:
                 changes[name] = where[old]
@@ -148,7 +150,7 @@ def turned_attrs(node: Node, perm: Perm) -> Any:
                 changes[name] = tuple(sorted(where[a] for a in old))
             case Dims.EACH:
                 changes[name] = permuted(old, perm)
-    return replace(node.attrs, **changes) if changes else node.attrs
+    return replace(attrs, **changes) if changes else attrs
 
 
 def _suffix(perm: Perm) -> str:
@@ -164,10 +166,10 @@ def turn_input(graph: Graph, node: Node) -> Patch | Refusal | None:
     """
     source = graph.value(node.inputs[0])
     perm = channels_last(len(source.shape))
-    if source.name not in graph.inputs or node.attrs.perm != perm or len(perm) < 3:
+    if source.name not in graph.inputs or not permutes(node, perm) or len(perm) < 3:
         return None
     readers = graph.consumers(source.name)
-    others = [n for n in readers if n.op != "transpose" or n.attrs.perm != perm]
+    others = [n for n in readers if not permutes(n, perm)]
     absorb = not moves_only_units(source.shape, perm) and all(
         absorbs_transpose(graph, n, inverse(perm)) for n in others
     )
@@ -192,7 +194,7 @@ def turn_output(graph: Graph, node: Node) -> Patch | Refusal | None:
     """An output that is a transpose from channels-last takes that layout."""
     output = graph.value(node.outputs[0])
     perm = channels_last(len(output.shape))
-    if output.name not in graph.outputs or node.attrs.perm != inverse(perm) or len(perm) < 3:
+    if output.name not in graph.outputs or not permutes(node, inverse(perm)) or len(perm) < 3:
         return None
     if graph.consumers(output.name):
         return Refusal(node.name, f"the output '{output.name}' has other readers")

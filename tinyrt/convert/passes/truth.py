@@ -23,6 +23,7 @@ from tinyrt.convert.passes.patterns import number, op_before, scaled
 from tinyrt.ir import DType, Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
+from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.spec import NoAttrs
 
 NEGATED = {"equal": "not_equal", "not_equal": "equal"}
@@ -106,8 +107,9 @@ def choose_factor(graph: Graph, node: Node) -> Patch | Refusal | None:
         factors = tuple(number(graph, n) for n in choice.inputs[1:])
         if factors not in ((1.0, 0.0), (0.0, 1.0)):
             continue
-        if node.attrs.activation != "NONE":
-            return Refusal(node.name, f"it has a fused {node.attrs.activation}")
+        activation = fused_activation(node)
+        if activation != "NONE":
+            return Refusal(node.name, f"it has a fused {activation}")
         f, x = Formula(graph, node), node.inputs[1 - i]
         truth = choice.inputs[0]
         f.emit("select_v2", "choice", truth, *((x, 0.0) if factors[0] else (0.0, x)))
