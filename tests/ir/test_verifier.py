@@ -8,6 +8,8 @@ from tests.graphs import small_cnn
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import DType, Stage, dump
 from tinyrt.ops import verify
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 
 def _broken_order(graph):
@@ -44,6 +46,11 @@ def _too_many_inputs(graph):
     return replace(graph, nodes=(replace(first, inputs=first.inputs * 2), *graph.nodes[1:]))
 
 
+def _attributes_of_another_op(graph):
+    first = replace(graph.nodes[0], attrs=SoftmaxAttrs())
+    return replace(graph, nodes=(first, *graph.nodes[1:]))
+
+
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
@@ -54,6 +61,7 @@ def _too_many_inputs(graph):
         (_defined_twice, "defined twice"),
         (_missing_output, "never computed"),
         (_too_many_inputs, "6 inputs"),
+        (_attributes_of_another_op, "expected: a Conv2dAttrs"),
     ],
     ids=lambda f: getattr(f, "__name__", None),
 )
@@ -61,6 +69,13 @@ def test_broken_invariants_are_refused(broken, says):
     with pytest.raises(TinyrtError) as caught:
         verify(broken(small_cnn()))
     assert says in str(caught.value)
+
+
+def test_attributes_are_of_the_type_that_is_asked_for():
+    first = small_cnn().bind(0)
+    assert first.attrs_as(Conv2dAttrs) is first.attrs
+    with pytest.raises(TypeError, match="not SoftmaxAttrs"):
+        first.attrs_as(SoftmaxAttrs)
 
 
 def test_stages_differ():

@@ -14,6 +14,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -127,7 +128,8 @@ def join(net: RandomNet) -> None:
         moving = net.pick(("concatenation", ConcatenationAttrs(3)), ("maximum", NoAttrs()))
         net.op(*moving, x.name, other)
     else:
-        net.op(net.pick("add", "sub", "mul"), AddAttrs(), x.name, other)
+        op = net.pick("add", "sub", "mul")
+        net.op(op, OPS[op].attrs(), x.name, other)
 
 
 def residual(net: RandomNet) -> None:
@@ -190,7 +192,7 @@ def with_constant(net: RandomNet) -> None:
     data = net.rng.integers(-128, 128, shape).astype(np.int8)
     net.values[name] = Value.constant(name, data, QParams((0.02,), 3))
     op = net.pick("add", "mul", "prelu", "sub")
-    net.op(op, NoAttrs() if op == "prelu" else AddAttrs(), x.name, name)
+    net.op(op, OPS[op].attrs(), x.name, name)
 
 
 def wider(net: RandomNet) -> None:
@@ -220,7 +222,7 @@ def gate(net: RandomNet) -> None:
     middle = net.op("conv2d", Conv2dAttrs(activation="RELU"), mean.name, w, b)
     weights = net.op("logistic", NoAttrs(), middle.name)
     net.images = net.images[:-2]
-    net.op("mul", AddAttrs(), x.name, weights.name)
+    net.op("mul", MulAttrs(), x.name, weights.name)
     net.images = net.images[-1:]
 
 

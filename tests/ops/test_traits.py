@@ -15,8 +15,10 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.convert.passes.to_nhwc import turned_attrs
 from tinyrt.ir import Node
-from tinyrt.ops import OPS, ops_where
+from tinyrt.ops import OPS, ops_where, prepared
+from tinyrt.ops.add import AddS8
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.mul import MulS8
 from tinyrt.ops.shared.activation import BOUNDS, with_activation
 from tinyrt.ops.shared.spec import Quant
 
@@ -114,3 +116,11 @@ def test_layers_whose_zeros_may_be_left_out_have_kernels_for_that():
             if kernel is not None and kernel.stored is not None:
                 able.add(op)
     assert able == ops_where(lambda spec: spec.traits.skips_zeros)
+
+
+def test_a_prepared_record_is_of_the_type_that_is_asked_for():
+    rng = rng_of("add")
+    node = build_s8(CASES["add"](rng), rng).graph.bind(0)
+    assert prepared(node, AddS8) is OPS["add"].prepared(node)
+    with pytest.raises(TypeError, match="add prepares AddS8, not MulS8"):
+        prepared(node, MulS8)

@@ -71,7 +71,7 @@ class Node:
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Any = None
+    attrs: object = None
 
     def attrs_as(self, kind: type[AttrsT]) -> AttrsT:
         """The op's attributes, which must be of that type.
@@ -131,7 +131,7 @@ class BoundNode:
         return self.node.name
 
     @property
-    def attrs(self) -> Any:
+    def attrs(self) -> object:
         """The op's attribute record."""
         return self.node.attrs
 

@@ -41,6 +41,11 @@ class OpRules(Protocol):
         ...
 
     @property
+    def attrs(self) -> type[Any]:
+        """The type of its attributes."""
+        ...
+
+    @property
     def float_only(self) -> bool:
         """Whether the op must be replaced before the graph is quantised."""
         ...
@@ -186,7 +191,8 @@ def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
     """Derive a node's outputs from its inputs.
 
     Raises:
-        VerifyError: there is no such op, or its inputs' number or its outputs are others.
+        VerifyError: there is no such op, or its attributes, its inputs' number or its outputs are
+            others.
         ShapeError: dtypes, shapes and attributes do not fit together.
 
     """
@@ -194,6 +200,8 @@ def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
         raise VerifyError(f"there is no op '{node.op}'")
     spec = rules[node.op]
     check_arity(node.node, spec)
+    if not isinstance(node.attrs, spec.attrs):
+        raise VerifyError(f"attributes are {node.attrs}", expected=f"a {spec.attrs.__name__}")
     types = tuple(v.type for v in node.outputs)
     derived = spec.infer(node.attrs, [v.type if v else None for v in node.inputs])
     if types != derived:

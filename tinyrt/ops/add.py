@@ -118,7 +118,7 @@ def prepare(node: BoundNode) -> AddS8:
         *multiplier(float(b_scale) / common, most=1.0),
         *multiplier(common / (2.0**left_shift * float(y_scale)), most=1.0),
         y_zp,
-        *act_range(node.attrs.activation, y),
+        *act_range(node.attrs_as(AddAttrs).activation, y),
         left_shift,
     )
 

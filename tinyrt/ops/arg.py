@@ -43,8 +43,7 @@ def _ref(function: Any, attrs: ArgAttrs, x: Array) -> Array:
 def prepare(node: BoundNode) -> ArgAttrs:
     """A scale is positive, so raw values are compared."""
     qparams(node.input(0))
-    attrs: ArgAttrs = node.attrs
-    return attrs
+    return node.attrs_as(ArgAttrs)
 
 
 def _spec(name: str, function: Any) -> OpSpec[ArgAttrs]:

@@ -79,7 +79,7 @@ def rows(node: BoundNode) -> RowOp | None:
     Only if the window never leaves the input: padding does not count.
     """
     x = node.input(0).shape
-    window = window_of(node.attrs, x)
+    window = window_of(node.attrs_as(Pool2dAttrs), x)
     if window.kernel != x[1:3] or window.out != (1, 1):
         return windowed_rows(node, window, None)
     if node.input(0).dtype is not DType.INT8:

@@ -135,7 +135,7 @@ _MATMUL = Function("batch_matmul", ref_f32, vjp)
 
 def macs(node: BoundNode) -> int:
     """Elements of the output times the length of a row."""
-    k = node.input(0).shape[-2 if node.attrs.adj_x else -1]
+    k = node.input(0).shape[-2 if node.attrs_as(BatchMatmulAttrs).adj_x else -1]
     return node.output.size * k
 
 
@@ -145,7 +145,7 @@ def prepare_s8(node: BoundNode) -> BatchMatmulS8:
     require_s8(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     mult, shift = multiplier(float(a_scale * b_scale) / float(y_scale))
-    return BatchMatmulS8(node.attrs, a_zp, b_zp, mult, shift, y_zp)
+    return BatchMatmulS8(node.attrs_as(BatchMatmulAttrs), a_zp, b_zp, mult, shift, y_zp)
 
 
 def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -164,7 +164,7 @@ def prepare_s16(node: BoundNode) -> BatchMatmulS16:
     a, b, y = node.input(0), node.input(1), node.output
     require_alike(a, b, y)
     real = float(qparams(a)[0] * qparams(b)[0]) / float(qparams(y)[0])
-    return BatchMatmulS16(node.attrs, *reduced(*multiplier(real), y))
+    return BatchMatmulS16(node.attrs_as(BatchMatmulAttrs), *reduced(*multiplier(real), y))
 
 
 def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> NDArray[np.int16]:

@@ -84,7 +84,7 @@ def prepare(node: BoundNode) -> ConcatenationS8:
     values = [node.output, *(node.input(i) for i in range(len(node.inputs)))]
     require_alike(*values)
     require_same_q(node, *values)
-    return ConcatenationS8(axis_of(node.attrs.axis, len(node.output.shape)))
+    return ConcatenationS8(axis_of(node.attrs_as(ConcatenationAttrs).axis, len(node.output.shape)))
 
 
 def ref_integer(p: ConcatenationS8, *inputs: Array) -> Array:
@@ -94,7 +94,8 @@ def ref_integer(p: ConcatenationS8, *inputs: Array) -> Array:
 
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time, where the join is along the width or the channels."""
-    return joined_rows(node, axis_of(node.attrs.axis, len(node.output.shape)))
+    axis = node.attrs_as(ConcatenationAttrs).axis
+    return joined_rows(node, axis_of(axis, len(node.output.shape)))
 
 
 CONCATENATION = OpSpec(

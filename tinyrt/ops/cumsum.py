@@ -87,7 +87,7 @@ def prepare_s8(node: BoundNode) -> CumsumS8:
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     real = 2 * float(x_scale) / (2.0**LEFT_SHIFT * float(y_scale))
-    return CumsumS8(node.attrs, x_zp, y_zp, *multiplier(real, most=1.0))
+    return CumsumS8(node.attrs_as(CumsumAttrs), x_zp, y_zp, *multiplier(real, most=1.0))
 
 
 def ref_s8(p: CumsumS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

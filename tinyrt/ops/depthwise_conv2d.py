@@ -122,7 +122,8 @@ def prepare_s8(node: BoundNode) -> ConvolutionS8:
     """Multipliers, clamp and window of one node."""
     x, w = node.input(0), node.input(1)
     requant = weighted_requant(node, WEIGHT_AXIS)
-    return ConvolutionS8(window_of(node.attrs, x.shape, w.shape), qparams(x)[1], requant)
+    window = window_of(node.attrs_as(DepthwiseConv2dAttrs), x.shape, w.shape)
+    return ConvolutionS8(window, qparams(x)[1], requant)
 
 
 def ref_s8(
@@ -139,7 +140,8 @@ def ref_s8(
 
 def prepare_s16(node: BoundNode) -> ConvolutionS16:
     """Multipliers, clamp and window of one node."""
-    window = window_of(node.attrs, node.input(0).shape, node.input(1).shape)
+    attrs = node.attrs_as(DepthwiseConv2dAttrs)
+    window = window_of(attrs, node.input(0).shape, node.input(1).shape)
     return ConvolutionS16(window, wide_requant(node, WEIGHT_AXIS))
 
 
@@ -160,7 +162,8 @@ def macs(node: BoundNode) -> int:
 def rows(node: BoundNode) -> RowOp | None:
     """Rows under the window, with the input's zero point around them."""
     x, w = node.input(0), node.input(1)
-    return windowed_rows(node, window_of(node.attrs, x.shape, w.shape), qparams(x)[1])
+    window = window_of(node.attrs_as(DepthwiseConv2dAttrs), x.shape, w.shape)
+    return windowed_rows(node, window, qparams(x)[1])
 
 
 DEPTHWISE_CONV2D = weighted_op(

@@ -86,7 +86,7 @@ def prepare_s8(node: BoundNode) -> DivS8:
     require_s8(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     mult, shift = multiplier(float(a_scale / (b_scale * y_scale)))
-    return DivS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs.activation, y))
+    return DivS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs_as(DivAttrs).activation, y))
 
 
 def ref_s8(p: DivS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:

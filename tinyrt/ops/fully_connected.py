@@ -111,7 +111,8 @@ def _exact(x: Array, w: NDArray[np.int8], keep_num_dims: bool) -> NDArray[np.int
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
     """Multipliers and clamp of one node."""
     requant = weighted_requant(node, WEIGHT_AXIS)
-    return FullyConnectedS8(qparams(node.input(0))[1], requant, node.attrs.keep_num_dims)
+    attrs = node.attrs_as(FullyConnectedAttrs)
+    return FullyConnectedS8(qparams(node.input(0))[1], requant, attrs.keep_num_dims)
 
 
 def ref_s8(
@@ -130,7 +131,8 @@ def ref_s8(
 
 def prepare_s16(node: BoundNode) -> FullyConnectedS16:
     """Multipliers and clamp of one node."""
-    return FullyConnectedS16(wide_requant(node, WEIGHT_AXIS), node.attrs.keep_num_dims)
+    attrs = node.attrs_as(FullyConnectedAttrs)
+    return FullyConnectedS16(wide_requant(node, WEIGHT_AXIS), attrs.keep_num_dims)
 
 
 def ref_s16(

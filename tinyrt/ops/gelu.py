@@ -83,7 +83,7 @@ def prepare_s8(node: BoundNode) -> LutS8:
     """The float function of every int8 value."""
 
     def function(x: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.asarray(ref_f32(node.attrs, x.astype(np.float64)), np.float32)
+        return np.asarray(ref_f32(node.attrs_as(GeluAttrs), x.astype(np.float64)), np.float32)
 
     return float_table(node, function)
 

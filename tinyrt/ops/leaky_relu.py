@@ -76,7 +76,7 @@ def prepare_s16(node: BoundNode) -> LeakyReluS16:
     x, y = node.input(0), node.output
     require_alike(x, y)
     (x_scale, _), (y_scale, _) = qparams(x), qparams(y)
-    alpha = np.float32(node.attrs.alpha)
+    alpha = np.float32(node.attrs_as(LeakyReluAttrs).alpha)
     if alpha < 0:
         raise VerifyError(
             f"alpha is {alpha}", expected="0 or more in integers", hint="keep this op in float"

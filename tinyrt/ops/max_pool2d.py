@@ -113,7 +113,7 @@ def rows(node: BoundNode) -> RowOp | None:
     It is filled byte by byte: not where it takes two.
     """
     fill = INT8_MIN if node.input(0).dtype is DType.INT8 else None
-    return windowed_rows(node, window_of(node.attrs, node.input(0).shape), fill)
+    return windowed_rows(node, window_of(node.attrs_as(Pool2dAttrs), node.input(0).shape), fill)
 
 
 MAX_POOL2D = OpSpec(

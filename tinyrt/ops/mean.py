@@ -93,7 +93,7 @@ def prepare(node: BoundNode) -> MeanS8:
     """One multiplier for both the division and the change of scale."""
     x, y = node.input(0), node.output
     require_alike(x, y)
-    axes = axes_of(node.attrs, x.shape)
+    axes = axes_of(node.attrs_as(MeanAttrs), x.shape)
     count = size_of(tuple(x.shape[i] for i in axes))
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     mult, shift = multiplier(float(x_scale) / float(y_scale))
@@ -101,7 +101,7 @@ def prepare(node: BoundNode) -> MeanS8:
     spare = min(count.bit_length() - 1, 32, 31 + shift)
     return MeanS8(
         axes,
-        node.attrs.keep_dims,
+        node.attrs_as(MeanAttrs).keep_dims,
         count,
         x_zp,
         y_zp,

@@ -73,7 +73,7 @@ def prepare(node: BoundNode) -> MulS8:
     require_alike(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     mult, shift = multiplier(float(a_scale) * float(b_scale) / float(y_scale))
-    return MulS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs.activation, y))
+    return MulS8(a_zp, b_zp, mult, shift, y_zp, *act_range(node.attrs_as(MulAttrs).activation, y))
 
 
 def ref_integer(p: MulS8, a: Array, b: Array) -> Array:

@@ -79,8 +79,9 @@ def prepare(node: BoundNode) -> PadS8:
     """The raw fill value; input and output share scale and zero point."""
     require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    fill = quantize_array(np.asarray(node.attrs.value), *qparams(node.output), node.output.dtype)
-    return PadS8(node.attrs.paddings, int(fill))
+    attrs = node.attrs_as(PadAttrs)
+    fill = quantize_array(np.asarray(attrs.value), *qparams(node.output), node.output.dtype)
+    return PadS8(attrs.paddings, int(fill))
 
 
 def ref_integer(p: PadS8, x: Array) -> Array:
@@ -90,15 +91,16 @@ def ref_integer(p: PadS8, x: Array) -> Array:
 
 def rows(node: BoundNode) -> RowOp | None:
     """A row at a time; rows above and below are padding of the input."""
-    if len(node.attrs.paddings) != 4 or node.output.shape[0] != 1:
+    attrs = node.attrs_as(PadAttrs)
+    if len(attrs.paddings) != 4 or node.output.shape[0] != 1:
         return None
-    first, (above, below), *others = node.attrs.paddings
+    first, (above, below), *others = attrs.paddings
     fill = prepare(node).fill
     if fill and node.input(0).dtype is not DType.INT8:
         return None
     window = RowWindow(above=above, below=below, fill=fill)
-    attrs = replace(node.attrs, paddings=(first, (0, 0), *others))
-    return RowOp(one_row(node, attrs), (window,))
+    bare = replace(attrs, paddings=(first, (0, 0), *others))
+    return RowOp(one_row(node, bare), (window,))
 
 
 PAD = OpSpec(

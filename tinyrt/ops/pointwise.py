@@ -108,7 +108,8 @@ class _Steps:
         require_s8(x, y)
         (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
         real = dequantize_array(Affine(float(x_scale), x_zp), input_values())
-        return LutS8.of(quantize_array(self.exact_f32(node.attrs, real), y_scale, y_zp))
+        exact = self.exact_f32(node.attrs_as(PointwiseAttrs), real)
+        return LutS8.of(quantize_array(exact, y_scale, y_zp))
 
 
 def _wide(x: Array) -> Array:

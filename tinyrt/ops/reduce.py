@@ -68,8 +68,7 @@ def prepare_extremum(node: BoundNode) -> ReduceAttrs:
     """Input and output share scale and zero point, so raw values are compared."""
     require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    attrs: ReduceAttrs = node.attrs
-    return attrs
+    return node.attrs_as(ReduceAttrs)
 
 
 def _extremum(function: Any, p: ReduceAttrs, x: Array) -> Array:
@@ -80,11 +79,11 @@ def prepare_sum(node: BoundNode) -> MeanS8:
     """One multiplier for the change of scale."""
     x, y = node.input(0), node.output
     require_alike(x, y)
-    axes = axes_of(node.attrs, x.shape)
+    axes = axes_of(node.attrs_as(ReduceAttrs), x.shape)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     count = size_of(tuple(x.shape[i] for i in axes))
     mult, shift = multiplier(float(x_scale) / float(y_scale))
-    return MeanS8(axes, node.attrs.keep_dims, count, x_zp, y_zp, mult, shift)
+    return MeanS8(axes, node.attrs_as(ReduceAttrs).keep_dims, count, x_zp, y_zp, mult, shift)
 
 
 SUM = OpSpec(

@@ -68,11 +68,12 @@ def prepare(node: BoundNode) -> ReduceProdInteger:
     """One multiplier for each factor: their product is that of all scales."""
     x, y = node.input(0), node.output
     require_alike(x, y)
-    axes = axes_of(node.attrs, x.shape)
+    attrs = node.attrs_as(ReduceAttrs)
+    axes = axes_of(attrs, x.shape)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     root = float(elementary.power(float(y_scale), 1.0 / size_of(tuple(x.shape[i] for i in axes))))
     mult, right = reduced(*quantize_multiplier(float(x_scale) / root), y)
-    return ReduceProdInteger(axes, node.attrs.keep_dims, x_zp, y_zp, mult, right, y.dtype)
+    return ReduceProdInteger(axes, attrs.keep_dims, x_zp, y_zp, mult, right, y.dtype)
 
 
 def ref_integer(p: ReduceProdInteger, x: Array) -> Array:

@@ -65,7 +65,7 @@ def prepare(node: BoundNode) -> ReshapeS8:
     """Input and output share scale and zero point."""
     require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    return ReshapeS8(node.attrs.new_shape)
+    return ReshapeS8(node.attrs_as(ReshapeAttrs).new_shape)
 
 
 def ref_integer(p: ReshapeS8, x: Array) -> Array:

@@ -187,10 +187,9 @@ def bilinear_prepare_s8(node: BoundNode) -> BilinearS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_same_q(node, x, y)
-    size = node.attrs.size
-    return BilinearS8(
-        *(fixed_shares(node.attrs, n, m) for n, m in zip(x.shape[1:3], size, strict=True))
-    )
+    attrs = node.attrs_as(ResizeAttrs)
+    sizes = zip(x.shape[1:3], attrs.size, strict=True)
+    return BilinearS8(*(fixed_shares(attrs, n, m) for n, m in sizes))
 
 
 def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

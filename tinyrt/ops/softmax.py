@@ -128,7 +128,8 @@ def prepare_s8(node: BoundNode) -> SoftmaxS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_fixed(y, FIXED_OUTPUT)
-    real = float(node.attrs.beta) * float(qparams(x)[0]) * 2.0 ** (31 - INPUT_INTEGER_BITS)
+    beta = float(node.attrs_as(SoftmaxAttrs).beta)
+    real = beta * float(qparams(x)[0]) * 2.0 ** (31 - INPUT_INTEGER_BITS)
     mult, shift = quantize_multiplier(min(real, 2.0**31 - 1))
     return SoftmaxS8(mult, shift, -input_radius(INPUT_INTEGER_BITS, shift))
 
@@ -149,7 +150,7 @@ def prepare_s16(node: BoundNode) -> SoftmaxS16:
     x, y = node.input(0), node.output
     require_alike(x, y)
     require_fixed(y, FIXED_OUTPUT_S16)
-    real = float(qparams(x)[0]) * float(node.attrs.beta) / (10.0 / 65535.0)
+    real = float(qparams(x)[0]) * float(node.attrs_as(SoftmaxAttrs).beta) / (10.0 / 65535.0)
     return SoftmaxS16(
         *multiplier(real),
         interpolation_table(exp_f32, -10.0, 0.0),

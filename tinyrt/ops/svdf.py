@@ -150,7 +150,7 @@ def prepare_s8(node: BoundNode) -> SvdfS8:
         )
     (x_scale, x_zp), (s_scale, s_zp), (y_scale, y_zp) = map(qparams, (x, state, y))
     return SvdfS8(
-        rank=node.attrs.rank,
+        rank=node.attrs_as(SvdfAttrs).rank,
         x_zp=x_zp,
         feature=multiplier(float(np.float32(x_scale * f_scale) / s_scale)),
         state_zp=s_zp,

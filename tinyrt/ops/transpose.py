@@ -63,7 +63,7 @@ def prepare(node: BoundNode) -> TransposeS8:
     """Input and output share scale and zero point."""
     require_alike(node.input(0), node.output)
     require_same_q(node, node.input(0), node.output)
-    return TransposeS8(node.attrs.perm)
+    return TransposeS8(node.attrs_as(TransposeAttrs).perm)
 
 
 def ref_integer(p: TransposeS8, x: Array) -> Array:

@@ -111,7 +111,7 @@ def vjp(
 def prepare_s8(node: BoundNode) -> TransposeConvS8:
     """Multipliers and clamp of one node."""
     requant = weighted_requant(node, WEIGHT_AXIS)
-    return TransposeConvS8(node.attrs, qparams(node.input(0))[1], requant)
+    return TransposeConvS8(node.attrs_as(TransposeConvAttrs), qparams(node.input(0))[1], requant)
 
 
 def ref_s8(
@@ -129,7 +129,7 @@ def ref_s8(
 
 def prepare_s16(node: BoundNode) -> TransposeConvS16:
     """Multipliers and clamp of one node."""
-    return TransposeConvS16(node.attrs, wide_requant(node, WEIGHT_AXIS))
+    return TransposeConvS16(node.attrs_as(TransposeConvAttrs), wide_requant(node, WEIGHT_AXIS))
 
 
 def ref_s16(

@@ -180,7 +180,7 @@ def prepare(node: BoundNode) -> LstmInteger:
     left = 12 + power
     cell_tanh = SigmoidS16(3 << left, 0) if left >= 0 else SigmoidS16(3, -left)
     h_scale, h_zp = qparams(h)
-    clip = float(np.float32(node.attrs.cell_clip))
+    clip = float(np.float32(node.attrs_as(LstmAttrs).cell_clip))
     return LstmInteger(
         x_zp=qparams(x)[1],
         h_zp=h_zp,
@@ -192,7 +192,7 @@ def prepare(node: BoundNode) -> LstmInteger:
         output=multiplier(UNIT_SCALE * UNIT_SCALE / float(h_scale)),
         cell_tanh=cell_tanh,
         cell_clip=int(min(max(clip / c_scale, 0.0), INT16_MAX)),
-        time_major=node.attrs.time_major,
+        time_major=node.attrs_as(LstmAttrs).time_major,
     )
 
 

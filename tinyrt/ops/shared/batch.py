@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Graph, Node, Value
@@ -37,8 +38,7 @@ def rebatch(graph: Graph, batch: int) -> Graph:
         if 1 in ranks or len(ranks) > 1:
             # Along its only axis an op may add or compare; behind more axes, samples are broadcast.
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
-        if bound.op == "cumsum" and axis_of(bound.attrs.axis, len(bound.output.shape)) == 0:
-            # It keeps every shape, and yet adds up what lies along the first axis.
+        if bound.op == "cumsum" and _first_axis_is_summed(bound):
             raise _mixes(f"{bound.describe()} adds samples up", bound.output)
         node = _with_batch(bound, old, batch)
         nodes.append(node)
@@ -49,6 +49,12 @@ def rebatch(graph: Graph, batch: int) -> Graph:
                 raise _mixes(f"{bound.describe()} does not keep samples apart", value)
             values[value.name] = replace(value, shape=type_.shape)
     return verify(replace(graph, values=values, nodes=tuple(nodes)))
+
+
+def _first_axis_is_summed(node: BoundNode) -> bool:
+    """Whether a cumulative sum, which keeps every shape, adds samples up."""
+    attrs: Any = node.attrs  # CumsumAttrs, of a module above this one
+    return axis_of(attrs.axis, len(node.output.shape)) == 0
 
 
 def batch_of(graph: Graph) -> int:

@@ -50,4 +50,5 @@ def prepare(node: BoundNode) -> Pool2dS8:
     x, y = node.input(0), node.output
     require_alike(x, y)
     require_same_q(node, x, y)
-    return Pool2dS8(window_of(node.attrs, x.shape), *act_range(node.attrs.activation, y))
+    attrs = node.attrs_as(Pool2dAttrs)
+    return Pool2dS8(window_of(attrs, x.shape), *act_range(attrs.activation, y))

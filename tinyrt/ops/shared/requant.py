@@ -16,7 +16,7 @@ from tinyrt.fixedpoint import (
     reduced_multiplier,
 )
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.ops.shared.activation import act_range
+from tinyrt.ops.shared.activation import act_range, fused_activation
 from tinyrt.ops.shared.spec import Array, qparams, require_alike, require_s8
 
 MIN_RIGHT = 8
@@ -157,7 +157,7 @@ def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
     require_s8(x, y)
     scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
     mult, shift = channel_multipliers(x, scales, y)
-    act_min, act_max = act_range(node.attrs.activation, y)
+    act_min, act_max = act_range(fused_activation(node), y)
     return Requant(mult, shift, qparams(y)[1], act_min, act_max)
 
 
@@ -176,7 +176,7 @@ def _wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
     mult, shift = channel_multipliers(x, scales, y)
     qparams(y)
-    limits = act_range(node.attrs.activation, y)
+    limits = act_range(fused_activation(node), y)
     if bias is not None and bias.dtype is DType.INT32:
         return Requant(mult, shift, 0, *limits, y.dtype)
     found = [reduced(int(m), int(s), y) for m, s in zip(mult, shift, strict=True)]

@@ -103,11 +103,12 @@ def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | 
     needed = RowWindow(rows, window.stride[0], window.before[0], window.after[0], fill or 0)
     if needed.padded and fill is None:
         return None
-    padding = ROWS if node.attrs.padding == "SAME" else BARE_ROWS
+    attrs: Any = node.attrs  # of a convolution or a pool
+    padding = ROWS if attrs.padding == "SAME" else BARE_ROWS
     on_rows = _on_rows(
         node,
         {x.name: replace(x, shape=(1, rows, *x.shape[2:]))},
-        replace(node.attrs, padding=padding),
+        replace(attrs, padding=padding),
     )
     return RowOp(on_rows, (needed, *(None,) * (len(node.inputs) - 1)))
 
