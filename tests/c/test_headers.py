@@ -14,6 +14,7 @@ FOLDERS = (kernels_c.INCLUDE, kernels_c.INTERNAL, kernels_c.ROOT / "isa")
 HEADERS = sorted(path for folder in FOLDERS for path in folder.rglob("*.h"))
 PUBLIC = {path.name for path in kernels_c.INCLUDE.glob("*.h")}
 INTERNAL = {path.name for path in kernels_c.INTERNAL.glob("*.h")}
+SOURCES = sorted(kernels_c.ROOT.glob("src*/*.c"))
 WITHOUT_SOURCE = {"tinyrt_types.h", f"{ROWS_HEADER}.h"}
 """What a model's code includes beside the headers of the kernels that it calls."""
 
@@ -89,13 +90,23 @@ def test_names_have_the_prefix(path):
     assert [name for name in sorted(found) if not name.startswith(("tinyrt_", "TINYRT_"))] == []
 
 
+def test_functions_that_are_not_static_have_the_prefix():
+    shared = re.compile(
+        r"^(?!static|\w+ static|typedef|TINYRT_INLINE)(?=\w)[^;{}()=]*?\b(\w+)\(", re.M
+    )
+    found = {
+        name for path in SOURCES for name in shared.findall(NO_NAMES.sub("", path.read_text()))
+    }
+    assert len(found) > 100
+    assert [name for name in sorted(found) if not name.startswith(("tinyrt_", "TINYRT_"))] == []
+
+
 def test_public_headers_need_no_internal_ones():
     assert not reached(PUBLIC) & INTERNAL
 
 
 def test_public_headers_declare_a_kernel_or_are_needed_by_one_that_does():
-    sources = (path for folder in kernels_c.ROOT.glob("src*") for path in folder.glob("*.c"))
-    declaring = {kernels_c.own_header(path) for path in sources} & PUBLIC
+    declaring = {kernels_c.own_header(path) for path in SOURCES} & PUBLIC
     assert reached(declaring | WITHOUT_SOURCE) >= PUBLIC
 
 
