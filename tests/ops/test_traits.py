@@ -119,7 +119,7 @@ def test_layers_whose_zeros_may_be_left_out_have_kernels_for_that():
 
 
 def test_a_prepared_record_is_of_the_type_that_is_asked_for():
-    rng = rng_of("add")
+    rng = rng_of("add", 0)
     node = build_s8(CASES["add"](rng), rng).graph.bind(0)
     assert prepared(node, AddS8) is OPS["add"].prepared(node)
     with pytest.raises(TypeError, match="add prepares AddS8, not MulS8"):
