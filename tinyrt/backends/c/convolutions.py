@@ -52,11 +52,9 @@ class _Weighted(Protocol):
     def requant(self) -> Requant: ...
 
 
-def _general(
-    function: str, node: BoundNode, fields: Fields, p: _Weighted, channel_axis: int
-) -> Calls:
+def _general(function: str, node: BoundNode, fields: Fields, p: _Weighted) -> Calls:
     """The call of a general kernel."""
-    return (weighted_call(function, node, fields, p.x_zp, p.requant, channel_axis),)
+    return (weighted_call(function, node, fields, p.x_zp, p.requant),)
 
 
 def _image_fields(node: BoundNode, window: Window) -> Fields:
@@ -87,7 +85,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
     fields = _image_fields(node, p.window) | {"groups": groups}
-    return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p, 0), sweep=by_rows)
+    return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p), sweep=by_rows)
 
 
 def _groups(node: BoundNode) -> int:
@@ -124,7 +122,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
         return block_depthwise(node, filters, p.window, p.requant, target.isa)
     fields = _image_fields(node, p.window)
     return Kernel(
-        lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p, 3),
+        lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p),
         sweep=lambda: windows(node, p.window),
     )
 
@@ -172,7 +170,7 @@ def transpose_conv_s8(node: BoundNode, target: Target) -> Calls:
     del target
     p = prepared(node, TransposeConvS8)
     fields = _image_fields(node, _transpose_window(node))
-    return _general("tinyrt_transpose_conv_s8", node, fields, p, channel_axis=0)
+    return _general("tinyrt_transpose_conv_s8", node, fields, p)
 
 
 def transpose_conv_s16(node: BoundNode, target: Target) -> Calls:
@@ -208,7 +206,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
         return groups_kernel(node, groups, (x, y), window, p.x_zp, p.requant, unordered)
     c_out, c_in = node.input(1).shape
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
-    return Kernel(lambda: _general("tinyrt_fully_connected_s8", node, fields, p, 0))
+    return Kernel(lambda: _general("tinyrt_fully_connected_s8", node, fields, p))
 
 
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:

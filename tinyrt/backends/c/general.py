@@ -9,11 +9,12 @@ from tinyrt.backends.c.kernel import Call, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.requant import Requant
 
 
 def weighted_call(
-    function: str, node: BoundNode, fields: Fields, x_zp: int, requant: Requant, channel_axis: int
+    function: str, node: BoundNode, fields: Fields, x_zp: int, requant: Requant
 ) -> Call:
     """The call of an op with weights and bias.
 
@@ -23,19 +24,18 @@ def weighted_call(
         fields: what the function's parameters begin with.
         x_zp: the input's zero point.
         requant: requantisation of all channels.
-        channel_axis: the weights' axis of output channels.
 
     Raises:
         UnsupportedError: weights are computed at run time, or an accumulator could overflow.
 
     """
-    check_accumulator(node, x_zp, channel_axis)
+    check_accumulator(node, x_zp)
     own = fields | {"x_zp": x_zp, "requant": requant_fields(requant)}
     x, w, bias = node.input(0), node.input(1), node.optional(2)
     return call(function, Params(f"{function}_params", own), x, w, bias, node.output)
 
 
-def check_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> None:
+def check_accumulator(node: BoundNode, x_zp: int) -> None:
     """Raise ``UnsupportedError`` if some input could overflow an int32 accumulator.
 
     The bound is exact for the model's own weights: ``max|x - x_zp| * sum|w| + |bias|``.
@@ -48,7 +48,7 @@ def check_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> None:
             expected="constants",
         )
     channel, largest = node.noted_of_constants(
-        "accumulator", lambda: _largest_accumulator(node, x_zp, channel_axis)
+        "accumulator", lambda: _largest_accumulator(node, x_zp)
     )
     if largest > INT32_MAX:
         raise UnsupportedError(
@@ -59,10 +59,16 @@ def check_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> None:
         )
 
 
-def _largest_accumulator(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[int, int]:
+def axes_of_a_channel(node: BoundNode) -> tuple[int, ...]:
+    """The axes of the weights that one output channel's weights lie along."""
+    rank = len(node.input(1).shape)
+    return tuple(i for i in range(rank) if i != OPS[node.op].weight_axis)
+
+
+def _largest_accumulator(node: BoundNode, x_zp: int) -> tuple[int, int]:
     """The output channel whose accumulator can get furthest from 0, and how far."""
     w, bias = np.asarray(node.input(1).data), node.optional(2)
-    others = tuple(i for i in range(w.ndim) if i != channel_axis)
+    others = axes_of_a_channel(node)
     reach = max(INT8_MAX - x_zp, x_zp - INT8_MIN)
     largest = np.abs(w.astype(np.int64)).sum(axis=others) * reach
     if bias is not None:

@@ -61,7 +61,7 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
 
 def _packed(node: BoundNode, x_zp: int, axes: Axes, bits: int) -> tuple[tuple[Data, Data], int]:
     """Weights and bias, and whether the products of two taps always fit 16 bits."""
-    w, bias = constants(node, x_zp, channel_axis=3)
+    w, bias = constants(node, x_zp)
     taps = w[0].transpose(*axes, 2).reshape(-1, w.shape[3])
     blocks = np.pad(taps, ((0, 0), (0, padded(w.shape[3], LANES) - w.shape[3])))
     eights = blocks.reshape(len(taps), -1, LANES).transpose(1, 0, 2)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.general import check_accumulator
+from tinyrt.backends.c.general import axes_of_a_channel, check_accumulator
 from tinyrt.backends.c.kernel import Fields
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType
@@ -28,19 +28,20 @@ Axes = tuple[int, int]
 """Axes of lines and points: (0, 1) for rows and columns, or (1, 0)."""
 
 
-def constants(node: BoundNode, x_zp: int, channel_axis: int) -> tuple[Any, NDArray[np.int64]]:
+def constants(node: BoundNode, x_zp: int) -> tuple[Any, NDArray[np.int64]]:
     """Weights, and the bias with the input's zero point folded in.
 
     Raises:
         UnsupportedError: weights are computed at run time, or an accumulator could overflow.
 
     """
-    check_accumulator(node, x_zp, channel_axis)
+    check_accumulator(node, x_zp)
     w, bias = node.input(1), node.optional(2)
     weights = np.asarray(w.data)
-    others = tuple(i for i in range(weights.ndim) if i != channel_axis)
     first = 0 if bias is None else np.asarray(bias.data, np.int64)
-    return weights, np.asarray(first - x_zp * weights.sum(axis=others, dtype=np.int64))
+    return weights, np.asarray(
+        first - x_zp * weights.sum(axis=axes_of_a_channel(node), dtype=np.int64)
+    )
 
 
 def padded(size: int, multiple: int) -> int:

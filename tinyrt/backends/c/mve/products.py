@@ -73,7 +73,7 @@ def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
     """The kernel ``tinyrt_fully_connected_s8``: rows are read where they lie."""
 
     def calls() -> Calls:
-        w, bias = constants(node, x_zp, channel_axis=0)
+        w, bias = constants(node, x_zp)
         c_out, length = w.shape
         bits, data = _packed(node, w, bias, groups=1)
         product = _product_fields(length, c_out, requant)
@@ -92,7 +92,7 @@ def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requ
     groups = node.input(0).shape[3] // node.input(1).shape[3]
 
     def pack() -> tuple[int, tuple[Data, Data]]:
-        w, bias = constants(node, x_zp, channel_axis=0)
+        w, bias = constants(node, x_zp)
         turned_w = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
         return _packed(node, turned_w.reshape(len(w), -1), bias, groups)
 

@@ -28,7 +28,6 @@ from tinyrt.backends.lanes import (
     padded_shape,
 )
 from tinyrt.ir import BoundNode, Shape
-from tinyrt.ops import OPS
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.spec import Array
 from tinyrt.ops.shared.window import Window
@@ -166,7 +165,7 @@ def _weighted(node: BoundNode, x_zp: int, requant: Requant) -> Weighted:
         UnsupportedError: they are computed at run time, or an accumulator could overflow.
 
     """
-    check_accumulator(node, x_zp, OPS[node.op].weight_axis)
+    check_accumulator(node, x_zp)
     bias = node.optional(2)
     weights = node.input(1).data
     assert weights is not None  # as check_accumulator says
