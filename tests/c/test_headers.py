@@ -1,6 +1,7 @@
 """Which headers are public, what they include, and the prefix of every name in a header."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.c.host import BESIDE
 from tinyrt import kernels_c
 from tinyrt.export import export_graph
 from tinyrt.export.rows.segment import ROWS_HEADER
+from tinyrt.export.target import find_core
 
 FOLDERS = (kernels_c.INCLUDE, kernels_c.INTERNAL, kernels_c.ROOT / "isa")
 HEADERS = sorted(path for folder in FOLDERS for path in folder.rglob("*.h"))
@@ -112,6 +114,20 @@ def test_public_headers_declare_a_kernel_or_are_needed_by_one_that_does():
 
 def test_no_name_is_in_both_folders():
     assert not PUBLIC & INTERNAL
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", ["m0", "m4", "m55"])
+def test_headers_of_all_kernels_go_together(tmp_path, name):
+    """A model may have int8, int16 and float layers of one kind."""
+    core = find_core(name)
+    sources = {kernels_c.source(path.stem, core.isa.value) for path in SOURCES}
+    headers = {kernels_c.own_header(path) for path in sources if path.is_file()}
+    (tmp_path / "all.c").write_text("".join(f'#include "{h}"\n' for h in sorted(headers)))
+    folders = [f"-I{folder}" for folder in kernels_c.header_folders(core.isa.value)]
+    command = [core.compiler, *core.flags, "-Werror", "-fsyntax-only", *folders, "all.c"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.slow

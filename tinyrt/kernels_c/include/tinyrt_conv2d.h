@@ -2,6 +2,7 @@
 #ifndef TINYRT_CONV2D_H
 #define TINYRT_CONV2D_H
 
+#include "tinyrt_conv2d_float.h"
 #include "tinyrt_types.h"
 
 #ifdef __cplusplus
@@ -24,23 +25,6 @@ typedef struct {
  * every row is written behind the rows still read. */
 void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
                       const int32_t *bias, int8_t *y);
-
-/** Requires: groups divides x.c and y.c. */
-typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    int32_t groups;
-    float act_min;
-    float act_max;
-} tinyrt_conv2d_f32_params;
-
-/** y = clamp(bias + sum(x * w)).
- *  w is (c_out, kernel_h, kernel_w, c_in / groups) with each group's output channels taken four at
- * a time: their weights for one element of x lie side by side. Channels left over come one by one.
- *  bias may be NULL; y may overlap x only where every row is written behind the rows still read. */
-void tinyrt_conv2d_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
-                       const float *bias, float *y);
 
 #ifdef __cplusplus
 }

@@ -2,13 +2,13 @@
 #ifndef TINYRT_DEPTHWISE_CONV2D_H
 #define TINYRT_DEPTHWISE_CONV2D_H
 
+#include "tinyrt_depthwise_conv2d_float.h"
 #include "tinyrt_window_params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Cores with MVE have other parameters of this name, in tinyrt_depthwise_conv2d_mve.h. */
 typedef tinyrt_window_s8_params tinyrt_depthwise_conv2d_s8_params;
 
 /** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp); output channel c reads input channel
@@ -17,12 +17,6 @@ typedef tinyrt_window_s8_params tinyrt_depthwise_conv2d_s8_params;
  *  Requires: y.c is a multiple of x.c; kernel_h * kernel_w * 32640 + |bias| < 2^31. */
 void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
                                 const int8_t *w, const int32_t *bias, int8_t *y);
-
-/** y = clamp(bias + sum(x * w)), every output channel from one channel of x.
- *  w is (kernel_h, kernel_w, c_out); bias may be NULL; y may overlap x only where every row is
- *  written behind the rows still read. Requires: x.c divides y.c. */
-void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
-                                 const float *w, const float *bias, float *y);
 
 #ifdef __cplusplus
 }

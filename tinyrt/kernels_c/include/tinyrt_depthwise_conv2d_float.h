@@ -1,0 +1,21 @@
+/** depthwise_conv2d of floats: each input channel has filters of its own. */
+#ifndef TINYRT_DEPTHWISE_CONV2D_FLOAT_H
+#define TINYRT_DEPTHWISE_CONV2D_FLOAT_H
+
+#include "tinyrt_window_params.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** y = clamp(bias + sum(x * w)), every output channel from one channel of x.
+ *  w is (kernel_h, kernel_w, c_out); bias may be NULL; y may overlap x only where every row is
+ *  written behind the rows still read. Requires: x.c divides y.c. */
+void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                 const float *w, const float *bias, float *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
