@@ -49,7 +49,7 @@ def reference_step(node: BoundNode, tensors: Tensors) -> Step:
     outputs = [tensors[v.name] for v in node.outputs]
 
     def step() -> None:
-        for output, found in zip(outputs, as_tuple(kernel(*inputs)), strict=True):
-            np.copyto(output, found, casting="no")
+        for output, result in zip(outputs, as_tuple(kernel(*inputs)), strict=True):
+            np.copyto(output, result, casting="no")
 
     return step

@@ -24,14 +24,14 @@ class Shift:
     """A concatenation that moves a window on.
 
     Attributes:
-        kept: bytes of the window that move to its start.
+        tail: bytes of the window that move to its start.
         new: bytes that come behind them.
         rows: the value that these are.
         window: the value that the window is.
 
     """
 
-    kept: int
+    tail: int
     new: int
     rows: Value
     window: Value

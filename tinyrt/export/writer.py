@@ -216,7 +216,7 @@ class ModelWriter:
         shift = self._states.shifts.get(node.index)
         if shift is None:
             return None
-        shift_call = call("tinyrt_shift", shift.kept, shift.new, shift.rows, shift.window)
+        shift_call = call("tinyrt_shift", shift.tail, shift.new, shift.rows, shift.window)
         return Kernel(lambda: (shift_call,))
 
     def _write_calls(self, kernel: Kernel) -> None:

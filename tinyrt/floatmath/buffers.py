@@ -26,7 +26,7 @@ MAX_BYTES = 2**28
 
 
 _lock = Lock()
-_kept: defaultdict[int, list[NDArray[np.uint8]]] = defaultdict(list)
+_pool: defaultdict[int, list[NDArray[np.uint8]]] = defaultdict(list)
 """Buffers by their size."""
 
 
@@ -49,28 +49,28 @@ def add(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 def address(array: NDArray[Any]) -> int:
     """Of the first element."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    number: int = array.__array_interface__["data"][0]
+    return number
 
 
 def release() -> None:
     """Keep nothing: what no array is a view of is freed now, the rest with its arrays."""
     with _lock:
-        _kept.clear()
+        _pool.clear()
 
 
 def _unused(nbytes: int) -> NDArray[np.uint8]:
     """A buffer that no array is a view of, with room to align one."""
-    buffers = _kept[nbytes]
+    buffers = _pool[nbytes]
     for i in range(len(buffers)):
         if sys.getrefcount(buffers[i]) == _REFERENCES:
             return buffers[i]
     buffer = np.empty(nbytes + ALIGNMENT, np.uint8)
     if nbytes > MAX_BYTES:
         return buffer
-    if nbytes + sum(size * len(kept) for size, kept in _kept.items()) > MAX_BYTES:
-        _kept.clear()  # of sizes that may never be asked for again
-    _kept[nbytes].append(buffer)
+    if nbytes + sum(size * len(free) for size, free in _pool.items()) > MAX_BYTES:
+        _pool.clear()  # of sizes that may never be asked for again
+    _pool[nbytes].append(buffer)
     return buffer
 
 

@@ -20,6 +20,6 @@ FEATURES: frozenset[str] = frozenset(
 
 def compiled(loop: Loop) -> Loop:
     """The loop as machine code that holds no lock, its sums neither reordered nor contracted."""
-    found = numba.njit(nogil=True, error_model="numpy")(loop)
-    found._cache = KernelCache(loop)
-    return cast("Loop", found)
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(loop)
+    dispatcher._cache = KernelCache(loop)
+    return cast("Loop", dispatcher)

@@ -84,11 +84,11 @@ def power(a: ArrayLike, b: ArrayLike) -> Array:
     with np.errstate(all="ignore"):
         if y.ndim == 0 and abs(float(y)) <= WHOLE_POWERS and float(2 * y).is_integer():
             whole = math.floor(abs(float(y)))
-            found = whole_power(x, whole, np.ones_like(x) if whole == abs(y) else np.sqrt(x))
-            found = 1 / found if y < 0 else found
+            result = whole_power(x, whole, np.ones_like(x) if whole == abs(y) else np.sqrt(x))
+            result = 1 / result if y < 0 else result
         else:
-            found = _by_logarithm(x, y)
-        return np.asarray(found.astype(dtype))
+            result = _by_logarithm(x, y)
+        return np.asarray(result.astype(dtype))
 
 
 def whole_power(x: Any, exponent: int, start: Any = 1.0) -> Any:
@@ -101,12 +101,12 @@ def whole_power(x: Any, exponent: int, start: Any = 1.0) -> Any:
 
 
 def _by_logarithm(x: Array, y: Array) -> Array:
-    found = exp(y * log(np.abs(x)))
+    result = exp(y * log(np.abs(x)))
     whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y
-    signed = np.where(np.signbit(x) & whole & odd, -found, found)
-    found = np.where((x < 0) & np.isfinite(x * y) & ~whole, np.nan, signed)
+    signed = np.where(np.signbit(x) & whole & odd, -result, result)
+    result = np.where((x < 0) & np.isfinite(x * y) & ~whole, np.nan, signed)
     one = (y == 0) | (x == 1) | ((x == -1) & np.isinf(y))
-    return np.where(one, 1.0, found)
+    return np.where(one, 1.0, result)
 
 
 def _apply(name: str, operand: ArrayLike) -> Array:

@@ -117,9 +117,9 @@ def expm1(x: Any) -> Any:
 def log(x: Any) -> Any:
     """By the exponent, and the series of ``log((1 + s) / (1 - s))``."""
     tiny = x < MIN_NORMAL
-    found = bits(choose(tiny, x * 2.0**54, x))
-    exponent = (found - ROOT_HALF_BITS) >> 52
-    f = np.int64(found - (exponent << 52)).view(np.float64) - 1.0
+    word = bits(choose(tiny, x * 2.0**54, x))
+    exponent = (word - ROOT_HALF_BITS) >> 52
+    f = np.int64(word - (exponent << 52)).view(np.float64) - 1.0
     n = np.float64(exponent) - choose(tiny, 54.0, 0.0)
     s, half = f / (2.0 + f), 0.5 * f * f
     square = s * s
@@ -171,5 +171,5 @@ def turned(x: Any, quarters: Any) -> Any:
     square = r * r
     sine = horner(square, SIN) * square * r + r
     cosine = horner(square, COS) * square + 1.0
-    found = choose((q & 1) == 0, sine, cosine)
-    return choose((q & 2) == 0, found, -found)
+    result = choose((q & 1) == 0, sine, cosine)
+    return choose((q & 2) == 0, result, -result)

@@ -96,12 +96,12 @@ class _Job:
     Of the pools of the standard library, each hand-over costs more than a pass over a small tensor.
     """
 
-    __slots__ = ("_claim", "_done", "_run", "error")
+    __slots__ = ("_claim", "_end", "_run", "error")
 
     def __init__(self, run: Callable[[], None]) -> None:
         self._run: Callable[[], None] | None = run
-        self._claim, self._done = Lock(), Lock()
-        self._done.acquire()
+        self._claim, self._end = Lock(), Lock()
+        self._end.acquire()
         self.error: BaseException | None = None
 
     def take(self) -> None:
@@ -117,14 +117,14 @@ class _Job:
             # What it refers to must not outlive the call that asked for it.
             del run
             self._run = None
-            self._done.release()
+            self._end.release()
 
     def finish(self) -> None:
         """Wait for the helper; one that has not started by now, on a busy machine, never will."""
         if self._claim.acquire(blocking=False):
             self._run = None
         else:
-            self._done.acquire()
+            self._end.acquire()
 
 
 @cache

@@ -195,5 +195,5 @@ def _sum_up(columns: _Vectors, height: int, per_channel: bool, args: Any) -> Non
             for value, factor, place in zip(read, factors, row_sums, strict=True):
                 builder.store(columns.fma(value, factor, builder.load(place)), place)
     for i, row_sums in enumerate(sums):
-        done = [builder.load(place) for place in row_sums]
-        columns.store(done, builder.add(y, entry(places, I64(i))))
+        totals = [builder.load(place) for place in row_sums]
+        columns.store(totals, builder.add(y, entry(places, I64(i))))

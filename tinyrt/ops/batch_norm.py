@@ -31,9 +31,9 @@ def infer(attrs: BatchNormAttrs, inputs: Sequence[TensorType | None]) -> tuple[T
         raise ShapeError(f"input is {x}", expected="float32 with channels last")
     statistic = TensorType(x.dtype, x.shape[-1:])
     for i, name in enumerate(("gamma", "beta", "mean", "variance"), start=1):
-        found = operand(inputs, i, name)
-        if found != statistic:
-            raise ShapeError(f"{name} is {found}", expected=f"{statistic}")
+        operand_type = operand(inputs, i, name)
+        if operand_type != statistic:
+            raise ShapeError(f"{name} is {operand_type}", expected=f"{statistic}")
     return (x,)
 
 

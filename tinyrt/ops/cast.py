@@ -38,13 +38,13 @@ def ref_f32(attrs: CastAttrs, x: Array) -> Array:
     Floats beyond an integer's limits give the limit and NaN gives 0, as processors that saturate
     have it: C leaves it open.
     """
-    wanted = attrs.dtype.numpy
-    if x.dtype.kind != "f" or wanted.kind != "i":
-        return x.astype(wanted)
-    limits = np.iinfo(wanted)
+    dtype = attrs.dtype.numpy
+    if x.dtype.kind != "f" or dtype.kind != "i":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
     # The greatest integer is no float: one more is, and the comparison with it is exact.
     high = x >= -float(limits.min)
-    fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(wanted)
+    fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(dtype)
     return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))
 
 

@@ -87,12 +87,12 @@ def prepare(node: BoundNode) -> Compared:
     require_alike(a, b)
     (a_scale, a_zp), (b_scale, b_zp) = qparams(a), qparams(b)
     (a_mult, a_shift), (b_mult, b_shift) = _multiplier(a), _multiplier(b)
-    found = Compared((a_zp, b_zp), (a_mult, b_mult), (a_shift, b_shift), False)
+    record = Compared((a_zp, b_zp), (a_mult, b_mult), (a_shift, b_shift), False)
     if (a_scale, a_zp) != (b_scale, b_zp):
-        return found
+        return record
     low, high = limits_of(a.dtype)
-    rising = bool(np.all(np.diff(found.rescaled(0, np.arange(low, high + 1))) > 0))
-    return Compared(found.zps, found.mults, found.shifts, rising)
+    rising = bool(np.all(np.diff(record.rescaled(0, np.arange(low, high + 1))) > 0))
+    return Compared(record.zps, record.mults, record.shifts, rising)
 
 
 def _multiplier(x: Value) -> tuple[int, int]:

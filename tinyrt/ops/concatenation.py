@@ -47,15 +47,15 @@ def infer(attrs: ConcatenationAttrs, inputs: Sequence[TensorType | None]) -> tup
     if attrs.activation != "NONE":
         raise ShapeError(f"concatenation with fused {attrs.activation}", expected="NONE")
     total = 0
-    for i, found in enumerate(types):
-        same_rank = len(found.shape) == len(first.shape)
+    for i, part in enumerate(types):
+        same_rank = len(part.shape) == len(first.shape)
         if (
             not same_rank
-            or found.dtype is not first.dtype
-            or _rest(found, axis) != _rest(first, axis)
+            or part.dtype is not first.dtype
+            or _rest(part, axis) != _rest(first, axis)
         ):
-            raise ShapeError(f"input {i} is {found}", expected=f"{first}, but along axis {axis}")
-        total += found.shape[axis]
+            raise ShapeError(f"input {i} is {part}", expected=f"{first}, but along axis {axis}")
+        total += part.shape[axis]
     return (TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :])),)
 
 

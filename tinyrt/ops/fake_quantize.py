@@ -35,7 +35,7 @@ class FakeQuantizeAttrs:
 
 def infer(attrs: FakeQuantizeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """float32 of any shape -> the same."""
-    found = infer_float(attrs, inputs)
+    types = infer_float(attrs, inputs)
     limits = limits_of(attrs.dtype) if attrs.dtype in QUANTIZED else (0, -1)
     tiny, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
     if not limits[0] <= attrs.zero_point <= limits[1] or not tiny <= attrs.scale <= most:
@@ -43,7 +43,7 @@ def infer(attrs: FakeQuantizeAttrs, inputs: Sequence[TensorType | None]) -> tupl
             f"a grid of {attrs.dtype.value}: scale {attrs.scale}, zero point {attrs.zero_point}",
             expected="int8 or int16, a float32 scale above 0, and a zero point of that dtype",
         )
-    return found
+    return types
 
 
 def ref_f32(attrs: FakeQuantizeAttrs, x: Array) -> Array:

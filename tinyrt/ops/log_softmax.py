@@ -69,15 +69,15 @@ class LogSoftmaxS8:
     def differences(self) -> NDArray[np.int64]:
         """Minus i steps in Q5, raw int32, for i in 0 to 255; 0 where Q5 does not hold them."""
         diff = -np.arange(256, dtype=np.int64)
-        kept = np.where(diff >= self.diff_min, diff, 0)
-        return multiply_by_quantized_multiplier(kept, self.mult, self.shift)
+        clipped = np.where(diff >= self.diff_min, diff, 0)
+        return multiply_by_quantized_multiplier(clipped, self.mult, self.shift)
 
     def exponentials(self) -> NDArray[np.int64]:
         """``exp`` of minus i steps in Q12, raw int32, for i in 0 to 255."""
         diff = -np.arange(256, dtype=np.int64)
         powers = exp_on_negative_values(self.differences(), INPUT_INTEGER_BITS)
-        found = rounding_divide_by_pot(powers, SUM_INTEGER_BITS)
-        return np.where(diff >= self.diff_min, found, 0)
+        exponentials = rounding_divide_by_pot(powers, SUM_INTEGER_BITS)
+        return np.where(diff >= self.diff_min, exponentials, 0)
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -123,11 +123,11 @@ def ref_s8(p: LogSoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
     total = p.exponentials()[below].sum(axis=-1, keepdims=True)
     log = log_of_one_and_more(total, SUM_INTEGER_BITS, INPUT_INTEGER_BITS)
-    held = multiply_by_quantized_multiplier(log + INT32_MIN, p.back_mult, p.back_shift)
-    kept = -below > np.maximum(p.diff_min - 1, held)
+    limit = multiply_by_quantized_multiplier(log + INT32_MIN, p.back_mult, p.back_shift)
+    visible = -below > np.maximum(p.diff_min - 1, limit)
     bits = 31 - INPUT_INTEGER_BITS - OUTPUT_INTEGER_BITS
     steps = rounding_divide_by_pot(p.differences()[below] - log, bits) + FIXED_OUTPUT[1]
-    return np.where(kept, np.clip(steps, INT8_MIN, INT8_MAX), INT8_MIN).astype(np.int8)
+    return np.where(visible, np.clip(steps, INT8_MIN, INT8_MAX), INT8_MIN).astype(np.int8)
 
 
 def require_summable(x: Value) -> None:

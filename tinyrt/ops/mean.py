@@ -66,10 +66,10 @@ def infer(attrs: MeanAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
     x = operand(inputs, 0, "input")
     check_computable(x, "mean")
     axes = axes_of(attrs, x.shape)
-    kept = (
+    shape = (
         (1 if i in axes else d) for i, d in enumerate(x.shape) if attrs.keep_dims or i not in axes
     )
-    return (TensorType(x.dtype, tuple(kept)),)
+    return (TensorType(x.dtype, tuple(shape)),)
 
 
 def ref_f32(attrs: MeanAttrs, x: Array) -> Array:
@@ -84,9 +84,9 @@ def vjp(
     del output
     (x,) = inputs
     axes = axes_of(attrs, x.shape)
-    kept = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
+    shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
     count = size_of(tuple(x.shape[i] for i in axes))
-    return (REPEAT(x.shape, grad.reshape(kept) / count),)
+    return (REPEAT(x.shape, grad.reshape(shape) / count),)
 
 
 def prepare(node: BoundNode) -> MeanS8:

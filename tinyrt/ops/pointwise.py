@@ -58,18 +58,18 @@ class _Steps:
         (y,) = infer_unary(attrs, inputs)
         if not attrs.steps:
             raise ShapeError("no steps", expected="at least one op")
-        known = [TensorType(DType.FLOAT32, y.shape)]
+        results = [TensorType(DType.FLOAT32, y.shape)]
         number = TensorType(DType.FLOAT32, (1,) if y.shape else ())
         for step in attrs.steps:
             member = self._member(step)
-            if any(isinstance(o, int) and not 0 <= o < len(known) for o in step.operands):
+            if any(isinstance(o, int) and not 0 <= o < len(results) for o in step.operands):
                 raise ShapeError(f"operands of {step}", expected="results of steps before it")
             if not member.arity[0] <= len(step.operands) <= member.arity[1]:
                 raise ShapeError(f"operands of {step}", expected=f"as many as {step.op} takes")
-            types = [known[o] if isinstance(o, int) else number for o in step.operands]
-            known += member.infer(step.attrs, types)
-        if known[-1] != known[0]:
-            raise ShapeError(f"the result is {known[-1]}", expected=str(known[0]))
+            types = [results[o] if isinstance(o, int) else number for o in step.operands]
+            results += member.infer(step.attrs, types)
+        if results[-1] != results[0]:
+            raise ShapeError(f"the result is {results[-1]}", expected=str(results[0]))
         return (y,)
 
     def _member(self, step: Step) -> OpSpec[Any]:
@@ -81,22 +81,24 @@ class _Steps:
 
     def ref_f32(self, attrs: PointwiseAttrs, x: Array) -> Array:
         """One op after the other, in x's precision."""
-        known = [x]
+        results = [x]
         for step in attrs.steps:
-            known.append(self._result(step, known, x.dtype.type))
-        return known[-1]
+            results.append(self._result(step, results, x.dtype.type))
+        return results[-1]
 
     def exact_f32(self, attrs: PointwiseAttrs, x: Array) -> Array:
         """As ``ref_f32`` on float32, each op's result rounded correctly, but in rare cases."""
-        known = [x]
+        results = [x]
         for step in attrs.steps:
-            y = self._result(step, [_wide(k) for k in known], np.float64)
+            y = self._result(step, [_wide(k) for k in results], np.float64)
             with np.errstate(over="ignore"):
-                known.append(y.astype(np.float32) if y.dtype.kind == "f" else y)
-        return known[-1]
+                results.append(y.astype(np.float32) if y.dtype.kind == "f" else y)
+        return results[-1]
 
-    def _result(self, step: Step, known: Sequence[Array], dtype: type[np.floating[Any]]) -> Array:
-        operands = [known[o] if isinstance(o, int) else np.asarray(o, dtype) for o in step.operands]
+    def _result(self, step: Step, results: Sequence[Array], dtype: type[np.floating[Any]]) -> Array:
+        operands = [
+            results[o] if isinstance(o, int) else np.asarray(o, dtype) for o in step.operands
+        ]
         ref = self.table[step.op].ref_f32
         assert ref is not None, "members have a float form"
         with np.errstate(all="ignore"):

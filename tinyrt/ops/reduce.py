@@ -38,7 +38,7 @@ def _ref_f32(function: Any, attrs: ReduceAttrs, x: Array) -> Array:
     return np.asarray(function(x, axis=axes, keepdims=attrs.keep_dims), x.dtype)
 
 
-def kept_as_ones(attrs: ReduceAttrs, x: Array) -> Shape:
+def shape_with_ones(attrs: ReduceAttrs, x: Array) -> Shape:
     """The input's shape with 1 for each reduced dimension."""
     axes = axes_of(attrs, x.shape)
     return tuple(1 if i in axes else d for i, d in enumerate(x.shape))
@@ -50,7 +50,7 @@ def sum_vjp(
     """Gradient of x: its sum's."""
     del output
     (x,) = inputs
-    return (REPEAT(x.shape, grad.reshape(kept_as_ones(attrs, x))),)
+    return (REPEAT(x.shape, grad.reshape(shape_with_ones(attrs, x))),)
 
 
 def extremum_vjp(
@@ -58,10 +58,10 @@ def extremum_vjp(
 ) -> tuple[Gradient]:
     """Gradient of x: its extremum's, shared equally among the elements that attain it."""
     (x,) = inputs
-    kept = kept_as_ones(attrs, x)
-    attains = constant(x) == constant(output).reshape(kept)
+    shape = shape_with_ones(attrs, x)
+    attains = constant(x) == constant(output).reshape(shape)
     share = attains / attains.sum(axis=axes_of(attrs, x.shape), keepdims=True)
-    return (REPEAT(x.shape, grad.reshape(kept)) * share.astype(constant(x).dtype),)
+    return (REPEAT(x.shape, grad.reshape(shape)) * share.astype(constant(x).dtype),)
 
 
 def prepare_extremum(node: BoundNode) -> ReduceAttrs:

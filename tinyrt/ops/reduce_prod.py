@@ -13,7 +13,7 @@ from tinyrt.floatmath.function import Gradient
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.mean import axes_of
 from tinyrt.ops.mean import infer as infer_mean
-from tinyrt.ops.reduce import ReduceAttrs, kept_as_ones
+from tinyrt.ops.reduce import ReduceAttrs, shape_with_ones
 from tinyrt.ops.shared.requant import reduced
 from tinyrt.ops.shared.shapes import size_of
 from tinyrt.ops.shared.spec import (
@@ -61,7 +61,7 @@ def ref_f32(attrs: ReduceAttrs, x: Array) -> Array:
 def vjp(attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array) -> tuple[Gradient]:
     """Gradient of x: the product divided by the element, which must not be 0."""
     (x,) = inputs
-    return ((grad * output).reshape(kept_as_ones(attrs, x)) / x,)
+    return ((grad * output).reshape(shape_with_ones(attrs, x)) / x,)
 
 
 def prepare(node: BoundNode) -> ReduceProdInteger:
@@ -81,9 +81,9 @@ def ref_integer(p: ReduceProdInteger, x: Array) -> Array:
 
     Each product is rescaled before the next factor, and the last one once more.
     """
-    kept = [i for i in range(x.ndim) if i not in p.axes]
-    factors = x.astype(np.int64).transpose(*kept, *p.axes) - p.x_zp
-    factors = factors.reshape(*(x.shape[i] for i in kept), -1)
+    outer = [i for i in range(x.ndim) if i not in p.axes]
+    factors = x.astype(np.int64).transpose(*outer, *p.axes) - p.x_zp
+    factors = factors.reshape(*(x.shape[i] for i in outer), -1)
     product = factors[..., 0]
     for i in range(1, factors.shape[-1]):
         if not product.any():
@@ -91,7 +91,7 @@ def ref_integer(p: ReduceProdInteger, x: Array) -> Array:
         product = _rescaled(p, product * factors[..., i])
     limited = np.clip(_rescaled(p, product) + p.y_zp, *limits_of(p.dtype))
     shape = tuple(1 if i in p.axes else d for i, d in enumerate(x.shape))
-    limited = limited.reshape(shape if p.keep_dims else [x.shape[i] for i in kept])
+    limited = limited.reshape(shape if p.keep_dims else [x.shape[i] for i in outer])
     return np.asarray(limited, p.dtype.numpy)
 
 

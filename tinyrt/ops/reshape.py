@@ -36,16 +36,16 @@ class ReshapeS8:
 def infer(attrs: ReshapeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """Any shape -> ``new_shape`` with the same number of elements."""
     x = operand(inputs, 0, "input")
-    count, wanted = size_of(x.shape), attrs.new_shape
-    known = size_of(tuple(d for d in wanted if d != -1))
-    open_ = wanted.count(-1)
-    if open_ > 1 or known < 1 or any(d < -1 for d in wanted):
+    count, new_shape = size_of(x.shape), attrs.new_shape
+    product = size_of(tuple(d for d in new_shape if d != -1))
+    open_ = new_shape.count(-1)
+    if open_ > 1 or product < 1 or any(d < -1 for d in new_shape):
         raise ShapeError(
-            f"new shape {list(wanted)}", expected="positive dimensions, at most one of them -1"
+            f"new shape {list(new_shape)}", expected="positive dimensions, at most one of them -1"
         )
-    if count % known if open_ else count != known:
-        raise ShapeError(f"input {x} to {list(wanted)}", expected=f"{count} elements")
-    return (TensorType(x.dtype, tuple(count // known if d == -1 else d for d in wanted)),)
+    if count % product if open_ else count != product:
+        raise ShapeError(f"input {x} to {list(new_shape)}", expected=f"{count} elements")
+    return (TensorType(x.dtype, tuple(count // product if d == -1 else d for d in new_shape)),)
 
 
 def ref_f32(attrs: ReshapeAttrs, x: Array) -> Array:

@@ -72,8 +72,8 @@ class SoftmaxS8:
     def exponentials(self) -> NDArray[np.int64]:
         """``exp(-i * beta * x_scale)`` in Q0, raw int32, for ``i`` in 0 to 255."""
         diff = -np.arange(256, dtype=np.int64)
-        kept = np.maximum(diff, self.diff_min)
-        scaled = multiply_by_quantized_multiplier(kept, self.mult, self.shift)
+        clipped = np.maximum(diff, self.diff_min)
+        scaled = multiply_by_quantized_multiplier(clipped, self.mult, self.shift)
         return np.where(
             diff >= self.diff_min, exp_on_negative_values(scaled, INPUT_INTEGER_BITS), 0
         )

@@ -106,14 +106,14 @@ def infer(attrs: LstmAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
     if x.dtype not in DTYPES:
         raise ShapeError(f"input is {x}", expected="float32, int8 or int16")
     weights, bias, cell = DTYPES[x.dtype]
-    wanted = [TensorType(weights, (units, x.shape[2]))] * 4
-    wanted += [TensorType(weights, (units, units))] * 4
-    wanted += [TensorType(bias, (units,))] * 4
-    wanted += [TensorType(x.dtype, (samples, units)), TensorType(cell, (samples, units))]
-    for i, type_ in enumerate(wanted, 1):
-        found = operand(inputs, i, f"input {i}")
-        if found != type_:
-            raise ShapeError(f"input {i} is {found}", expected=f"{type_}, beside input {x}")
+    expected = [TensorType(weights, (units, x.shape[2]))] * 4
+    expected += [TensorType(weights, (units, units))] * 4
+    expected += [TensorType(bias, (units,))] * 4
+    expected += [TensorType(x.dtype, (samples, units)), TensorType(cell, (samples, units))]
+    for i, type_ in enumerate(expected, 1):
+        actual = operand(inputs, i, f"input {i}")
+        if actual != type_:
+            raise ShapeError(f"input {i} is {actual}", expected=f"{type_}, beside input {x}")
     return (TensorType(x.dtype, (*x.shape[:2], units)), h, c)
 
 
@@ -218,9 +218,9 @@ def ref_integer(p: LstmInteger, x: Array, *others: Array) -> tuple[Array, Array,
             )
             for k in range(4)
         )
-        kept = _saturated(_times(sigmoid_s16(GATE_TABLE, f), c, p.forget)).astype(np.int64)
+        memory = _saturated(_times(sigmoid_s16(GATE_TABLE, f), c, p.forget)).astype(np.int64)
         new = _times(sigmoid_s16(GATE_TABLE, i), tanh_s16(GATE_TABLE, g), p.update)
-        c = _saturated(kept + _saturated(new))
+        c = _saturated(memory + _saturated(new))
         if p.cell_clip > 0:
             c = np.clip(c, -p.cell_clip, p.cell_clip).astype(np.int16)
         y = _times(sigmoid_s16(GATE_TABLE, o), tanh_s16(p.cell_tanh, c), p.output) + p.h_zp

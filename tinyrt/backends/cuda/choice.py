@@ -92,10 +92,10 @@ KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
 
 def emitter_of(node: BoundNode) -> Emitter | None:
     """What writes the node; None where the GPU has no kernel for it."""
-    return KERNELS.get(node.op, {}).get(form_of(node)) if _is_known(node) else None
+    return KERNELS.get(node.op, {}).get(form_of(node)) if _is_integer_form(node) else None
 
 
-def _is_known(node: BoundNode) -> bool:
+def _is_integer_form(node: BoundNode) -> bool:
     """Whether weights are constants, and all activations have types that device code has."""
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     if any(not v.is_constant and v.dtype not in C_TYPES for v in values):

@@ -82,12 +82,12 @@ def channels_of(
 
     """
     wide = w.astype(np.int64)
-    given = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
-    folded = given - x_zp * wide.sum(axis=1)
+    biases = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
+    folded = biases - x_zp * wide.sum(axis=1)
     magnitude = np.abs(wide).sum(axis=1)
     mult = requant.mult.astype(np.int64)
     shift = np.where(mult == 0, -1, requant.shift.astype(np.int64))
-    most = np.abs(given) + magnitude * max(abs(-128 - x_zp), abs(127 - x_zp))
+    most = np.abs(biases) + magnitude * max(abs(-128 - x_zp), abs(127 - x_zp))
     rounding = np.clip(-shift, 1, MAX_PLAIN_SHIFT)
     ends = most + (np.int64(2 * abs(requant.y_zp) + 1) << (rounding - 1)) + 1
     plain = bool(

@@ -175,11 +175,11 @@ class CudaDriver:
                 expected="a CUDA device that this process may see",
                 hint="look at nvidia-smi and CUDA_VISIBLE_DEVICES, or choose backend 'numba'",
             )
-        found = self._call("cuDeviceGet", device)
+        handle = self._call("cuDeviceGet", device)
         attributes = bindings.CUdevice_attribute
         prefix = "CU_DEVICE_ATTRIBUTE_"
         major, minor, self.multiprocessors, self.shared_limit, kilohertz = (
-            self._call("cuDeviceGetAttribute", getattr(attributes, prefix + name), found)
+            self._call("cuDeviceGetAttribute", getattr(attributes, prefix + name), handle)
             for name in (
                 "COMPUTE_CAPABILITY_MAJOR",
                 "COMPUTE_CAPABILITY_MINOR",
@@ -188,7 +188,7 @@ class CudaDriver:
                 "CLOCK_RATE",
             )
         )
-        self.name = self._call("cuDeviceGetName", 128, found).split(b"\0")[0].decode()
+        self.name = self._call("cuDeviceGetName", 128, handle).split(b"\0")[0].decode()
         self.arch = f"sm_{major}{minor}"
         self.clock_hz = 1000 * kilohertz
         if (major, minor) < OLDEST:
@@ -197,7 +197,7 @@ class CudaDriver:
                 expected=f"at least {OLDEST[0]}.{OLDEST[1]}",
                 hint="choose backend 'numba'",
             )
-        self._context = self._call("cuDevicePrimaryCtxRetain", found)
+        self._context = self._call("cuDevicePrimaryCtxRetain", handle)
         self.use()
 
     def _started(self) -> None:

@@ -94,17 +94,20 @@ def fold(requant: Requant, bias: Int64s, least: Int64s, most: Int64s) -> Folded 
     # First without a shift; then with all the bits that multipliers have room for.
     for right in (0, max(0, MAX_RIGHT - int(np.frexp(real.max())[1]))):
         goal = levels << HIGH + right
-        taken, offset = np.zeros(len(real), np.int64), ends[0].astype(np.int64) << HIGH + right
-        found = same.copy()
+        multipliers, offset = (
+            np.zeros(len(real), np.int64),
+            ends[0].astype(np.int64) << HIGH + right,
+        )
+        solved = same.copy()
         for tried in _around(np.rint(np.ldexp(real, right)).astype(np.int64)):
             # Levels that all accumulators reach, or none, bound one side only.
             low = np.where(reachable, goal - first * tried[:, None], -(2**62)).max(axis=1)
             high = np.where(missable, goal - last * tried[:, None], 2**62).min(axis=1)
-            good = ~found & (low < high) & (tried > 0) & (tried < 2**31)
-            taken[good], offset[good] = tried[good], ((low + high) // 2)[good]
-            found |= good
-        if found.all():
-            return Folded(taken.astype(np.int32), offset, right)
+            good = ~solved & (low < high) & (tried > 0) & (tried < 2**31)
+            multipliers[good], offset[good] = tried[good], ((low + high) // 2)[good]
+            solved |= good
+        if solved.all():
+            return Folded(multipliers.astype(np.int32), offset, right)
     return None
 
 

@@ -38,14 +38,14 @@ def find_compiler() -> str:
         ToolError: there is none.
 
     """
-    found = next((c for c in COMPILERS if shutil.which(c)), None)
-    if found is None:
+    compiler = next((c for c in COMPILERS if shutil.which(c)), None)
+    if compiler is None:
         raise ToolError(
             "there is no C++ compiler to run device code on the host",
             expected=f"one of {', '.join(COMPILERS)}",
             hint="install one (apt install g++, or clang)",
         )
-    return found
+    return compiler
 
 
 class HostDevice:
@@ -68,8 +68,8 @@ class HostDevice:
         flags: tuple[str, ...] = (),
     ) -> None:
         self.program = program
-        given = np.arange(program.threads) if order is None else order
-        self._order = np.ascontiguousarray(given, np.int32)
+        threads = np.arange(program.threads) if order is None else order
+        self._order = np.ascontiguousarray(threads, np.int32)
         self._library = ctypes.CDLL(str(self._built(flags)))
         self._weights = _aligned(program.weights)
 
@@ -94,8 +94,8 @@ class HostDevice:
         ports = [_aligned(feeds[p.name].reshape(-1).view(np.uint8)) for p in program.inputs]
         ports += [_aligned(np.zeros(samples * p.nbytes, np.uint8)) for p in program.outputs]
         # What a block finds in its arena is never to matter.
-        held = program.samples if program.fused else samples
-        arena = _aligned(np.full(program.stride * held, 0xA5, np.uint8))
+        samples_at_once = program.samples if program.fused else samples
+        arena = _aligned(np.full(program.stride * samples_at_once, 0xA5, np.uint8))
         for kernel in program.kernels:
             count = blocks if program.fused else kernel.parts * samples
             self._launch(kernel.name, count, samples, arena, ports)
@@ -162,7 +162,7 @@ def build(source: str, flags: tuple[str, ...]) -> Path:
         return library
     with scratch_folder() as folder:
         path, built = write_text(folder / "model.cpp", source), folder / "model.so"
-        done = run_tool([compiler, *options, f"-I{DEVICE}", path, "-o", built])
-        if done.status:
-            raise ToolError(f"{compiler} refused the device code:\n{done.last_words}")
+        result = run_tool([compiler, *options, f"-I{DEVICE}", path, "-o", built])
+        if result.status:
+            raise ToolError(f"{compiler} refused the device code:\n{result.last_words}")
         return keep("cuda-host", name, built.read_bytes())

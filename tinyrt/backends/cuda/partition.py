@@ -54,14 +54,14 @@ def _device_of(node: BoundNode) -> str:
 def subgraph(graph: Graph, nodes: Sequence[int]) -> Graph:
     """Those nodes as a graph of their own; its ports are what they share with the others."""
     inside = [graph.nodes[i] for i in nodes]
-    made = {name for node in inside for name in node.outputs}
+    outputs_inside = {name for node in inside for name in node.outputs}
     read = dict.fromkeys(name for node in inside for name in node.inputs if name)
     others = {
         name for i, node in enumerate(graph.nodes) if i not in set(nodes) for name in node.inputs
     }
-    inputs = tuple(n for n in read if n not in made and not graph.value(n).is_constant)
-    outputs = tuple(n for n in made if n in others or n in graph.outputs)
-    values = {n: graph.value(n) for n in (*read, *made)}
+    inputs = tuple(n for n in read if n not in outputs_inside and not graph.value(n).is_constant)
+    outputs = tuple(n for n in outputs_inside if n in others or n in graph.outputs)
+    values = {n: graph.value(n) for n in (*read, *outputs_inside)}
     ordered = tuple(n for node in inside for n in node.outputs if n in outputs)
     return replace(
         graph, inputs=inputs, outputs=ordered, values=values, nodes=tuple(inside), states=()

@@ -136,12 +136,12 @@ def missing(graph: Graph) -> list[BoundNode]:
 
 def refuse_missing(nodes: Iterable[BoundNode]) -> None:
     """Raise ``UnsupportedError`` that names the ops, if there are any."""
-    found = list(nodes)
-    if found:
-        names = ", ".join(sorted({n.op for n in found}))
+    missing_nodes = list(nodes)
+    if missing_nodes:
+        names = ", ".join(sorted({n.op for n in missing_nodes}))
         raise UnsupportedError(
             f"backend cuda has no kernel for {names}",
-            op="; ".join(n.describe() for n in found),
+            op="; ".join(n.describe() for n in missing_nodes),
             expected=", ".join(sorted(KERNELS)),
             hint="pass --allow-fallback to run these ops on the CPU, or choose another backend",
         )
@@ -162,7 +162,7 @@ def generate(
 
     """
     refuse_missing(missing(graph))
-    given, (graph, wider) = graph, widen_inputs(graph)
+    original, (graph, wider) = graph, widen_inputs(graph)
     plan = plan_memory(
         graph, NoKernels(), overlap=False, options=MemoryOptions(alignment=ALIGNMENT)
     )
@@ -183,7 +183,9 @@ def generate(
         ("first", f"least({samples}, samples - first)") if fused else ("block_sample", "1")
     )
     for i, name in enumerate(graph.inputs):
-        _emit_input(writer, given.value(name), graph.value(name), wider.get(name), i, first, here)
+        _emit_input(
+            writer, original.value(name), graph.value(name), wider.get(name), i, first, here
+        )
     for node in graph.bound():
         emit = emitter_of(node)
         if node.index in plan.idle or emit is None:
@@ -191,7 +193,7 @@ def generate(
         with error_context(op=node.describe()):
             writer.begin(node)
             emit(node, OPS[node.op].prepared(node), writer)
-    return _assemble(given, writer, shape, fused, stride, first, here)
+    return _assemble(original, writer, shape, fused, stride, first, here)
 
 
 def _zero_points(graph: Graph) -> tuple[int, ...]:
@@ -292,8 +294,8 @@ def _assemble(
 
 def _emit_input(
     writer: DeviceWriter,
-    given: Value,
-    held: Value,
+    port_value: Value,
+    arena_value: Value,
     wider: Widening | None,
     port: int,
     first: str,
@@ -301,16 +303,20 @@ def _emit_input(
 ) -> None:
     """From a port in device memory into the arena, where it may be held in another shape."""
     if wider is None:
-        writer.phases.append(_transfer(writer, given, port, first, here))
+        writer.phases.append(_transfer(writer, port_value, port, first, here))
         return
     writer.begin_input(port)
-    whole = given.shape[-1] == 3 and wider.size == given.size // 3 * 4 and wider.size % 16 == 0
+    whole = (
+        port_value.shape[-1] == 3
+        and wider.size == port_value.size // 3 * 4
+        and wider.size % 16 == 0
+    )
     writer.op(
         "widen_pixels" if whole else "widen",
         "elementwise",
         wider.size // (16 if whole else 4),
-        ints={"SIZE": wider.size, "BYTES": given.nbytes, "FILL": wider.fill},
-        tensors={"y": held},
+        ints={"SIZE": wider.size, "BYTES": port_value.nbytes, "FILL": wider.fill},
+        tensors={"y": arena_value},
         functions={"int at(int i)": wider.at},
         arguments=f"t, port_{port}, {first}, {here}",
     )

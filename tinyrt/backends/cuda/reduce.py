@@ -46,8 +46,8 @@ def _reduction(node: BoundNode, axes: tuple[int, ...]) -> tuple[dict[str, str], 
     """Where an output's elements begin, how far from there each lies, and how many there are."""
     shape = node.input(0).shape
     strides = strides_of(shape)
-    kept = [i for i in range(len(shape)) if i not in axes]
-    begin = index_of([shape[i] for i in kept], [strides[i] for i in kept])
+    outer = [i for i in range(len(shape)) if i not in axes]
+    begin = index_of([shape[i] for i in outer], [strides[i] for i in outer])
     step = index_of([shape[i] for i in axes], [strides[i] for i in axes])
     functions = {"int at(int i)": f"(void)i, {begin}", "int step(int i)": f"(void)i, {step}"}
     return functions, math.prod(shape[i] for i in axes)

@@ -67,7 +67,7 @@ def _is_whole(array: NDArray[np.uint8]) -> bool:
     return whole.base is None and whole.nbytes == array.nbytes
 
 
-class _Held:
+class _Resources:
     """What a model holds of the GPU's and of the host's, to be given back with it."""
 
     def __init__(self, driver: Driver, module: Handle) -> None:
@@ -147,20 +147,23 @@ class CudaModel:
         self._driver = driver
         self._loaded = False
         image = compile_(self.program.source, driver.arch).image
-        held = _Held(driver, driver.load(image))
-        weakref.finalize(self, held.release)
-        self._held = held
+        resources = _Resources(driver, driver.load(image))
+        weakref.finalize(self, resources.release)
+        self._resources = resources
         shared = self.program.shared_bytes
         self._functions = [
-            driver.function(held.module, kernel.name, shared) for kernel in self.program.kernels
+            driver.function(resources.module, kernel.name, shared)
+            for kernel in self.program.kernels
         ]
         self._resident = [self._resident_blocks(function) for function in self._functions]
         self._piece = self._piece_size()
-        held.streams += [driver.stream() for _ in range(STREAMS if self._piece < samples else 1)]
+        resources.streams += [
+            driver.stream() for _ in range(STREAMS if self._piece < samples else 1)
+        ]
         self._weights = self._upload(self.program.weights)
         self._memories = self._bind(ports)
         arena = 0 if self.program.fused else self.program.stride * self._piece
-        self._arenas = [held.allocate(arena) if arena else 0 for _ in held.streams]
+        self._arenas = [resources.allocate(arena) if arena else 0 for _ in resources.streams]
 
     @property
     def packed_bytes(self) -> int:
@@ -179,8 +182,8 @@ class CudaModel:
         else:
             for i, (first, last) in enumerate(pieces):
                 self._fill(first, last)
-                self._start(first, last, i % len(self._held.streams))
-        for stream in self._held.streams:
+                self._start(first, last, i % len(self._resources.streams))
+        for stream in self._resources.streams:
             self._driver.wait(stream)
         for memory in self._memories[len(self.program.inputs) :]:
             np.copyto(memory.rows, memory.locked)
@@ -191,7 +194,7 @@ class CudaModel:
         The first run is none: what the driver loads at a first launch it cannot load while it
         records.
         """
-        stream, graphs = self._held.streams[0], self._held.graphs
+        stream, graphs = self._resources.streams[0], self._resources.graphs
         self._fill(0, self.samples)
         if not self._loaded:
             self._loaded = True
@@ -215,7 +218,7 @@ class CudaModel:
         for _ in range(repeats):
             for first in range(0, self.samples, self._piece):
                 self._launch(first, min(first + self._piece, self.samples), 0)
-        self._driver.wait(self._held.streams[0])
+        self._driver.wait(self._resources.streams[0])
 
     def _piece_size(self) -> int:
         """Samples of a piece."""
@@ -225,9 +228,9 @@ class CudaModel:
         return min(piece, self.samples)
 
     def _upload(self, data: NDArray[np.uint8]) -> int:
-        address = self._held.allocate(data.nbytes)
-        self._driver.copy_in(address, data, self._held.streams[0])
-        self._driver.wait(self._held.streams[0])
+        address = self._resources.allocate(data.nbytes)
+        self._driver.copy_in(address, data, self._resources.streams[0])
+        self._driver.wait(self._resources.streams[0])
         return address
 
     def _bind(self, ports: Sequence[NDArray[Any]]) -> list[_Memory]:
@@ -235,15 +238,15 @@ class CudaModel:
         for port, array in zip((*self.program.inputs, *self.program.outputs), ports, strict=True):
             rows = array.reshape(-1).view(np.uint8).reshape(self.samples, port.nbytes)
             large = len(memories) < len(self.program.inputs) and rows.nbytes >= MIN_LOCKED
-            in_place = large and self._held.lock(rows)
-            own = None if in_place else self._held.locked_memory(rows.nbytes)
+            in_place = large and self._resources.lock(rows)
+            own = None if in_place else self._resources.locked_memory(rows.nbytes)
             locked = rows if own is None else own.reshape(rows.shape)
-            memories.append(_Memory(port, rows, locked, self._held.allocate(rows.nbytes)))
+            memories.append(_Memory(port, rows, locked, self._resources.allocate(rows.nbytes)))
         return memories
 
     def _start(self, first: int, last: int, lane: int) -> None:
         """Copy in, compute and copy out samples ``first`` to ``last``, on one stream."""
-        stream, count = self._held.streams[lane], len(self.program.inputs)
+        stream, count = self._resources.streams[lane], len(self.program.inputs)
         for memory in self._memories[:count]:
             at = memory.address + first * memory.port.nbytes
             self._driver.copy_in(at, memory.locked[first:last], stream)
@@ -260,7 +263,7 @@ class CudaModel:
         shared = program.shared_bytes
         for i, (kernel, function) in enumerate(zip(program.kernels, self._functions, strict=True)):
             blocks = kernel.parts * samples or self._blocks(samples, self._resident[i])
-            stream = self._held.streams[lane]
+            stream = self._resources.streams[lane]
             self._driver.launch(function, blocks, program.threads, shared, stream, arguments)
 
     def _blocks(self, samples: int, resident: int) -> int:

@@ -111,15 +111,15 @@ def emit_fully_connected(
     c_out, k = weights.shape
     rows = x.size // k
     window = Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), (rows, 1))
-    seen = _reshaped(node, (1, rows, 1, k), (1, rows, 1, c_out))
+    convolution = _reshaped(node, (1, rows, 1, k), (1, rows, 1, c_out))
     if x.dtype is DType.INT8 and isinstance(requant, Requant):
-        emit_dense(seen, window, x_zp, requant, w)
+        emit_dense(convolution, window, x_zp, requant, w)
         return
     ints = {
-        **window_ints(window, seen.input(0), seen.output),
+        **window_ints(window, convolution.input(0), convolution.output),
         "C_GROUP": k, "PER_GROUP": c_out, "X_ZP": x_zp,
     }  # fmt: skip
-    emit_plain("plain_convolution", seen, ints, np.asarray(weights.data), requant, w)
+    emit_plain("plain_convolution", convolution, ints, np.asarray(weights.data), requant, w)
 
 
 def _reshaped(node: BoundNode, x: Shape, y: Shape) -> BoundNode:

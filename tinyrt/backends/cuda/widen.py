@@ -39,14 +39,14 @@ class Widening:
 
 def widen_inputs(graph: Graph) -> tuple[Graph, dict[str, Widening]]:
     """The graph with wider inputs where that helps, and how to get from one to the other."""
-    found: dict[str, Widening] = {}
+    widenings: dict[str, Widening] = {}
     for name in graph.inputs:
         readers = [n for n in graph.bound() if any(v and v.name == name for v in n.inputs)]
         if len(readers) == 1 and name not in graph.outputs and _is_dense(readers[0], name):
             changed = _unfolded(graph, readers[0]) or _padded(graph, readers[0])
             if changed is not None:
-                graph, found[name] = changed
-    return graph, found
+                graph, widenings[name] = changed
+    return graph, widenings
 
 
 def _is_dense(node: BoundNode, name: str) -> bool:

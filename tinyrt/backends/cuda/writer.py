@@ -32,18 +32,18 @@ class Blob:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
-        self._known: dict[bytes, int] = {}
+        self._offsets: dict[bytes, int] = {}
 
     def add(self, data: Array) -> int:
         """Where the array begins; equal arrays are kept once."""
         raw = np.ascontiguousarray(data).tobytes()
-        if raw in self._known:
-            return self._known[raw]
+        if raw in self._offsets:
+            return self._offsets[raw]
         offset = self._size
         padded = raw + bytes(-len(raw) % ALIGNMENT)
         self._parts.append(padded)
         self._size += len(padded)
-        self._known[raw] = offset
+        self._offsets[raw] = offset
         return offset
 
     def array(self) -> NDArray[np.uint8]:

@@ -171,12 +171,12 @@ class _Notice(event.Listener):  # type: ignore[misc]
     """Says once that something is being compiled: passes only run where the cache has nothing."""
 
     def __init__(self) -> None:
-        self.given = False
+        self.is_printed = False
 
     def on_start(self, event: event.Event) -> None:
         """The first pass of the first kernel."""
-        if not self.given:
-            self.given = True
+        if not self.is_printed:
+            self.is_printed = True
             print("tinyrt: compiling kernels for this CPU (cached for later runs)", file=sys.stderr)
 
     def on_end(self, event: event.Event) -> None:

@@ -40,11 +40,11 @@ class CompiledProgram:
         calls = {i: _pack(nodes[i], packer, workspace) for i, packer in packers.items()}
         scratch = workspace.scratch()
         self._table = np.zeros((len(nodes), 2), np.int64)
-        self._kept: list[Any] = [workspace]
+        self._alive: list[Any] = [workspace]
         for index, call in calls.items():
             row = call.row._replace(scratch=scratch) if "scratch" in call.row._fields else call.row
             arguments: NDArray[np.int64] = np.array(flat(row), np.int64)
-            self._kept.append(arguments)
+            self._alive.append(arguments)
             self._table[index] = address_of(call.kernel), address(arguments)
         self._run = runner()
         self._numpy = {n.index: reference_step(n, tensors) for n in nodes if n.index not in calls}
@@ -64,7 +64,7 @@ class CompiledProgram:
     def _rows(self, first: int, last: int) -> Step:
         """One call for some rows of the table."""
         span = np.array([self._table.ctypes.data, first, last], np.int64)
-        self._kept.append(span)
+        self._alive.append(span)
         return partial(self._run, span.ctypes.data)
 
     def run(self) -> None:

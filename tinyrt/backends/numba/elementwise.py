@@ -84,11 +84,11 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
                 a = walk.a.at + place_of(block, walk.a.axes)
                 b = walk.b.at + place_of(block, walk.b.axes)
                 for _ in range(walk.rows):
-                    done = 0
-                    while dense and done + LANES <= walk.length:
-                        sixteen(a + done, b + done, y + done, p)
-                        done += LANES
-                    for i in range(done, walk.length):
+                    i0 = 0
+                    while dense and i0 + LANES <= walk.length:
+                        sixteen(a + i0, b + i0, y + i0, p)
+                        i0 += LANES
+                    for i in range(i0, walk.length):
                         element = single(s8_at(a)[i * walk.a.step], s8_at(b)[i * walk.b.step], p)
                         s8_at(y)[i] = element
                     a += walk.a.row

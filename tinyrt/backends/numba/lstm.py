@@ -142,9 +142,9 @@ def _unit(p: Row, u: int, before: Int) -> tuple[Int, Int]:
     units, table, state = p.sizes.units, p.constants.table, p.cell
     gates = s64_at(p.scratch + 8 * (p.sizes.c_in + units))
     i, f, g, o = gates[u], gates[units + u], gates[2 * units + u], gates[3 * units + u]
-    kept = _saturate(_times(p, 0, logistic(table, 3, 0, f) * before))
+    memory = _saturate(_times(p, 0, logistic(table, 3, 0, f) * before))
     update = _saturate(_times(p, 1, logistic(table, 3, 0, i) * tanh(table, 3, 0, g)))
-    cell = _saturate(kept + update)
+    cell = _saturate(memory + update)
     if state.clip > 0:
         cell = min(max(cell, -state.clip), state.clip)
     shown = logistic(table, 3, 0, o) * tanh(table, state.tanh_mult, state.tanh_right, cell)
@@ -188,9 +188,9 @@ def lstm(address: int) -> None:
             target = p.y + size * place * units
             _step(p, hidden, target, cells, next_cells)
             hidden, cells = target, next_cells
-        last, kept = s8_at(hidden), s8_at(p.hidden.after + size * n * units)
+        last, state = s8_at(hidden), s8_at(p.hidden.after + size * n * units)
         for i in range(size * units):
-            kept[i] = last[i]
+            state[i] = last[i]
 
 
 def pack(node: BoundNode, p: LstmInteger, workspace: Workspace) -> Call:

@@ -37,7 +37,7 @@ class Row(NamedTuple):
     x: int
     y: int
     outputs: int
-    kept: Axes
+    outer: Axes
     summed: Summed
     x_zp: int
     scale: Scale
@@ -49,7 +49,7 @@ def mean_s8(address: int) -> None:
     p = row_of(address, Row)
     y = s8_at(p.y)
     for i in range(p.outputs):
-        first = p.x + place_of(i, p.kept)
+        first = p.x + place_of(i, p.outer)
         total = np.int64(0)
         for r in range(p.summed.runs):
             x = s8_at(first + place_of(r, p.summed.axes))
@@ -64,15 +64,15 @@ def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
     """Which axes are kept, and which are summed up."""
     x, y = node.input(0), node.output
     strides = strides_of(x.shape)
-    kept = [i for i in range(len(x.shape)) if i not in p.axes]
-    kept_dims, (kept_steps,) = _axes(x.shape, strides, kept)
+    outer = [i for i in range(len(x.shape)) if i not in p.axes]
+    outer_dims, (outer_steps,) = _axes(x.shape, strides, outer)
     (*dims, run), ((*steps, step),) = _axes(x.shape, strides, p.axes)
-    tables = [workspace.pack(np.array(t, np.int64)) for t in (kept_dims, kept_steps, dims, steps)]
+    tables = [workspace.pack(np.array(t, np.int64)) for t in (outer_dims, outer_steps, dims, steps)]
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
         outputs=y.size,
-        kept=Axes(len(kept_dims), *tables[:2]),
+        outer=Axes(len(outer_dims), *tables[:2]),
         summed=Summed(math.prod(dims), Axes(len(dims), *tables[2:]), run, step),
         x_zp=p.x_zp,
         scale=Scale.of(p.mult, p.shift),

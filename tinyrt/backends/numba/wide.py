@@ -296,12 +296,12 @@ def pack_dense(node: BoundNode, p: FullyConnectedS16, workspace: Workspace) -> C
 
 def _tiled(row: Row, weights: NDArray[np.int8], workspace: Workspace) -> Call:
     """With weights in pairs, and sums behind what is copied of the input."""
-    held = in_pairs(weights.reshape(row.c_out, row.runs.steps, row.runs.length))
-    vectors = -len(held) % TILE_VECTORS
-    held = np.pad(held, ((0, vectors), *((0, 0),) * 4))
+    pairs = in_pairs(weights.reshape(row.c_out, row.runs.steps, row.runs.length))
+    vectors = -len(pairs) % TILE_VECTORS
+    pairs = np.pad(pairs, ((0, vectors), *((0, 0),) * 4))
     sums = -(-row.copied // 64) * 64 + 64
     workspace.need_scratch(sums + TILE_PIXELS * TILE_VECTORS * SUM_BYTES)
-    return Call(tiled_s16, row._replace(w=workspace.pack(held), sums=sums))
+    return Call(tiled_s16, row._replace(w=workspace.pack(pairs), sums=sums))
 
 
 def _padded(node: BoundNode, window: Window) -> tuple[int, int]:

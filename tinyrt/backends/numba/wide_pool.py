@@ -39,8 +39,8 @@ def average_pool2d_s16(address: int) -> None:
                 y = s16_at(p.y + TWO_BYTES * place)
                 for c in range(p.channels):
                     rounded = (abs(sums[c]) + count // 2) // count
-                    found = -rounded if sums[c] < 0 else rounded
-                    y[c] = np.int16(min(max(found, p.low), p.high))
+                    mean = -rounded if sums[c] < 0 else rounded
+                    y[c] = np.int16(min(max(mean, p.low), p.high))
 
 
 def max_pool2d_s16(address: int) -> None:
@@ -70,7 +70,7 @@ def mean_s16(address: int) -> None:
     p = row_of(address, mean.Row)
     y = s16_at(p.y)
     for i in range(p.outputs):
-        first = place_of(i, p.kept)
+        first = place_of(i, p.outer)
         total = np.int64(0)
         for r in range(p.summed.runs):
             place = first + place_of(r, p.summed.axes)

@@ -28,7 +28,7 @@ class Workspace:
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         self._tensors = tensors
-        self._kept: list[NDArray[Any]] = []
+        self._alive: list[NDArray[Any]] = []
         self._scratch_bytes = 0
         self.packed_bytes = 0
 
@@ -43,7 +43,7 @@ class Workspace:
         """The address of an aligned copy in row-major order."""
         copy = aligned(array.nbytes)
         copy.view(array.dtype).reshape(array.shape)[...] = array
-        self._kept.append(copy)
+        self._alive.append(copy)
         self.packed_bytes += array.nbytes
         return address(copy)
 
@@ -79,7 +79,7 @@ class Workspace:
     def scratch(self) -> int:
         """The address of the scratch memory, once every op has asked."""
         buffer = aligned(self._scratch_bytes)
-        self._kept.append(buffer)
+        self._alive.append(buffer)
         return address(buffer)
 
 

@@ -42,7 +42,7 @@ def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> Non
     written = [_Written.of(writer, write, n) for n in counts]
     last = written[-1]
     lines = [_Fit(last, other) for other in written[:-1]] or [_Fit(last, last)]
-    fit = max(lines, key=lambda found: sum(map(found.meets, written)))
+    fit = max(lines, key=lambda fit: sum(map(fit.meets, written)))
     others = [w for w in written if not fit.meets(w)]
     with writer.variant("") as statements:
         write(writer, last.rows)

@@ -37,9 +37,9 @@ def reference_kernel(node: BoundNode) -> Kernel:
     return lambda *arrays: ref_f32(node.attrs, *arrays)
 
 
-def as_tuple(found: Outputs) -> tuple[NDArray[Any], ...]:
+def as_tuple(outputs: Outputs) -> tuple[NDArray[Any], ...]:
     """What a kernel returns, as one array per output."""
-    return found if isinstance(found, tuple) else (found,)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
@@ -97,8 +97,8 @@ def evaluate(
     last_use = {n: i for i, node in enumerate(graph.nodes) for n in node.inputs}
     for node in graph.bound():
         arrays = [live[v.name] if v else None for v in node.inputs]
-        found = as_tuple(reference_kernel(node)(*arrays))
-        for value, array in zip(node.outputs, found, strict=True):
+        arrays_out = as_tuple(reference_kernel(node)(*arrays))
+        for value, array in zip(node.outputs, arrays_out, strict=True):
             live[value.name] = array
             if on_value is not None:
                 on_value(value, array)

@@ -58,8 +58,8 @@ class LutS8:
 
     def lookup(self, x: NDArray[Any]) -> NDArray[Any]:
         """The answers to ``x``, of the same shape."""
-        found = self.table[x.view(np.uint8)]
-        return found if self.signed else found.view(np.uint8)
+        entries = self.table[x.view(np.uint8)]
+        return entries if self.signed else entries.view(np.uint8)
 
 
 def lut_s8(p: LutS8, x: NDArray[np.int8]) -> NDArray[np.int8]:

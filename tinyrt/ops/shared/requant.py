@@ -179,8 +179,8 @@ def _wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     limits = act_range(fused_activation(node), y)
     if bias is not None and bias.dtype is DType.INT32:
         return Requant(mult, shift, 0, *limits, y.dtype)
-    found = [reduced(int(m), int(s), y) for m, s in zip(mult, shift, strict=True)]
-    pairs = np.array(found, np.int32)
+    multipliers = [reduced(int(m), int(s), y) for m, s in zip(mult, shift, strict=True)]
+    pairs = np.array(multipliers, np.int32)
     return WideRequant(pairs[:, 0], pairs[:, 1], *limits)
 
 

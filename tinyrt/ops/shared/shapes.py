@@ -24,18 +24,18 @@ def operand(inputs: Inputs, i: int, name: str, rank: int | None = None) -> Tenso
         ShapeError: it is absent, a dimension is not positive, or the rank differs.
 
     """
-    found = inputs[i] if i < len(inputs) else None
-    if found is None:
+    type_ = inputs[i] if i < len(inputs) else None
+    if type_ is None:
         raise ShapeError(f"{name} (input {i}) is missing", expected="a tensor")
-    if any(d < 1 for d in found.shape):
+    if any(d < 1 for d in type_.shape):
         raise ShapeError(
-            f"{name} is {found}",
+            f"{name} is {type_}",
             expected="dimensions that are known and positive",
             hint="export the model with a fixed input shape",
         )
-    if rank is not None and len(found.shape) != rank:
-        raise ShapeError(f"{name} is {found}", expected=f"{rank} dimensions")
-    return found
+    if rank is not None and len(type_.shape) != rank:
+        raise ShapeError(f"{name} is {type_}", expected=f"{rank} dimensions")
+    return type_
 
 
 def optional_operand(inputs: Inputs, i: int, name: str) -> TensorType | None:

@@ -160,14 +160,14 @@ class OpSpec(Generic[AttrsT]):
             VerifyError: the op has no such form.
 
         """
-        wanted, forms = _integer_form(node), self.forms
-        if wanted not in forms:
+        form, forms = _integer_form(node), self.forms
+        if form not in forms:
             raise VerifyError(
-                f"{self.name} has no {wanted if forms else 'integer'} form",
+                f"{self.name} has no {form if forms else 'integer'} form",
                 expected=", ".join(forms) or None,
                 hint="keep this op in float",
             )
-        return forms[wanted]
+        return forms[form]
 
     @property
     def float_only(self) -> bool:

@@ -81,8 +81,8 @@ def reduction_fields(shape: Shape, axes: Sequence[int]) -> Walk:
     """``tinyrt_reduction``; axes are counted from the front."""
     strides = strides_of(shape)
     fields: Walk = {}
-    for name, gone in (("kept", False), ("reduced", True)):
-        chosen = [i for i in range(len(shape)) if (i in axes) is gone]
+    for name, is_reduced in (("kept", False), ("reduced", True)):
+        chosen = [i for i in range(len(shape)) if (i in axes) is is_reduced]
         dims, (steps,) = merge_axes([shape[i] for i in chosen], [strides[i] for i in chosen])
         fields |= {f"{name}_rank": len(dims), f"{name}_dims": dims, f"{name}_strides": steps}
     return fields

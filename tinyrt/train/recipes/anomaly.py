@@ -40,8 +40,8 @@ def load_anomaly(seed: int) -> Dataset:
 
 def windows(values: Array) -> Array:
     """Overlapping windows of a series, (n, 64), float32."""
-    found = np.lib.stride_tricks.sliding_window_view(values, WINDOW)[::STRIDE]
-    return np.ascontiguousarray(found, np.float32)
+    parts = np.lib.stride_tricks.sliding_window_view(values, WINDOW)[::STRIDE]
+    return np.ascontiguousarray(parts, np.float32)
 
 
 def autoencoder(rng: np.random.Generator) -> Sequential:
@@ -67,11 +67,11 @@ def detection(answer: Answer, data: Dataset) -> dict[str, float]:
     greater; ``top1`` the share of windows told rightly by a threshold, which all but 1 % of the
     training windows stay below.
     """
-    normal, found = (np.square(answer(x) - x).mean(axis=1) for x in (data.x_train, data.x_test))
+    normal, errors = (np.square(answer(x) - x).mean(axis=1) for x in (data.x_train, data.x_test))
     threshold = np.quantile(normal, 1 - FALSE_ALARMS)
-    with_it, without = found[data.y_test == 1], found[data.y_test == 0]
+    with_it, without = errors[data.y_test == 1], errors[data.y_test == 0]
     ranks = np.searchsorted(np.sort(without), with_it) / len(without)
-    return {"top1": float(np.mean((found > threshold) == data.y_test)), "auc": float(ranks.mean())}
+    return {"top1": float(np.mean((errors > threshold) == data.y_test)), "auc": float(ranks.mean())}
 
 
 ANOMALY = Recipe(

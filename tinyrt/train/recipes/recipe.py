@@ -124,9 +124,9 @@ def held_out(data: Dataset, fraction: float, seed: int) -> Dataset:
             "the training samples have no classes to hold out a share of each",
             hint="judge this recipe by its training loss",
         )
-    kept, tested = stratified_split(data.y_train, fraction, np.random.default_rng(seed))
+    training, tested = stratified_split(data.y_train, fraction, np.random.default_rng(seed))
     x, y = data.x_train, data.y_train
-    return Dataset(x[kept], y[kept], x[tested], y[tested])
+    return Dataset(x[training], y[training], x[tested], y[tested])
 
 
 def one_thread() -> AbstractContextManager[object]:

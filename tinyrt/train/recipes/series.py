@@ -43,9 +43,9 @@ def read_ts(path: Path) -> tuple[list[Array], list[str]]:
         ModelFormatError: the file is not of that form.
 
     """
-    header, found, data = path.read_text(encoding="utf-8").partition("@data")
+    header, separator, data = path.read_text(encoding="utf-8").partition("@data")
     del header
-    if not found:
+    if not separator:
         raise ModelFormatError("no @data in the file", file=str(path), expected="a .ts file")
     series, labels = [], []
     with boundary(".ts file", file=str(path), corrupt=(ValueError,)):
