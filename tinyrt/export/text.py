@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,17 +181,37 @@ def _elements(data: NDArray[np.generic]) -> str:
     """The elements, filled into indented lines; those that are equal to the bit share a literal."""
     flat = np.ascontiguousarray(data).ravel()
     current().spend(ELEMENT * flat.size, "writing constants as C")
+    if flat.dtype == np.int8:
+        return _filled_with(*_int8_literals(), flat.view(np.uint8))
     bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
     current().spend(LITERAL * bits.size, "writing constants as C")
     literals = [literal(v) for v in bits.view(flat.dtype).tolist()]
-    lengths = np.array([len(text) for text in literals])[index]
-    return _filled([literals[i] for i in index.tolist()], lengths)
+    return _filled_with(literals, _lengths(literals), index)
+
+
+@cache
+def _int8_literals() -> tuple[list[str], NDArray[np.int64]]:
+    """The literal of each int8, by its bits, and its length."""
+    values = np.arange(256, dtype=np.uint8).view(np.int8)
+    literals = [str(v) for v in values.tolist()]
+    return literals, _lengths(literals)
+
+
+def _lengths(texts: Sequence[str]) -> NDArray[np.int64]:
+    return np.array([len(text) for text in texts], np.int64)
+
+
+def _filled_with(
+    literals: Sequence[str], lengths: NDArray[np.int64], index: NDArray[np.integer[Any]]
+) -> str:
+    """For each index a literal, of which the lengths are known, filled into lines."""
+    return _filled([literals[i] for i in index.tolist()], lengths[index])
 
 
 def wrap(items: Iterable[str]) -> str:
     """Items separated by commas, filled into indented lines."""
     texts = list(items)
-    return _filled(texts, np.array([len(text) for text in texts], np.int64))
+    return _filled(texts, _lengths(texts))
 
 
 def _filled(items: Sequence[str], lengths: NDArray[np.int64]) -> str:

@@ -138,15 +138,18 @@ def _shuffled(
     shuffle = random.Random(0)
     work = PLACING_WORK
     each = sum(len(gaps) for gaps in problem.gaps) + len(problem.groups)
+    size = problem.size(best)
     for _ in range(RESTARTS):
         work -= each
-        if problem.size(best) <= goal or work < 0:
+        if size <= goal or work < 0:
             break
         order = list(fixed[shuffle.randrange(len(fixed))])
         for _ in range(1 + shuffle.randrange(4)):
             i, j = shuffle.randrange(len(order)), shuffle.randrange(len(order))
             order[i], order[j] = order[j], order[i]
-        best = _placed_below(problem, order, problem.size(best)) or best
+        at = _placed_below(problem, order, size)
+        if at is not None:
+            best, size = at, problem.size(at)
     return best
 
 
