@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt tools/setup_python.sh
 demo: setup
 	@$(BIN)/tinyrt demo
 
-# Before each commit: a minute.
+# Before each commit: less than a minute.
 check: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not device and not slow"
 
