@@ -22,7 +22,7 @@ INSIDE = (DType.FLOAT32, DType.BOOL, DType.INT32)
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class PointwiseRegion:
     """Ops that read one tensor, each other and single numbers, and of which others read the last.
 
     Attributes:
@@ -35,7 +35,7 @@ class Region:
     nodes: tuple[Node, ...]
 
 
-class Regions:
+class PointwiseRegions:
     """Finds regions of a graph.
 
     Args:
@@ -49,7 +49,7 @@ class Regions:
         self._belongs = belongs
         self._place = {node.outputs[0]: i for i, node in enumerate(graph.nodes)}
 
-    def behind(self, root: Node) -> Region | None:
+    def behind(self, root: Node) -> PointwiseRegion | None:
         """The largest region that ends in the node; None where there is none.
 
         Tensors are added from the latest to the earliest. Whenever a single open input is left, the
@@ -60,7 +60,7 @@ class Regions:
         while open_ends:
             latest = max(open_ends, key=lambda name: self._place.get(name, -1))
             if len(open_ends) == 1 and graph.value(latest).dtype is DType.FLOAT32:
-                region = Region(latest, tuple(sorted(inside.values(), key=self._order)))
+                region = PointwiseRegion(latest, tuple(sorted(inside.values(), key=self._order)))
             node = graph.producer(latest)
             readers = graph.consumers(latest)
             if (
@@ -98,7 +98,7 @@ class Regions:
                 return set()
         return operands if y.dtype in INSIDE and y.q is None else set()
 
-    def attrs(self, region: Region) -> PointwiseAttrs:
+    def attrs(self, region: PointwiseRegion) -> PointwiseAttrs:
         """The region as attributes of one op."""
         places = {region.source: 0}
         steps = []
@@ -119,7 +119,7 @@ def _any(node: Node) -> bool:
 
 
 def gather(
-    graph: Graph, accepts: Callable[[Region], bool], belongs: Callable[[Node], bool] = _any
+    graph: Graph, accepts: Callable[[PointwiseRegion], bool], belongs: Callable[[Node], bool] = _any
 ) -> Graph:
     """The graph with one op in place of each region that is accepted.
 
@@ -129,7 +129,7 @@ def gather(
         belongs: which nodes may be part of one.
 
     """
-    regions = Regions(graph, belongs)
+    regions = PointwiseRegions(graph, belongs)
     ends: dict[str, Node] = {}
     absorbed: set[str] = set()
     for node in reversed(graph.nodes):
@@ -150,7 +150,7 @@ def gather(
 
 def gather_islands(graph: Graph) -> Graph:
     """The graph with one op on int8 for each region between a dequantize and a quantize."""
-    regions, ends, absorbed = Regions(graph, _any), dict[str, Node](), set[str]()
+    regions, ends, absorbed = PointwiseRegions(graph, _any), dict[str, Node](), set[str]()
     for node in graph.bound():
         if node.op != "quantize" or node.output.dtype is not DType.INT8:
             continue

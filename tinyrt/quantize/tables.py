@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinyrt.convert.pointwise import Region, gather
+from tinyrt.convert.pointwise import PointwiseRegion, gather
 from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form
@@ -35,18 +35,18 @@ def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> 
     def belongs(node: Node) -> bool:
         return on_int8(node) and (node.outputs[0] not in named or not _has_form(node))
 
-    def accepts(region: Region) -> bool:
+    def accepts(region: PointwiseRegion) -> bool:
         return saves(region) if chains else _lacks_a_form(region)
 
     return gather(graph, accepts, belongs)
 
 
-def saves(region: Region) -> bool:
+def saves(region: PointwiseRegion) -> bool:
     """Whether a table replaces several ops, or one op without an int8 form."""
     return len(region.nodes) > 1 or _lacks_a_form(region)
 
 
-def _lacks_a_form(region: Region) -> bool:
+def _lacks_a_form(region: PointwiseRegion) -> bool:
     return not all(map(_has_form, region.nodes))
 
 

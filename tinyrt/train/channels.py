@@ -9,7 +9,7 @@ is left is a smaller graph of the same kind: nothing is masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -27,11 +27,11 @@ from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import recording
+from tinyrt.train.fit import Loss
 from tinyrt.train.graph_model import GraphModel, applied_once, with_own_constants
 from tinyrt.train.losses import cross_entropy
 
 Labels = NDArray[np.intp]
-Loss = Callable[[Tensor, Array], Tensor]
 
 CHANNELWISE = ops_where(lambda spec: spec.traits.channelwise)
 """Ops whose output channels each depend on one channel of every input."""

@@ -21,9 +21,9 @@ from tinyrt.ir import Graph
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module
 from tinyrt.train.core.tensor import Tensor, no_grad
+from tinyrt.train.fit import Loss
 from tinyrt.train.losses import cross_entropy, kl_loss
 
-Loss = Callable[[Tensor, Array], Tensor]
 Answer = Callable[[Array], Array]
 
 MIN_PROBABILITY = 1e-9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -335,3 +335,7 @@ class Call:
         if tuple(perm) == tuple(range(len(x.shape))):
             return x
         return self.emit("transpose", x, name=name, perm=tuple(perm))
+
+
+Importer = Callable[[Call], Value]
+"""Adds an ONNX op to the graph and returns its output."""

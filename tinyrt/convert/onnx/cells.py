@@ -16,7 +16,7 @@ from tinyrt.ir import Value
 ONE_OP = {"Sigmoid": "logistic", "Tanh": "tanh", "Relu": "relu", "Elu": "elu"}
 """Activations that are one op without parameters."""
 
-State = Sequence[Value | None]
+CellState = Sequence[Value | None]
 """What a cell hands on to the next step; None stands for zeros."""
 
 
@@ -83,13 +83,13 @@ class Activation:
 class Cell(Protocol):
     """One direction of a layer."""
 
-    def step(self, emit: Emitter, x: Value, state: State) -> tuple[Value, ...]:
+    def step(self, emit: Emitter, x: Value, state: CellState) -> tuple[Value, ...]:
         """The next state, the layer's output first; ``x`` is this step's product (n, gates)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class CellWeights:
     """One direction's constants.
 
     Attributes:
@@ -118,7 +118,7 @@ class RnnCell:
     recurrent: Value
     f: Activation
 
-    def step(self, emit: Emitter, x: Value, state: State) -> tuple[Value, ...]:
+    def step(self, emit: Emitter, x: Value, state: CellState) -> tuple[Value, ...]:
         """One step of the state h."""
         total = _with_state(emit, x, self.recurrent, state[0])
         return (self.f(emit, "h", total),)
@@ -135,7 +135,7 @@ class LstmCell:
     g: Activation
     h: Activation
 
-    def step(self, emit: Emitter, x: Value, state: State) -> tuple[Value, ...]:
+    def step(self, emit: Emitter, x: Value, state: CellState) -> tuple[Value, ...]:
         """One step of the state h, c."""
         h, c = state
         n = self.hidden
@@ -175,7 +175,7 @@ class GruCell:
     f: Activation
     g: Activation
 
-    def step(self, emit: Emitter, x: Value, state: State) -> tuple[Value, ...]:
+    def step(self, emit: Emitter, x: Value, state: CellState) -> tuple[Value, ...]:
         """One step of the state h."""
         (h,) = state
         n = self.hidden
@@ -212,13 +212,17 @@ def _peeped(
     return emit("add", f"{name}_total", gate, emit("mul", f"{name}_peephole", c, weights))
 
 
-def rnn_cell(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Activation]) -> Cell:
+def rnn_cell(
+    call: Call, emit: Emitter, w: CellWeights, number: int, f: Sequence[Activation]
+) -> Cell:
     """The cell of one direction of ONNX's RNN."""
     del call, number
     return RnnCell(emit.constant("R", w.r), f[0])
 
 
-def lstm_cell(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Activation]) -> Cell:
+def lstm_cell(
+    call: Call, emit: Emitter, w: CellWeights, number: int, f: Sequence[Activation]
+) -> Cell:
     """The cell of one direction of ONNX's LSTM."""
     if call.node.get_int("input_forget", 0):
         raise UnsupportedError("LSTM with input_forget", expected="independent gates")
@@ -236,7 +240,9 @@ def lstm_cell(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Ac
     return LstmCell(emit.constant("R", w.r), w.hidden, peepholes, *f)
 
 
-def gru_cell(call: Call, emit: Emitter, w: Weights, number: int, f: Sequence[Activation]) -> Cell:
+def gru_cell(
+    call: Call, emit: Emitter, w: CellWeights, number: int, f: Sequence[Activation]
+) -> Cell:
     """The cell of one direction of ONNX's GRU."""
     del number
     n = w.hidden
@@ -261,4 +267,4 @@ class Kind:
     gates: int
     states: int
     activations: tuple[str, ...]
-    cell: Callable[[Call, Emitter, Weights, int, Sequence[Activation]], Cell]
+    cell: Callable[[Call, Emitter, CellWeights, int, Sequence[Activation]], Cell]

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.lookup import gather_at_run_time, gather_nd, one_hot
 from tinyrt.convert.onnx.resample import Kernel, resample
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized, split_sizes
@@ -17,8 +17,6 @@ from tinyrt.convert.onnx.weights import TYPED, checked_shape, listed
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 from tinyrt.ops.resize import ResizeAttrs, nearest_indices
-
-Importer = Callable[[Call], Value]
 
 
 def _sliced(

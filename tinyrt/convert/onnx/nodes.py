@@ -35,7 +35,7 @@ from tinyrt.convert.onnx.static import (
     evaluate_several,
     evaluate_static,
 )
-from tinyrt.convert.onnx.weights import Weights, listed
+from tinyrt.convert.onnx.weights import WeightsReader, listed
 from tinyrt.errors import ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import Value
 
@@ -77,7 +77,7 @@ class Source:
     """
 
     opsets: Opsets
-    weights: Weights
+    weights: WeightsReader
     functions: Mapping[tuple[str, str], onnx.FunctionProto]
     depth: int = 0
     arguments: Mapping[str, onnx.AttributeProto] | None = None

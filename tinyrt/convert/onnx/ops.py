@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
 from tinyrt.convert.onnx.grid import Quantized
@@ -40,8 +40,6 @@ from tinyrt.convert.onnx.window import (
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
-
-Importer = Callable[[Call], Value]
 
 CLIP_OPS = {(0.0, np.inf): "relu", (0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1"}
 """Bounds that an op of their own stands for."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Value
-
-Importer = Callable[[Call], Value]
 
 PLAIN = {
     "Abs": "abs",

@@ -13,7 +13,7 @@ from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tinyrt import budget
-from tinyrt.convert.onnx.weights import Array, Weights, listed
+from tinyrt.convert.onnx.weights import Array, WeightsReader, listed
 from tinyrt.errors import ModelFormatError
 
 LARGEST = 2**31 - 1
@@ -155,7 +155,7 @@ class OnnxNode:
     outputs: tuple[str, ...]
     opset: int
     attributes: Mapping[str, onnx.AttributeProto]
-    weights: Weights
+    weights: WeightsReader
 
     @classmethod
     def of(
@@ -163,7 +163,7 @@ class OnnxNode:
         proto: onnx.NodeProto,
         index: int,
         opset: int,
-        weights: Weights,
+        weights: WeightsReader,
         arguments: Mapping[str, onnx.AttributeProto] | None = None,
         absent: Collection[str] = (),
     ) -> OnnxNode:

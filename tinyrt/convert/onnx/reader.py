@@ -19,7 +19,7 @@ from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.inputs import input_values
 from tinyrt.convert.onnx.nodes import Source, import_nodes
 from tinyrt.convert.onnx.proto import parse_model
-from tinyrt.convert.onnx.weights import Weights, listed
+from tinyrt.convert.onnx.weights import WeightsReader, listed
 from tinyrt.errors import ModelFormatError, UnsupportedError, boundary
 from tinyrt.ir import Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
@@ -70,7 +70,7 @@ def import_onnx(path: Path, shapes: Mapping[str, Shape], *, sequence_lstm: bool)
             builder.add_value(value)
             builder.tensors[value.name] = Quantized(value, None) if is_integer else value
         functions = {(f.domain, f.name): f for f in model.functions}
-        source = Source(_opsets(model), Weights(path.parent), functions)
+        source = Source(_opsets(model), WeightsReader(path.parent), functions)
         names = tuple(value.name for value, _ in inputs)
         builder.defined.update(names)
         import_nodes(builder, source, source.body_of(model.graph))

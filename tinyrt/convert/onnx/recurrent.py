@@ -12,10 +12,10 @@ from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.cells import (
     ONE_OP,
     Activation,
+    CellState,
+    CellWeights,
     Emitter,
     Kind,
-    State,
-    Weights,
     gru_cell,
     lstm_cell,
     rnn_cell,
@@ -73,7 +73,7 @@ def _unrolled(
     call: Call,
     kind: Kind,
     emit: Emitter,
-    weights: Weights,
+    weights: CellWeights,
     number: int,
     x: Value,
     functions: list[Activation],
@@ -82,7 +82,7 @@ def _unrolled(
     steps, batch, _ = x.shape
     backwards = emit.prefix.endswith("backward")
     cell = kind.cell(call, emit, weights, number, functions)
-    state: State = [
+    state: CellState = [
         _initial(call, emit, 5 + i, number, (batch, weights.hidden)) for i in range(kind.states)
     ]
     products = emit.dense("x", x, *_input_side(emit, call.node.op, call, weights))
@@ -98,7 +98,7 @@ def _present(value: Value | None) -> Value:
     return value
 
 
-def _input_side(emit: Emitter, op: str, call: Call, w: Weights) -> tuple[Value, Value]:
+def _input_side(emit: Emitter, op: str, call: Call, w: CellWeights) -> tuple[Value, Value]:
     """Weights and bias of the product with the inputs; what can be added here is."""
     bias = w.wb + w.rb
     if op == "GRU" and call.node.get_int("linear_before_reset", 0):
@@ -147,7 +147,7 @@ def _joined(call: Call, values: list[Value], axis: int, name: str) -> Value:
     return call.emit("concatenation", *values, name=name, axis=axis)
 
 
-def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) -> Weights:
+def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) -> CellWeights:
     w, r = call.array(1, "the input weights"), call.array(2, "the recurrent weights")
     if r.ndim != 3:
         raise ModelFormatError(f"R has shape {list(r.shape)}", expected="three dimensions")
@@ -164,7 +164,7 @@ def _weights(call: Call, kind: Kind, number: int, directions: int, inputs: int) 
     for name, (shape, expected) in shapes.items():
         if tuple(shape) != expected:
             raise ModelFormatError(f"{name} has shape {list(shape)}", expected=str(list(expected)))
-    return Weights(w[number], r[number], bias[number, :rows], bias[number, rows:])
+    return CellWeights(w[number], r[number], bias[number, :rows], bias[number, rows:])
 
 
 def _initial(call: Call, emit: Emitter, i: int, number: int, shape: Shape) -> Value | None:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.pointwise import scalar
 from tinyrt.convert.onnx.shapes import normal_axes, reduced_axes, sized
 from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
-Importer = Callable[[Call], Value]
 Several = Callable[[Call], Sequence[Value]]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call
-from tinyrt.convert.onnx.cells import Activation, Emitter, Weights
+from tinyrt.convert.onnx.cells import Activation, CellWeights, Emitter
 from tinyrt.errors import ConversionWarning
 from tinyrt.ir import Value
 
@@ -47,7 +47,7 @@ def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
     return not reasons
 
 
-def sequence(emit: Emitter, x: Value, w: Weights, *, backwards: bool) -> tuple[Value, Value]:
+def sequence(emit: Emitter, x: Value, w: CellWeights, *, backwards: bool) -> tuple[Value, Value]:
     """Every step's hidden state (steps, n, hidden), in the order of time, and the last (n, hidden).
 
     The op begins with constant states of zeros: each run of the model is a sequence of its own.

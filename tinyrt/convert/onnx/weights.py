@@ -99,7 +99,7 @@ def checked_shape(dims: Sequence[int], what: str, tensor: str | None = None) -> 
     )
 
 
-class Weights:
+class WeightsReader:
     """Reads the tensors of one file; each is read once.
 
     Args:

@@ -36,7 +36,7 @@ def channels_last(rank: int) -> Perm:
 
 
 @dataclass(slots=True)
-class Region:
+class LayoutRegion:
     """Values that share a layout, and what leads into and out of them.
 
     Attributes:
@@ -67,7 +67,7 @@ class Region:
         return [m for m in self.outside if m not in self.sources]
 
 
-def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
+def region_around(graph: Graph, seed: str, perm: Perm) -> LayoutRegion:
     """The region that contains a value of the same rank as the permutation.
 
     The result is noted: each transpose that leads into a region looks for the same one.
@@ -80,8 +80,8 @@ def region_around(graph: Graph, seed: str, perm: Perm) -> Region:
     return region
 
 
-def _region(graph: Graph, seed: str, perm: Perm) -> Region:
-    region, pending = Region(seed, perm), [seed]
+def _region(graph: Graph, seed: str, perm: Perm) -> LayoutRegion:
+    region, pending = LayoutRegion(seed, perm), [seed]
     while pending:
         name = pending.pop()
         if name in region.members or not name or graph.value(name).is_constant:
@@ -111,7 +111,7 @@ def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
     )
 
 
-def _add_borders(graph: Graph, region: Region, name: str) -> None:
+def _add_borders(graph: Graph, region: LayoutRegion, name: str) -> None:
     maker = graph.producer(name)
     back = inverse(region.perm)
     if maker is not None and permutes(maker, back):
@@ -133,7 +133,7 @@ def permutes(node: Node, perm: Perm) -> bool:
     return node.op == "transpose" and node.attrs_as(TransposeAttrs).perm == perm
 
 
-def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
+def flip_pays(graph: Graph, region: LayoutRegion, *, interface: bool) -> bool:
     """Whether flipping the region leaves fewer transposes, or as many in better places.
 
     Better is behind the region's ops, or at the model's inputs, where they stay, if that brings
@@ -149,7 +149,7 @@ def flip_pays(graph: Graph, region: Region, *, interface: bool) -> bool:
     return graph.noted(key, lambda: _pays(graph, region, interface=interface))
 
 
-def _pays(graph: Graph, region: Region, *, interface: bool) -> bool:
+def _pays(graph: Graph, region: LayoutRegion, *, interface: bool) -> bool:
     if not region.nodes or _meets_itself(region):
         return False
     to_last = region.perm == channels_last(len(region.perm))
@@ -164,7 +164,7 @@ def _pays(graph: Graph, region: Region, *, interface: bool) -> bool:
     return to_last and (sinks or hoists)
 
 
-def _free_borders(graph: Graph, region: Region, *, interface: bool) -> set[str]:
+def _free_borders(graph: Graph, region: LayoutRegion, *, interface: bool) -> set[str]:
     """Members whose new transposes other rules will take away."""
     leaving = {m for m in region.leaving if not region.outside[m]}
     if not interface:
@@ -173,13 +173,13 @@ def _free_borders(graph: Graph, region: Region, *, interface: bool) -> set[str]:
     return leaving | (set(sources) & set(graph.inputs) - set(graph.outputs))
 
 
-def _meets_itself(region: Region) -> bool:
+def _meets_itself(region: LayoutRegion) -> bool:
     """Whether a transpose leads from the region back into it."""
     ends = {n.inputs[0] for n in region.entries.values()} | {n.outputs[0] for n in region.exits}
     return not ends.isdisjoint(region.members)
 
 
-def _cost(graph: Graph, region: Region, members: Iterable[str]) -> Cost:
+def _cost(graph: Graph, region: LayoutRegion, members: Iterable[str]) -> Cost:
     shapes = [graph.value(m).shape for m in members]
     light = sum(moves_only_units(shape, region.perm) for shape in shapes)
     return len(shapes) - light, light

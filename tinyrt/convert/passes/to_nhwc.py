@@ -15,8 +15,8 @@ from tinyrt.convert.passes.common import (
 )
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
 from tinyrt.convert.passes.region import (
+    LayoutRegion,
     Perm,
-    Region,
     channels_last,
     flip_pays,
     permutes,
@@ -41,7 +41,7 @@ def flip_region(graph: Graph, node: Node, *, interface: bool) -> Patch | Refusal
 class _Flip:
     """The nodes and values of a graph with one region flipped."""
 
-    def __init__(self, graph: Graph, region: Region) -> None:
+    def __init__(self, graph: Graph, region: LayoutRegion) -> None:
         self.graph = graph
         self.region = region
         self.perm = region.perm

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tinyrt.convert.pointwise import Region, gather
+from tinyrt.convert.pointwise import PointwiseRegion, gather
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
 from tinyrt.ops import OPS, is_weighted
@@ -81,7 +81,7 @@ def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
 def _with_tables(graph: Graph) -> Graph:
     """The graph with one op for each chain of element-wise ops of which only the end is rounded."""
 
-    def is_rounded_table(region: Region) -> bool:
+    def is_rounded_table(region: PointwiseRegion) -> bool:
         readers = graph.consumers(region.nodes[-1].outputs[0])
         rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
         return rounded and saves(region)
