@@ -1,4 +1,4 @@
-"""The folder for one model: its own files, and the kernels it uses."""
+"""The folder for one model: the model's own files, and the kernels it uses."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ from tinyrt.ops import OPS
 
 @dataclass(frozen=True, slots=True)
 class ExportedProject:
-    """What was written.
+    """The exported project.
 
     Attributes:
         name: the model's name as a C identifier: the prefix of all its public names.
         directory: the folder.
-        core: the core it is meant for.
-        arena_bytes: memory that the model works in.
+        core: the target core.
+        arena_bytes: size of the memory that the model works in.
         inputs: in the model's order.
         outputs: in the model's order.
         kernels: names of the C functions it calls.
         macs: multiply-accumulates of one inference.
-        optimize: what its code is made for.
+        optimize: the goal of its code: speed, balanced or size.
         segments: ops that run row by row.
         pushed: the rows of the input that is pushed row by row; None where it is held.
         regions: name and size of each memory region; the arena alone by default.
         state_bytes: memory that the model keeps between inferences.
         filter_bytes: flash for the weights of convolutions and dense layers, as packed.
         sparse: layers with many zeros, and how their weights are stored.
-        arena_lower_bound: bytes that no placement of its buffers can do without.
+        arena_lower_bound: lower bound of the bytes of any placement of its buffers.
 
     """
 
@@ -103,8 +103,8 @@ def export_c(
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
-    The folder gets all files or none (``folders`` says how). In a folder that exists, what an
-    earlier export wrote is replaced or removed, and everything else stays.
+    The folder gets all files or none (see ``folders``). In a folder that exists, the export
+    replaces or removes the files of an earlier export, and leaves everything else.
 
     Args:
         model_path: a .tflite file.
@@ -184,7 +184,7 @@ def render_model(
     rows: Rows,
     memories: Memories,
 ) -> tuple[ExportedProject, dict[str, CFile]]:
-    """A project, and its own files: without kernels and what builds them.
+    """A project, and its own files, without kernels and build files.
 
     Raises:
         BudgetError: the arena takes more than ``max_arena``, or a region is too small.
@@ -225,7 +225,7 @@ def render_model(
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the user says about rows: whether ops may run by them, whether the input comes so."""
+    """The user's options for rows: whether ops may run by rows, whether the input comes by rows."""
 
     allowed: bool
     pushed: bool
@@ -234,7 +234,7 @@ class Rows:
 def _plan(
     graph: Graph, kernels: Kernels, options: MemoryOptions, max_arena: int, rows: Rows
 ) -> ArenaPlan:
-    """The plan that the user asks for; one with segments, too, where no other fits."""
+    """The plan that the user asks for; a plan with segments also where no other plan fits."""
     if rows.pushed:
         return plan_pushed(graph, kernels, options=options, enough=max_arena)
     if rows.allowed or max_arena:

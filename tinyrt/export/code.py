@@ -1,7 +1,7 @@
-"""C code as records: statements that consist of tokens, which are made text last.
+"""C code as records: statements consist of tokens, which become text last.
 
-Statements of different ops, or of one op on more and on fewer rows, are compared token by token;
-what differs can be put into a table, or be computed.
+The exporter compares statements of different ops, or of one op on more and on fewer rows, token by
+token. Tokens that differ move to a table, or become expressions in the number of rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A place in memory: bytes behind a variable that points to its start."""
+    """A place in memory: byte offsets from a variable that points to the memory's start."""
 
     base: str
     offsets: tuple[int, ...]
@@ -69,10 +69,10 @@ class Variable:
 
 
 ROWS = Variable("rows")
-"""Holds how many rows there are."""
+"""The number of rows of a batch."""
 
 FIRST = Variable("first")
-"""Says which of a batch's rows is the first one there is."""
+"""The index of the first row that a batch has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,8 @@ class Struct:
         name: of the constant.
         ctype: its type.
         pointer: whether its address is meant.
-        copied: whether the variable is meant that it was copied to, for numbers that depend on how
-            many rows there are.
-        own: whether it is the struct of the op for any number of rows, and not for one of them.
+        copied: whether this is the copy whose fields depend on the number of rows.
+        own: whether the struct serves every number of rows, rather than one of them.
 
     """
 
@@ -115,7 +114,7 @@ Tokens = tuple[Token, ...]
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment behind an empty line."""
+    """A comment after an empty line."""
 
     title: str
     text: str
@@ -143,7 +142,7 @@ class CallLine:
     Attributes:
         function: its name.
         args: tokens of each argument.
-        wrapped: whether it is broken where it is longer than a line.
+        wrapped: whether a call longer than a line is broken.
 
     """
 
@@ -202,7 +201,7 @@ def linear(each: int, rest: int) -> Tokens:
 
 
 def plus(place: Tokens, offset: int) -> Tokens:
-    """So many elements behind a place; none are not written."""
+    """A place plus an offset in elements; an offset of 0 is not written."""
     if not offset:
         return place
     *others, last = place
@@ -228,7 +227,7 @@ def simplified(tokens: Sequence[Token]) -> list[Token]:
 
 
 def rendered(statements: Iterable[Statement], levels: int = 0) -> list[str]:
-    """Lines of C; so many levels further to the right than in a function's body."""
+    """Lines of C, indented by ``levels`` more than a function's body."""
     return [c_text.indented(_text(statement), levels) for statement in statements]
 
 

@@ -1,4 +1,4 @@
-"""What the user says about memory, as the exporter takes it."""
+"""The user's options for memory, as the exporter takes them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tinyrt.memory.regions import ARENA
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """Which memory is there, and what lies in it.
+    """The memory regions, and the tensors that lie in them.
 
     Attributes:
         regions: the memories that activations may lie in, the cheapest to use first.
-        inputs_in_arena: whether inputs have reserved places; else the caller always brings them.
+        inputs_in_arena: whether inputs have reserved places; else the caller provides the memory.
         outputs_in_arena: likewise for outputs.
         alignment: what the offsets of tensors are multiples of, in bytes.
         weights_section: the linker section that weights go to; None for the compiler's choice.
@@ -37,7 +37,7 @@ class Memories:
             check_section(self.weights_section)
 
     def options(self, graph: Graph, states: StateLayout) -> MemoryOptions:
-        """The same, as the planner takes it."""
+        """The same options, as the planner takes them."""
         outside = set(states.offsets)
         outside |= set() if self.inputs_in_arena else set(graph.fed)
         outside |= set() if self.outputs_in_arena else set(graph.answers)

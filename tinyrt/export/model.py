@@ -27,7 +27,7 @@ from tinyrt.memory import ArenaPlan
 from tinyrt.text import clean
 
 MAX_BYTES = 2**31 - 1
-"""Bytes of a tensor."""
+"""Most bytes of a tensor."""
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
@@ -38,7 +38,7 @@ MODEL_FILES = {
     "_weights.h": "weights.h.j2",
     "_weights.c": "weights.c.j2",
 }
-"""What the names of a model's own files end in -> their templates."""
+"""Ending of the name of a model's own file -> the file's template."""
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -52,8 +52,8 @@ class Port:
         name: the tensor's name in the model.
         dtype: element type.
         shape: as in the model.
-        offset: its reserved place in its region of the arena, in bytes; None where it has none,
-            as an input that is pushed row by row.
+        offset: its reserved place in its region of the arena, in bytes; None without one, such as
+            for an input that is pushed row by row.
         nbytes: its size.
         scale: real value of one step; None for a tensor that is not quantised.
         zero_point: the value that stands for zero; None likewise.
@@ -135,7 +135,7 @@ def _inside(plan: ArenaPlan) -> set[int]:
 
 
 def _functions(graph: Graph, plan: ArenaPlan, target: Target) -> Iterator[str]:
-    """What the kernels of convolutions call, and of all ops that run row by row."""
+    """Functions that the kernels of convolutions and of ops that run row by row call."""
     outside = {n.index for n in graph.bound() if n.op == "conv2d"} - _inside(plan)
     nodes = [graph.bind(i) for i in sorted(outside)]
     for segment in plan.segments:
@@ -254,7 +254,7 @@ def _definition(definition: Table | Parameters | str) -> str:
 
 
 def _needs_math(writer: ModelWriter) -> bool:
-    """Whether the model's source file takes something from <math.h>."""
+    """Whether the model's source file needs <math.h>."""
     tables = (table.array for table in writer.tables.values())
     fields = (params.fields for params in writer.parameters.values())
     odd = writer.has_odd_floats or any(map(c_text.has_odd_floats, (*tables, *fields)))
@@ -274,7 +274,7 @@ def _array(name: str, value: Value) -> tuple[Source, Source]:
 
 
 def _ports_used(writer: ModelWriter) -> set[str]:
-    """Variables of the ports that the code uses: some inputs may have no reader."""
+    """Variables of the inputs and outputs that the code uses: some inputs may have no reader."""
     pushed = writer.pushed.code if writer.pushed else ()
     tokens = tokens_of((*writer.statements, *pushed))
     return {token.name for token in tokens if isinstance(token, PortVariable)}
@@ -283,14 +283,14 @@ def _ports_used(writer: ModelWriter) -> set[str]:
 def library_files(
     library: str, models: Sequence[str], kernels: Iterable[str], core: Core, optimize: Optimize
 ) -> Mapping[str, str]:
-    """File name -> text, for what builds some models and their kernels as one library.
+    """File name -> text, for the build files of some models and their kernels as one library.
 
     Args:
         library: its name.
         models: prefixes of the models.
         kernels: the kernels that they call.
-        core: what they are meant for.
-        optimize: what their code is made for.
+        core: the target core.
+        optimize: the goal of their code: speed, balanced or size.
 
     """
     needed = kernels_c.closure(kernels, core.isa.value)

@@ -15,7 +15,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 MAX_IDENTIFIER = 100
-"""Characters of a model's name in C: files and functions have names that are longer."""
+"""Most characters of a model's name in C; names of files and functions add to it."""
 
 HEADERS = _words(
     """
@@ -42,14 +42,14 @@ BUILD_TARGETS = _words(
     rebuild_cache test
     """
 )
-"""What CMake and make call targets of their own."""
+"""Names of targets that CMake and make define."""
 
 LIBRARIES = _words(
     """
     c g gcc gloss m nosys rdimon semihost
     """
 )
-"""What ``-l`` finds elsewhere."""
+"""Libraries of the system that ``-l`` would find instead."""
 
 OWN_PREFIXES = ("tinyrt", "harness")
 """Beginnings of names of the kernels and of the test harness."""
@@ -58,9 +58,9 @@ OWN_PREFIXES = ("tinyrt", "harness")
 def identifier(text: str) -> str:
     """``text`` as a C identifier in lower case: ``My Model-2`` becomes ``my_model_2``.
 
-    It is used as a prefix, as a file name and as a library's, so it must not look like a kernel,
-    or hide a header or a library of the system's. What is too long for that ends in a digest, so
-    that different names differ.
+    It serves as a prefix, as a file name and as a library's name. So it must not look like a kernel
+    or hide a header or library of the system. A name that is too long is cut and ends in a digest,
+    so that different names stay different.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "model"
     if len(name) > MAX_IDENTIFIER:
@@ -72,15 +72,15 @@ def identifier(text: str) -> str:
 
 
 def add_files(files: dict[str, CFile], more: Mapping[str, CFile], of: str) -> None:
-    """Add files to those of other models, unless two files, or two macros in them, would be one.
+    """Add files to those of other models, unless two files or two of their macros clash.
 
     Args:
-        files: what there is.
-        more: what is added.
-        of: whose files these are, for messages.
+        files: the files so far.
+        more: the files to add.
+        of: the model that ``more`` belongs to, for messages.
 
     Raises:
-        UnsupportedError: two would be one, also where upper and lower case are the same.
+        UnsupportedError: two files or macros have the same name, regardless of case.
 
     """
     by_lower = {name.lower(): name for name in files}
@@ -122,18 +122,18 @@ MACROS = _words(
 """In lower case, of C libraries and compilers; those that begin with ``si_`` or ``st_`` aside."""
 
 OWN_VARIABLES = re.compile(r"io|state|(input|output)_[0-9]+(_row)?")
-"""Variables and macros of the generated code that a region's would hide."""
+"""Variables and macros of the generated code that a region's name would hide."""
 
 REGION = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 SECTION = re.compile(r"[A-Za-z0-9._$]{1,64}")
 
 
 def check_regions(names: Iterable[str], alone: str) -> None:
-    """Check that memory regions have names that C code can have, and each one of its own.
+    """Check that names of memory regions are valid in C and differ from each other.
 
     Args:
-        names: of the regions.
-        alone: what only a single region may be called.
+        names: the regions' names.
+        alone: a name that only a single region may have.
 
     Raises:
         UnsupportedError: a name cannot be a C name, or stands twice.

@@ -1,4 +1,4 @@
-"""Whole files from Jinja2 templates; text that is not known to be source is cleaned on its way."""
+"""Whole files from Jinja2 templates; text that is not marked as source is cleaned first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 """The templates of an exported project."""
 
 Source = Markup
-"""Text that a template takes as it is: written by this package, with the names in it clean."""
+"""Text that a template takes as it is: this package wrote it, and all names in it are clean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ def as_source(texts: Iterable[str]) -> list[Source]:
 
 
 def render(folder: Path, template: str, context: Mapping[str, object]) -> str:
-    """A template of that folder, filled in; a name that is missing is an error.
+    """Fill in a template of that folder; a missing name is an error.
 
-    Whatever is filled in and is not ``Source`` goes through ``clean``.
+    Every value that is not ``Source`` goes through ``clean``.
     """
     return _environment(folder).get_template(template).render(context)
 
@@ -54,7 +54,7 @@ def render_c(folder: Path, template: str, context: Mapping[str, object]) -> CFil
 
 @cache
 def _environment(folder: Path) -> jinja2.Environment:
-    # Jinja escapes what has no mark, for HTML: what is cleaned is marked, and nothing is left.
+    # Jinja would escape unmarked text for HTML. Cleaned text is marked, so that nothing is escaped.
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,

@@ -22,14 +22,14 @@ from tinyrt.memory.regions import ARENA
 
 @dataclass(frozen=True, slots=True)
 class ExportedModels:
-    """What was written.
+    """The exported project of several models.
 
     Attributes:
-        name: the library's name: the folder's, as a C identifier.
+        name: the library's name: the folder's name as a C identifier.
         directory: the folder.
         models: one entry per model.
-        regions: name and size of each region of the arena that all of them share; none where each
-            has its own.
+        regions: name and size of each region of the arena that all models share; none where each
+            model has its own.
 
     """
 
@@ -59,7 +59,7 @@ def export_several(
     memories: Memories | None = None,
     shared_arena: bool = False,
 ) -> ExportedModels:
-    """Write one C project for several .tflite models; kernels that several use are there once.
+    """Write one C project for several .tflite models; it holds shared kernels once.
 
     Args:
         model_paths: .tflite files, whose names differ.
@@ -118,7 +118,7 @@ def export_several(
 
 
 def _largest(projects: Sequence[ExportedProject]) -> tuple[Region, ...]:
-    """Each region as large as any of the models needs it."""
+    """Each region, as large as the largest that any model needs."""
     several = len(projects[0].regions) > 1
     return tuple(
         Region(same[0].name if several else ARENA, max(region.nbytes or 0 for region in same))

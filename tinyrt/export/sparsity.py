@@ -1,4 +1,4 @@
-"""Which layers of a graph have zeros that the exported code could leave out, and what it does."""
+"""Layers with zeros that the exported code could leave out, and how it stores their weights."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class SparseLayer:
     """A layer with many zeros.
 
     Attributes:
-        index: of the node.
-        name: of the node.
-        zeros: share of its weights.
-        form: how they are stored.
-        forms: what each form that they could have takes, the dense one among them; none where the
-            instruction set has no sparse kernels.
+        index: the node's index.
+        name: the node's name.
+        zeros: share of its weights that are zero.
+        form: how the weights are stored.
+        forms: the cost of each possible form, including the dense one; none where the instruction
+            set has no sparse kernels.
 
     """
 
@@ -61,7 +61,7 @@ class SparseLayer:
         return {**facts, "stored": str(self.form), "relative_to_dense": ratios}
 
     def __str__(self) -> str:
-        """What is done, and why, for a table of facts."""
+        """The stored form and the reason for it, for a table of facts."""
         what = f"{self.zeros:.0%} zeros, stored {self.form}"
         if not self.forms:
             return f"{what}: no sparse kernels for this instruction set"
@@ -73,7 +73,7 @@ class SparseLayer:
 
 
 def sparse_layers(graph: Graph, target: Target) -> tuple[SparseLayer, ...]:
-    """Dense layers and convolutions with many zeros, in order, and what becomes of them."""
+    """Dense layers and convolutions with many zeros, in order, with their stored forms."""
     layers = []
     for node in graph.bound():
         zeros = _zeros(node)

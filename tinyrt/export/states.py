@@ -1,8 +1,8 @@
-"""Where the states of a model lie on the device: in memory of the caller's that lasts.
+"""The layout of a model's states on the device: in memory that the caller keeps.
 
-A state and what it becomes are the same bytes. Where the newest rows are joined behind the old ones
-and all but the oldest become the next state, the whole window lies there instead: its rows move
-towards its start, the new ones are written behind them, and nothing is copied back.
+A state and its next value share their bytes. Some models append the newest rows to a state and keep
+all but the oldest as the next state. Then the whole window lies in the state memory: its rows move
+towards its start, the new rows are written behind them, and nothing is copied back.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Shift:
 
     Attributes:
         tail: bytes of the window that move to its start.
-        new: bytes that come behind them.
-        rows: the value that these are.
-        window: the value that the window is.
+        new: bytes of the new rows behind them.
+        rows: the value that holds the new rows.
+        window: the value that holds the whole window.
 
     """
 
@@ -39,7 +39,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What ``reset`` writes: so many bytes of one value."""
+    """A write of ``reset``: a run of bytes of one value."""
 
     offset: int
     nbytes: int
@@ -53,9 +53,9 @@ class StateLayout:
     Attributes:
         offsets: value -> its first byte, for all values that lie there.
         nbytes: the memory's size.
-        shifts: node's index -> what it does instead of joining.
-        idle: nodes that have nothing to do.
-        fills: how the memory begins.
+        shifts: concatenation's index -> the shift that replaces it.
+        idle: nodes without work.
+        fills: the initial contents of the memory.
 
     """
 
@@ -120,12 +120,12 @@ def settle(graph: Graph) -> Graph:
 
 
 def _updates(graph: Graph, last: int, after: str) -> bool:
-    """Whether the op that reads a state last changes it in place."""
+    """Whether the last reader of a state updates it in place."""
     return after in graph.nodes[last].outputs[1:]
 
 
 def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | None:
-    """The concatenation behind a state, the slice before the next one, if they move a window on."""
+    """A state's concatenation and the slice to its next value, if both move a window on."""
     join = _only(node for node in graph.bound() if before in node.node.inputs)
     cut = _only(node for node in graph.bound() if after in node.node.outputs)
     if join is None or cut is None or join.op != "concatenation" or len(join.inputs) != 2:

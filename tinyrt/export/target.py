@@ -20,7 +20,7 @@ class Core:
         name: as the ``--core`` option spells it.
         isa: the kernels' variant.
         flags: compiler options that select the core, its float ABI and its C library.
-        prefix: what the names of its compiler and binary tools start with.
+        prefix: prefix of the names of its compiler and binary tools.
 
     """
 
@@ -41,10 +41,10 @@ class Core:
 
 
 class Optimize(Enum):
-    """What an exported project's code is made for, as the ``--optimize`` option spells it.
+    """The goal of an exported project's code, as the ``--optimize`` option spells it.
 
-    The choice goes into the project's build files as compiler options. Kernels see it there: made
-    for size, their inner loops are not unrolled, and made for speed, more (``TINYRT_LOOP_TAPS``).
+    The choice goes into the project's build files as compiler options. Kernels depend on these: for
+    size they do not unroll inner loops, for speed they unroll them more (``TINYRT_LOOP_TAPS``).
     """
 
     SPEED = "speed"

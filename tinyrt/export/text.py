@@ -50,7 +50,7 @@ def c_type(dtype: DType) -> str:
 
 
 NOT_IN_COMMENTS = re.compile(rf"[^{SAFE}'>*]|\*(?! )|(?<! )\*")
-"""What is no part of a comment: names are clean, and what is put around them has these marks."""
+"""Text that a comment must not contain. It holds safe characters, ', > and * between spaces."""
 
 
 def comment(text: str) -> str:
@@ -64,7 +64,7 @@ def described(value: Value) -> str:
 
 
 def block_comment(title: str, text: str) -> str:
-    """An indented comment behind an empty line: on one line, or with the text on the second."""
+    """An indented comment after an empty line: on one line, or with the text on a second line."""
     title, text = comment(title), comment(text)
     one_line = f"{INDENT}/* {title}: {text} */"
     if len(one_line) <= LINE:
@@ -73,7 +73,7 @@ def block_comment(title: str, text: str) -> str:
 
 
 def indented(text: str, levels: int) -> str:
-    """All lines that are not empty, that much further to the right."""
+    """The text with its non-empty lines indented by ``levels``."""
     space = INDENT * levels
     return "\n".join(space + line if line else line for line in text.split("\n"))
 
@@ -96,7 +96,7 @@ def literal(value: object) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A float literal that reads back as the same float32; what is not finite needs <math.h>."""
+    """A float literal that reads back as the same float32; infinities and NaN need <math.h>."""
     single = np.float32(value)
     if not np.isfinite(single):
         sign = "-" if np.signbit(single) else ""
@@ -134,7 +134,7 @@ def _field(field: str, value: object) -> str:
 
 
 def fill(start: str, words: Sequence[str]) -> str:
-    """Words put behind ``start``, as many as fit into a line, and below the first of them."""
+    """Words after ``start``, filled into lines that align with the first word."""
     lines, line = [], start
     for i, word in enumerate(words):
         gap = "" if i == 0 else " "
@@ -150,10 +150,10 @@ PLAIN_NAN = 0x7FC0_0000
 
 
 def check_nans(data: NDArray[np.generic]) -> None:
-    """Check that every NaN of a constant is one that C can write.
+    """Check that C can write every NaN of a constant.
 
     Raises:
-        UnsupportedError: one has other bits.
+        UnsupportedError: a NaN has other bits than ``PLAIN_NAN``, sign aside.
 
     """
     if data.dtype != np.float32:
@@ -169,7 +169,7 @@ def check_nans(data: NDArray[np.generic]) -> None:
 
 
 LITERAL, ELEMENT = 300, 80
-"""Work of writing a number, and of each place where it stands, in units of ``budget``."""
+"""Work of writing a literal, and of each element that uses it, in units of ``budget``."""
 
 
 def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> str:
@@ -178,7 +178,7 @@ def array(qualifiers: str, ctype: str, name: str, data: NDArray[np.generic]) -> 
 
 
 def _elements(data: NDArray[np.generic]) -> str:
-    """The elements, filled into indented lines; those that are equal to the bit share a literal."""
+    """The elements, filled into indented lines; elements with equal bits share a literal."""
     flat = np.ascontiguousarray(data).ravel()
     current().spend(ELEMENT * flat.size, "writing constants as C")
     if flat.dtype == np.int8:
@@ -204,7 +204,7 @@ def _lengths(texts: Sequence[str]) -> NDArray[np.int64]:
 def _filled_with(
     literals: Sequence[str], lengths: NDArray[np.int64], index: NDArray[np.integer[Any]]
 ) -> str:
-    """For each index a literal, of which the lengths are known, filled into lines."""
+    """The literal of each index, filled into lines; the literals' lengths are known."""
     return _filled([literals[i] for i in index.tolist()], lengths[index])
 
 
@@ -215,9 +215,9 @@ def wrap(items: Iterable[str]) -> str:
 
 
 def _filled(items: Sequence[str], lengths: NDArray[np.int64]) -> str:
-    """Items, of which the lengths are known, separated by commas in as few lines as hold them."""
+    """Items separated by commas, in as few lines as possible; their lengths are known."""
     room, lines, start = LINE - len(INDENT), [], 0
-    # Behind each item stand a comma and a space; the last one of a line has no space.
+    # A comma and a space follow each item; the last item of a line has no space.
     ends = np.cumsum(lengths + 2).tolist()
     while start < len(items):
         before = ends[start - 1] if start else 0

@@ -59,7 +59,7 @@ FILTERS = "w"
 """Role of the weights of a convolution or dense layer, packed or not."""
 
 BYTES = ("int8_t *", "uint8_t *")
-"""Types of pointers to bytes: no other pointer becomes one without a word."""
+"""Types of pointers to bytes; these need no intermediate cast to ``void *``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,15 @@ class PushedRows:
     """A segment that runs as the rows of the model's input are pushed.
 
     Attributes:
-        base: C variable that points to the region where it has its rings and its state.
-        state: offset of its state there: how far it is, and counters.
-        moving: how many counters there are.
-        rows: how many rows the input has.
+        base: C variable that points to the region with the segment's rings and state.
+        state: offset in that region of the state: the position in the schedule, and counters.
+        moving: number of counters.
+        rows: number of rows of the input.
         row_bytes: size of a row.
-        place: C expression for where a row is copied to; the first one of a batch.
+        place: C expression for the target of a copied row, the first one of a batch.
         block: rows of a whole batch.
         next_stage: C expression for the stage that comes next.
-        cases: of the switch over stages.
+        cases: the cases of the switch over stages.
         code: the statements of these cases.
 
     """
@@ -110,25 +110,25 @@ class Parameters:
 
 
 COPY = "tinyrt_reshape"
-"""Copies what it is given: bytes, where they are, and where to."""
+"""The C function that copies bytes; its arguments are the number of bytes, source and target."""
 
 
 class ModelWriter:
-    """Turns kernels into statements, once it is known where everything lies.
+    """Turns kernels into statements, once the memory plan is known.
 
     Attributes:
-        target: what the code is written for.
+        target: the instruction set and options that the code is written for.
         definitions: parameter structs and tables of the model's source file, or their text.
         statements: comments and code of its invoke function.
         weights: C name -> data, in the order of first use.
-        described: C name -> the tensor whose data these are, where they are not packed.
+        described: C name -> the tensor with these data, for data that are not packed.
         functions: the kernels called, in the order of first use.
         pushed: the segment that runs as rows of the model's input are pushed, if there is one.
-        placed: tensor -> its place, for those that do not lie where the plan has them.
-        sums: where the sums lie that a segment's rows were added up to.
+        placed: tensor -> its place, for tensors that do not lie at the plan's offset.
+        sums: pointer to the sums of a segment's rows.
         parameters: each parameter struct, by its name.
         tables: each table, by its name.
-        has_odd_floats: whether an argument is a float that only <math.h> has a name for.
+        has_odd_floats: whether an argument is a float that C can only name with <math.h>.
 
     """
 
@@ -163,7 +163,7 @@ class ModelWriter:
         self._variant = ""
 
     def trial(self) -> ModelWriter:
-        """A copy in the same state, to try something out: its statements are thrown away."""
+        """A copy in the same state for a trial; the caller discards its statements."""
         other = copy.copy(self)
         other.definitions, other.statements, other.functions = [], [], []
         other.weights, other.parameters, other.tables, other._constants = {}, {}, {}, {}
@@ -171,14 +171,14 @@ class ModelWriter:
 
     @contextmanager
     def variant(self, suffix: str) -> Iterator[list[Statement]]:
-        """Collect statements apart; what they define anew has names with the suffix."""
+        """Collect statements in a list of their own; new definitions get names with the suffix."""
         before, self._variant = self._variant, suffix
         statements, self.statements = self.statements, []
         yield self.statements
         self.statements, self._variant = statements, before
 
     def write_op(self, node: BoundNode) -> None:
-        """Write a node's comment and its kernel's calls; a view has nothing to call.
+        """Write a node's comment and its kernel's calls; a view has no calls.
 
         Raises:
             UnsupportedError: there is no kernel for the node, or it could overflow.
@@ -196,7 +196,7 @@ class ModelWriter:
         self.statements.append(line("TINYRT_PROFILE_END(", NodeNumber(node.index), ");"))
 
     def begin(self, node: BoundNode) -> None:
-        """Start the statements of a node with a comment that says what it does and where."""
+        """Start a node's statements with a comment: its op, its tensors' types and their places."""
         self._node = node
         sources = [v for v in node.inputs if v is not None and not v.is_constant]
         types = ", ".join(str(v.type) for v in sources)
@@ -208,11 +208,11 @@ class ModelWriter:
         self.statements.append(Comment(title, f"{types} -> {node.output.type}; {where}"))
 
     def _is_view(self, node: BoundNode) -> bool:
-        """Whether the node's output shares its inputs' memory, so that there is nothing to do."""
+        """Whether the node needs no code because its output shares its inputs' memory."""
         return node.index in self._plan.idle or node.index in self._states.idle
 
     def _shift_of(self, node: BoundNode) -> Kernel | None:
-        """What moves a state's window on, if that is what the node is for."""
+        """The kernel that moves a state's window on, for a node that does so; else None."""
         shift = self._states.shifts.get(node.index)
         if shift is None:
             return None
@@ -224,7 +224,7 @@ class ModelWriter:
             self.write_call(one)
 
     def write_call(self, one: Call) -> None:
-        """Write one call of the current node, unless it copies what is there already."""
+        """Write one call of the current node, except a copy onto the same bytes."""
         for data in one.data:
             self._define(data)
         # Data are written in the order of the arguments, before constants of the model.
@@ -232,7 +232,7 @@ class ModelWriter:
         args |= {i: self._arg(a) for i, a in enumerate(one.args) if i not in args}
         tokens = tuple(args[i] for i in range(len(one.args)))
         if one.function == COPY and tokens[-1] == tokens[-2]:
-            return  # A state that becomes what it was lies where it shall.
+            return  # An unchanged state is in place already.
         self.call(one.function, *tokens)
 
     def call(self, function: str, *args: Tokens) -> None:
@@ -286,7 +286,7 @@ class ModelWriter:
         return f"({scratch.pointer})(void *)(", *plus(start, scratch.skip), ")"
 
     def _define(self, data: Data) -> str:
-        """The C name of a table or of packed weights, which take the place of the op's own."""
+        """The C name of a table, or of the packed weights that replace the op's own weights."""
         for local in (f"n{self._current().index}_{data.role}", self._local_name(data.role)):
             name, own = (local, self.tables) if data.table else (self._global(local), self.weights)
             if name not in own:
@@ -310,7 +310,7 @@ class ModelWriter:
         return name
 
     def _defined(self, field: Field) -> object:
-        """A field with the names of its data."""
+        """A field, with data replaced by their C names."""
         if isinstance(field, Data):
             return self._define(field)
         if isinstance(field, Mapping):
@@ -360,14 +360,14 @@ class ModelWriter:
         return self._node
 
     def _port(self, value: Value) -> Tokens:
-        """The variable of the model output or input that the value is, or is a view of."""
+        """The variable of the model input or output that the value is or views; empty if none."""
         root, start = self._plan.views.get(value.name, (value.name, 0))
         if root not in self._ports:
             return ()
         return plus((Port(self._ports[root]),), start // value.dtype.itemsize)
 
     def _inside(self, name: str) -> At:
-        """The first byte of what lies in a region or in the state."""
+        """The first byte of a value or scratch memory, in a region or in the state memory."""
         root, start = self._plan.views.get(name, (name, 0))
         if root in self._states.offsets:
             return At("state", (self._states.offsets[root] + start,))
@@ -385,6 +385,6 @@ def base_of(plan: ArenaPlan, region: int) -> str:
 
 
 def short_name(name: str) -> str:
-    """A node's name as a reader wants it: converters join the names of all ops they have fused."""
+    """A node's name, shortened: converters join the names of all fused ops, the first is shown."""
     first = clean(name.split(";")[0])
     return first if len(first) <= MAX_NAME else f"...{first[-MAX_NAME:]}"

@@ -1,4 +1,4 @@
-"""What would make a model's arena smaller: each way is tried, quickly."""
+"""Ways to make a model's arena smaller: tries each one quickly."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Advice:
     """One way to a smaller arena.
 
     Attributes:
-        what: what to do, with the option that does it.
-        arena_bytes: what the arena then takes at most: a quick search gives an estimate.
+        what: the change, with the option that makes it.
+        arena_bytes: upper bound of the arena's size with it, from a quick search.
 
     """
 
@@ -33,7 +33,7 @@ class Advice:
 def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
     """Ways to an arena below that of ``plan``, the smallest first.
 
-    Of huge models not all are tried: at most half of the budget goes into them.
+    For huge models it does not try all ways: they may take at most half of the budget.
     """
 
     def outside(*names: str) -> ArenaPlan:

@@ -1,4 +1,4 @@
-"""Planning the arena: where every activation shall lie."""
+"""Planning the arena: the offset of every activation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ PLAN, PLACE = 200_000, 50_000
 """Work of planning and checking one op and one tensor, in units of ``budget``."""
 
 MAX_PAIRS_PLANNED = 300_000
-"""Pairs of buffers, see ``place``, that all plans of a graph may look at; no further one is tried
-then. A bound on work, not on time, so that every machine finds the same plan."""
+"""Limit of pairs of buffers, see ``place``, over all plans of a graph; beyond it, the planner tries
+no further plan. A bound on work, not on time, so that every machine finds the same plan."""
 
 MAX_DROPPED = 8
-"""Up to so many ops in place, plans without each single one are tried; beyond, without all."""
+"""Up to so many ops in place, the planner tries plans without each one. Beyond, it tries one plan
+without all of them."""
 
 
 def plan_memory(
@@ -43,12 +44,12 @@ def plan_memory(
     Args:
         graph: a verified graph.
         kernels: the target's; the arena holds their scratch memory.
-        overlap: whether an op's output may overlap an input that it is the last to read, as far
-            as its kernel's order of reads and writes allows, and parts may share their whole's
-            bytes.
+        overlap: whether an op's output may overlap an input whose last reader it is, as far as its
+            kernel's order of reads and writes allows, and whether slices and the inputs of
+            concatenations may share bytes with the whole tensor.
         options: regions, ports outside the arena, alignment.
         enough: bytes that are few enough: the search for fewer ends there.
-        checked: whether the independent check is to be passed; estimates may do without.
+        checked: whether the plan must pass the independent check; an estimate need not.
 
     Raises:
         BudgetError: the regions are too small, or the ops too many.
@@ -78,7 +79,7 @@ def plan_memory(
 
 
 def aligned_for(graph: Graph, options: MemoryOptions) -> MemoryOptions:
-    """The options with offsets that fit the graph's largest elements: int64 ones take eight."""
+    """The options with offsets aligned to the graph's largest element: 8 bytes for int64."""
     widest = max((v.dtype.itemsize for v in graph.values.values() if not v.is_constant), default=1)
     return replace(options, alignment=max(options.alignment, widest))
 
@@ -111,7 +112,7 @@ class _Plans:
         self.traffic = traffic_of(graph, self.buffers)
 
     def best(self) -> ArenaPlan:
-        """All slices and concatenations in place, but those that take more memory so."""
+        """The smallest plan: all slices and concatenations in place, or without some of them."""
         chosen = set(self.ties)
         best = self._plan(chosen)
         trials = [set[int]()] if chosen else []
@@ -155,7 +156,7 @@ class _Plans:
         )
 
     def _views(self, idle: Collection[int]) -> dict[str, tuple[str, int]]:
-        """Reshapes, and slices in place, each with the value that it is a part of."""
+        """View (reshape or slice in place) -> the value that it is a part of, and its offset."""
         views: dict[str, tuple[str, int]] = {}
         aliases = view_roots(self.graph)
         for node in self.graph.bound():

@@ -1,8 +1,8 @@
 """Which elements of an input an output is computed from, axis by axis.
 
-An op that moves elements reads the sum of what the indices along each of its axes lead to. Written
-down so, it takes no memory to speak of, and the first and the last element that some neighbouring
-outputs are computed from are soon found.
+An op that moves elements reads the element at a sum: each axis adds the offset of its index. This
+form takes little memory. It also gives quickly the first and the last element from which a range
+of outputs is computed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ends = tuple[int, int]
-"""The first and the last of some elements."""
+"""The first and the last element of a range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """An axis along which each index lies one step behind the one before.
+    """An axis with a constant distance between elements of neighbouring indices.
 
     Attributes:
-        count: indices.
-        step: elements from one to the next.
-        first: the first index that leads to an element, to the axis's first one.
-        stop: the first one behind those that do; as many as there are if not given.
+        count: number of indices.
+        step: elements from one index to the next.
+        first: the first index that has an element, namely the axis's first element.
+        stop: end of the indices that have an element; ``count`` by default.
 
     """
 
@@ -36,7 +36,7 @@ class Steps:
     stop: int | None = None
 
     def ends(self, start: int, stop: int) -> Ends | None:
-        """The first and last element that indices [start, stop) lead to; None if to none."""
+        """The first and last element of indices [start, stop); None if they have none."""
         start = max(start, self.first) - self.first
         stop = min(stop, self.count if self.stop is None else self.stop) - self.first
         if start >= stop:
@@ -47,11 +47,11 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An axis whose indices lead to elements by a table.
+    """An axis that looks up the elements of each index in tables.
 
     Attributes:
-        low: of each index, the first element.
-        high: the last one.
+        low: the first element of each index.
+        high: the last element of each index.
 
     """
 
@@ -60,18 +60,18 @@ class Table:
 
     @classmethod
     def of(cls, *places: NDArray[np.int64]) -> Table:
-        """Each index leads to one element of each of these."""
+        """An axis whose indices each read one element from each of these tables."""
         every = np.stack(places)
         return cls(every.min(axis=0), every.max(axis=0))
 
     @classmethod
     def between(cls, low: int, high: int) -> Table:
-        """An axis of one index, which leads to all from ``low`` to ``high``."""
+        """An axis of one index, which reads all elements from ``low`` to ``high``."""
         return cls(np.array([low]), np.array([high]))
 
     @property
     def count(self) -> int:
-        """Indices."""
+        """Number of indices."""
         return len(self.low)
 
     def ends(self, start: int, stop: int) -> Ends | None:
@@ -82,7 +82,7 @@ class Table:
 
 
 Places = Sequence[Steps | Table]
-"""For each axis of the output, the last one fastest, what its indices lead to in one input."""
+"""For each axis of the output, the last one fastest: the elements of one input per index."""
 
 
 def ends_of(places: Places, start: int, stop: int) -> Ends | None:
@@ -97,7 +97,7 @@ def ends_of(places: Places, start: int, stop: int) -> Ends | None:
     if first == last:
         blocks = [(axis.ends(first, first + 1), begin, end)]
     else:
-        # An index that is cut off in front, whole ones, and one that is cut off at the end.
+        # One index cut off in front, then whole indices, then one cut off at the end.
         whole = first + (begin > 0)
         blocks = [
             (axis.ends(first, whole), begin, size),

@@ -1,4 +1,4 @@
-"""What the planner asks of the kernels that will run a model: memory, order, cost.
+"""The planner's view of the kernels that run a model: scratch memory, order, cost.
 
 A plan is made for one target's kernels. The planner takes them as an argument, so that it depends
 on no backend.
@@ -19,24 +19,24 @@ class Kernels(Protocol):
 
     @property
     def has_vectors(self) -> bool:
-        """Whether they cost what vector kernels cost on a Cortex-M55, not what a Cortex-M4 does."""
+        """Whether costs are those of vector kernels on a Cortex-M55, else of a Cortex-M4."""
 
     def scratch_bytes(self, node: BoundNode) -> int:
         """Working memory that the node's kernel takes from the arena."""
 
     def sweep(self, node: BoundNode) -> Sweep | None:
-        """The order in which the node's kernel reads and writes; None where it keeps to none."""
+        """The order in which the node's kernel reads and writes; None where no order is fixed."""
 
     def cost(self, node: BoundNode) -> int:
-        """Instructions of one run of the node's kernel, where there are vectors."""
+        """Instructions of one run of the node's kernel; only asked if ``has_vectors``."""
 
     def code_bytes(self, ops: Iterable[str]) -> int:
-        """Bytes of the kernels' code that these ops share, where there are vectors."""
+        """Bytes of kernel code that calls of these ops share; only asked if ``has_vectors``."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoKernels:
-    """Of backends that take no memory from the arena and overlap nothing."""
+    """Kernels of a backend that takes no scratch memory from the arena and overlaps nothing."""
 
     has_vectors: bool = False
 

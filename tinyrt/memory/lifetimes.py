@@ -1,4 +1,4 @@
-"""Which bytes must be kept from when to when."""
+"""Live ranges: the steps over which each buffer must be kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Buffer:
     """Bytes that the arena must hold over a span of steps.
 
     Attributes:
-        names: the values that lie in it (more than one where an op is a mere view).
+        names: the values that lie in it (more than one where an op's output is a view).
         nbytes: its size.
         first: the step that writes it; -1 for model inputs, written before the first step.
         last: the last step that reads it; the number of steps for model outputs.
@@ -28,7 +28,7 @@ class Buffer:
     last: int
 
     def alive_with(self, other: Buffer) -> bool:
-        """Whether there is a step at which both must be kept."""
+        """Whether both live ranges have a step in common."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -61,8 +61,8 @@ def buffers(
 
     Args:
         graph: the model.
-        kernels: their scratch memory counts.
-        outside: model inputs and outputs that have memory of their own.
+        kernels: the target's; the result includes their scratch memory.
+        outside: model inputs and outputs with memory outside the arena.
 
     """
     roots = view_roots(graph)

@@ -1,4 +1,4 @@
-"""Execution order: the one that keeps the fewest bytes alive at its fullest step."""
+"""Execution order: finds the order with the lowest peak of live bytes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tinyrt.memory.lifetimes import view_roots
 from tinyrt.ops import verify
 
 SEARCH_STATES = 20_000
-"""States that the exact search may visit; beyond, a beam is followed."""
+"""States that the exact search may visit; beyond, a beam search takes over."""
 
 SEARCH_STEPS = 200_000
-"""Steps from a state to the next that it may look at; counted, so that every machine finds the same
-order."""
+"""Steps from a state to the next that the exact search may examine. A bound on work, so that every
+machine finds the same order."""
 
 READY_PER_STEP = 8
-"""Nodes that may come next which make a step one more: each state has a list of them."""
+"""Ready nodes that count as one further step: a state's list of them takes work to build."""
 
 BEAM = 32
 """States that the beam keeps after each node."""
 
 BEAM_STEPS = 500_000
-"""Steps that following the beam may look at: for long or wide graphs it keeps fewer states."""
+"""Steps that the beam search may examine: for long or wide graphs it keeps fewer states."""
 
 MAX_NODES = 10_000
 """Nodes up to which there is a search; longer graphs keep their order."""
@@ -34,8 +34,8 @@ MAX_NODES = 10_000
 def schedule(graph: Graph) -> Graph:
     """The graph with its nodes in the order of the lowest peak; unchanged if that gains nothing.
 
-    Exact for graphs with few branches, else the best that a beam search finds. Overlap of an op's
-    output with its input is not considered: it depends on the kernels.
+    The order is exact for graphs with few branches, else the best that a beam search finds. It does
+    not consider overlap of an op's output with its input, which depends on the kernels.
     """
     if len(graph.nodes) > MAX_NODES:
         return graph
@@ -55,15 +55,15 @@ def peak_bytes(graph: Graph) -> int:
 
 
 class _State(NamedTuple):
-    """Some nodes done.
+    """The state after some nodes have run.
 
     Attributes:
-        executed: which, as a bit set.
-        alive: the bytes alive after them.
-        peak: the most that were.
+        executed: the nodes that have run, as a bit set.
+        alive: the live bytes after them.
+        peak: the most live bytes so far.
         ready: nodes that may come next, in the graph's own order.
         node: the last one executed; -1 at the start.
-        before: the state before that.
+        before: the state before ``node`` ran.
 
     """
 
@@ -75,7 +75,7 @@ class _State(NamedTuple):
     before: _State | None = None
 
     def order(self) -> tuple[int, ...]:
-        """The nodes that are done, from the first to the last."""
+        """The nodes that have run, from the first to the last."""
         order, state = [], self
         while state.before is not None:
             order.append(state.node)
@@ -88,8 +88,8 @@ class _Problem:
     """A graph reduced to bit sets and bytes.
 
     Attributes:
-        needs: for each node, the nodes that must be done before it, as a bit set.
-        feeds: for each node, those that need it.
+        needs: for each node, the nodes that must run before it, as a bit set.
+        feeds: for each node, the nodes that need it.
         touches: for each node, the buffers that it reads or creates.
         writes: for each node, the bytes of the buffers that it creates.
         nbytes: size of each buffer.
@@ -191,7 +191,7 @@ def _bits(numbers: Iterable[int]) -> int:
 
 
 def _steps(state: _State) -> int:
-    """What looking at all steps from a state counts."""
+    """Work of examining all steps from a state."""
     return len(state.ready) * (1 + len(state.ready) // READY_PER_STEP)
 
 
@@ -219,7 +219,7 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
 
 
 def _beam(problem: _Problem) -> tuple[int, ...] | None:
-    """The best order that a beam finds, as wide as the work allows; None if not even one state."""
+    """The best order of the widest beam search that the work allows; None if it allows none."""
     steps, order = _follow(problem, 1)
     if order is None:
         return None
@@ -228,7 +228,7 @@ def _beam(problem: _Problem) -> tuple[int, ...] | None:
 
 
 def _follow(problem: _Problem, width: int) -> tuple[int, tuple[int, ...] | None]:
-    """Steps looked at, and the best order that so many states at a time lead to, if that few do."""
+    """Steps examined by a beam of this width, and its order; None if it ran out of steps."""
     states, steps = [problem.initial()], 0
     for _ in problem.needs:
         steps += sum(map(_steps, states))

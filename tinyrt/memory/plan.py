@@ -18,11 +18,11 @@ from tinyrt.text import shown_name
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    """What the user says about memory.
+    """The user's options for memory.
 
     Attributes:
         regions: the memories, the cheapest to use first; one of any size by default.
-        outside: values that have memory of their own and none in the arena, beside the states.
+        outside: values with memory outside the arena, besides the states.
         alignment: what offsets are multiples of, in bytes; a word at least.
 
     """
@@ -54,9 +54,9 @@ class Moment:
     """A time at which memory is needed.
 
     Attributes:
-        node: the op that runs then.
-        sizes: name, as it is shown, and bytes of what must be kept, the most first; of rings, rows
-            still to be read.
+        node: the op that runs.
+        sizes: name as shown to the user, and live bytes, largest first. Of a ring, only rows still
+            to be read count.
 
     """
 
@@ -65,7 +65,7 @@ class Moment:
 
     @classmethod
     def of(cls, node: int, sizes: Mapping[str, int]) -> Moment:
-        """The moment at which so many bytes of each buffer are kept."""
+        """The moment at which node ``node`` runs and these bytes of each buffer are live."""
         pairs = ((shown_name(name), nbytes) for name, nbytes in sizes.items() if nbytes)
         return cls(node, tuple(sorted(pairs, key=lambda pair: (-pair[1], pair[0]))))
 
@@ -77,16 +77,16 @@ class ArenaPlan:
     Attributes:
         offsets: value name (or scratch name) -> byte offset in its region.
         arena_bytes: size of the arena; of all regions together.
-        lower_bound: bytes that no placement of these buffers can do without, as far as is known.
-        buffers: what was placed.
-        optimal: whether it is known that no placement of these buffers takes less.
+        lower_bound: best known lower bound of the bytes of any placement of these buffers.
+        buffers: the placed buffers.
+        optimal: whether it is proven that no placement of these buffers takes less.
         regions: name and size of each region, in the order of their cost.
         region_of: value or scratch name -> its region's place in that order, where not the first.
-        views: value -> the one whose bytes it is a part of, and the first of them.
-        idle: nodes that have nothing to do, as their output's bytes are in place already.
-        outside: values that have no place here.
+        views: value -> the value whose bytes it shares, and the first of these bytes.
+        idle: nodes without work: their output's bytes are in place already.
+        outside: values that have no place in the arena.
         segments: ops that run row by row, in order; their buffers are alive at all of their nodes.
-        peak: with segments, when most is kept, and of what.
+        peak: with segments, the moment with the most live bytes.
 
     """
 
@@ -108,20 +108,20 @@ class ArenaPlan:
         return self.offsets.get(scratch_name(index), 0)
 
     def region_bytes(self, region: int) -> int:
-        """Bytes that are taken of a region."""
+        """Bytes used of a region."""
         return self.regions[region].nbytes or 0
 
     def start_of(self, name: str) -> int:
-        """Where a value lies if all regions are laid one behind the other."""
+        """Byte offset of a value if all regions are laid one behind the other."""
         region = self.region_of.get(name, 0)
         return sum(self.region_bytes(r) for r in range(region)) + self.offsets[name]
 
     def linear_offsets(self) -> dict[str, int]:
-        """Where everything lies if all regions are laid one behind the other."""
+        """Byte offset of every value if all regions are laid one behind the other."""
         return {name: self.start_of(name) for name in self.offsets}
 
     def alive_bytes(self, steps: int) -> list[int]:
-        """Bytes in use while each of so many nodes runs; shared ones count once."""
+        """Bytes in use while each of ``steps`` nodes runs; shared bytes count once."""
         starts = [self.start_of(b.names[0]) for b in self.buffers]
         spans = [(start, start + b.nbytes) for start, b in zip(starts, self.buffers, strict=True)]
         edges = np.unique(np.array(spans, np.int64))
@@ -129,7 +129,7 @@ class ArenaPlan:
         changes: dict[int, list[tuple[slice, int]]] = {}
         for b, span in zip(self.buffers, spans, strict=True):
             where = slice(*np.searchsorted(edges, span))
-            # Inputs are there before the first step, read or not.
+            # Inputs are live before the first step, even if nothing reads them.
             changes.setdefault(max(b.first, 0), []).append((where, 1))
             changes.setdefault(max(b.last, 0) + 1, []).append((where, -1))
         holders, total, sums = np.zeros(len(pieces), np.int64), 0, []
@@ -155,7 +155,7 @@ def require_budget(graph: Graph, plan: ArenaPlan, max_arena: int) -> None:
     """Raise unless the arena fits.
 
     Raises:
-        BudgetError: it does not; the error names the op and the tensors in the way.
+        BudgetError: it does not fit; the error names the op and the tensors in the way.
 
     """
     if plan.arena_bytes <= max_arena:
@@ -185,7 +185,7 @@ def _what_runs(graph: Graph, plan: ArenaPlan, step: int) -> str | None:
 
 
 def _way_out(graph: Graph, plan: ArenaPlan) -> str:
-    """The options that may make an arena smaller, of those that this one does not have yet."""
+    """The options that may make the arena smaller and are not in use yet."""
     in_arena = [name for name in graph.fed if name in plan.offsets]
     ways = ["run ops row by row (--by-rows)"] * (not plan.segments)
     ways += ["take the input row by row (--input-rows)"] * (len(graph.fed) == 1 and bool(in_arena))

@@ -1,4 +1,4 @@
-"""Several memories: which buffers go where, and how much of each is taken."""
+"""Several memory regions: the region of each buffer, and the bytes used of each region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tinyrt.memory.placing.problem import Problem
 from tinyrt.ops import OPS
 
 ARENA = "arena"
-"""Name of the only region where none are given."""
+"""Name of the only region if the user gives none."""
 
 NO_LIMIT = 1 << 62
 """More bytes than any program has."""
@@ -25,7 +25,7 @@ class Region:
 
     Attributes:
         name: as the generated C calls it.
-        nbytes: how much of it may be taken; None for any number.
+        nbytes: bytes that may be used; None for any number.
 
     """
 
@@ -40,7 +40,7 @@ class Assignment:
     Attributes:
         region: of each buffer, its region's place in the order of cost.
         offsets: of each buffer, from its region's start.
-        placements: what each region came to.
+        placements: the placement of each region.
 
     """
 
@@ -52,7 +52,7 @@ class Assignment:
 def assign(
     problem: Problem, regions: Sequence[Region], traffic: Sequence[float], enough: int = 0
 ) -> Assignment:
-    """Buffers in regions, the first of which are the fastest: what is used most goes first.
+    """Divide buffers among regions: those with the most traffic go to the first, fastest regions.
 
     Args:
         problem: what to place.
@@ -82,7 +82,7 @@ def assign(
 
 
 def _orders(problem: Problem, traffic: Sequence[float]) -> list[list[int]]:
-    """Groups that want to be in the first region, most urgent first: by use, then for the fit."""
+    """Orders of groups for the first region, most urgent first: by traffic, then by size."""
 
     def use(g: int) -> float:
         group = problem.groups[g]
@@ -119,7 +119,7 @@ def _fill(problem: Problem, regions: Sequence[Region], order: list[int]) -> Assi
 
 
 def _that_fit(problem: Problem, memory: Region, order: list[int]) -> list[int]:
-    """As many of these groups, in this order, as a quick placement gets into the region."""
+    """The groups, taken in this order, that a quick placement fits into the region."""
     if memory.nbytes is None:
         return order
     chosen: list[int] = []
@@ -150,10 +150,10 @@ def _too_small(part: Problem, memory: Region, placement: Placement) -> BudgetErr
 
 
 def traffic_of(graph: Graph, buffers: Sequence[Buffer]) -> list[float]:
-    """Bytes that kernels read from and write to each buffer, roughly: for an order, not a sum.
+    """Approximate bytes that kernels read from and write to each buffer, to order buffers by.
 
-    A kernel reads an input byte once for each multiplication that it does not share with other
-    output channels.
+    A kernel reads an input byte once for each multiplication; output channels computed together
+    share one read.
     """
     roots = view_roots(graph)
     used: dict[str, float] = {name: graph.value(name).nbytes for name in graph.inputs}

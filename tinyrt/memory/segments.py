@@ -1,15 +1,16 @@
 """Segments: runs of ops that work row by row, on a few rows of each tensor.
 
 A tensor between two ops of a segment is a ring: as many rows as its readers' windows need, one
-behind the other. To *advance* a ring is to move its rows one place towards its start, which drops
-the oldest, and to fill the last place with the padding's value; its op then writes a row into it.
+behind the other. To *advance* a ring means to move its rows one place towards its start, which
+drops the oldest row, and to fill the last place with the padding's value. Its op then writes a row
+into the last place.
 The order of all this is fixed when the segment is built: a stage of period ``p`` and delay ``d``
 computes row ``r`` at time ``d + r * p``, as soon as the rows that it reads are there. Every stage
 then finds its rows at the same places each time, and no row is computed twice.
 
 Several times can make a *batch*: then a stage computes all of its rows of these times at once, and
-rings are as much larger. The first and the last batch of a stage may have fewer rows than others;
-they lie where they would lie in a whole one.
+rings are larger by as many rows. The first and the last batch of a stage may have fewer rows than
+others; their rows lie where they would lie in a whole batch.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ class Ring:
     """The newest rows of a tensor.
 
     Attributes:
-        name: of its bytes in a plan.
+        name: the buffer's name in a plan.
         value: the tensor.
-        rows: how many rows there are places for.
+        rows: number of rows that the ring holds.
         row_bytes: size of a row.
         fill: the raw value of padding; None without padding.
-        block: rows that are dropped and written at once.
+        block: rows dropped and written at once.
 
     """
 
@@ -49,7 +50,7 @@ class Ring:
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of the rows that are written at once: the last ones."""
+        """Bytes of the last rows, which a batch writes at once."""
         return self.block * self.row_bytes
 
 
@@ -59,8 +60,8 @@ class Access:
 
     Attributes:
         name: of a ring, or of a tensor that is held whole.
-        start: the first byte for the first row: of a batch, or of all where the tensor is held.
-        nbytes: how many.
+        start: the first byte of the first row: of a batch in a ring, else of the whole tensor.
+        nbytes: bytes of one row's access.
         step: bytes from one row to the next.
         is_whole: whether the tensor is held whole.
 
@@ -73,7 +74,7 @@ class Access:
     is_whole: bool = False
 
     def span(self, row: int, place: int, count: int = 1) -> tuple[int, int]:
-        """First byte and the one behind, for rows from ``row`` on, the ``place``-th of a batch."""
+        """Bytes [start, stop) of ``count`` rows; the first is ``row``, at ``place`` in a batch."""
         start = self.start + self.step * (row if self.is_whole else place)
         return start, start + self.step * (count - 1) + self.nbytes
 
@@ -86,11 +87,11 @@ class Stage:
         node: the op on the rows under its windows; None for a copy.
         rows: how many rows it writes in all.
         batch: the op on a whole batch; None for a copy.
-        reads: for each input of the op, its rows; None for a constant or an absent one. None for
-            the one input of a copy, too, whose rows are pushed from outside.
-        writes: its row.
+        reads: for each input of the op, its rows; None for a constant or an absent input. Also None
+            for the input of a copy whose rows the caller pushes.
+        writes: the row that it writes.
         block: rows of a whole batch.
-        fold: where rows are only added up: what makes the output of the sums when all are.
+        fold: for an op that only accumulates rows: computes the output from the finished sums.
 
     """
 
@@ -105,15 +106,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens next, in this order.
+    """One step of a segment; its parts happen in this order.
 
     Attributes:
-        stage: whose turn it is.
-        shift: move the rows of its ring by a block, which drops the oldest.
+        stage: the stage that runs.
+        shift: move the rows of its ring by a block, which drops the oldest rows.
         clear: fill the whole ring with the padding's value.
-        fill: fill the ring's last block with it.
-        first: which row of a batch is the first that is computed.
-        count: rows of the stage that are computed.
+        fill: fill the ring's last block with the padding's value.
+        first: index in the batch of the first computed row.
+        count: number of rows that the stage computes.
 
     """
 
@@ -126,7 +127,7 @@ class Step:
 
     @property
     def run(self) -> bool:
-        """Whether anything is computed."""
+        """Whether the stage computes rows."""
         return self.count > 0
 
 
@@ -136,11 +137,11 @@ class Segment:
 
     Attributes:
         first: index of the first node.
-        stop: index of the first node behind.
-        stages: in an order in which each comes behind those that it reads from.
+        stop: index of the first node after the segment.
+        stages: each stage comes after the stages that it reads from.
         rings: by name.
         steps: the whole order of execution.
-        pushed: the model input whose rows come from outside, if any.
+        pushed: the model input whose rows the caller pushes, if any.
 
     """
 
@@ -158,7 +159,7 @@ class Segment:
             yield stage.writes
 
     def counts(self) -> list[list[int]]:
-        """For each stage, how many rows its batches have, from few to many."""
+        """For each stage, the numbers of rows that its batches have, ascending."""
         per_stage: list[set[int]] = [set() for _ in self.stages]
         for step in set(self.steps):
             if step.run:

@@ -1,9 +1,9 @@
-"""In which order an op's kernel reads its inputs and writes its output.
+"""The order in which an op's kernel reads its inputs and writes its output.
 
-A kernel that sweeps over its output from front to back may write it over an input that nobody reads
-any more, as long as the writes stay behind the reads (Abbas et al., "Diagonal Memory Optimisation
-for Machine Learning on Micro-controllers", 2020). A sweep states that order as data: the planner
-derives from it how far the two must be apart, the checker replays it byte by byte.
+A kernel that sweeps over its output from front to back may write it over an input that has no later
+reader, as long as the writes stay behind the reads (Abbas et al., "Diagonal Memory Optimisation for
+Machine Learning on Micro-controllers", 2020). A sweep states that order as data. From it the
+planner derives the distance between output and input; the checker replays it byte by byte.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Span = tuple[int, int]
 """Bytes [start, stop) of a tensor."""
 
 ELEMENT_STEPS = 64
-"""Steps in which an element-wise sweep is written down; kernels may take smaller ones."""
+"""Steps of an element-wise sweep; a kernel may take smaller steps."""
 
 
 MAX_STEPS = 150_000
-"""Steps of one op that are looked at: writing down more takes seconds, for few bytes saved."""
+"""Limit of steps of one sweep: more would take seconds and save few bytes."""
 
 STEP = 2_500
-"""Work of writing down a step, in units of ``budget``."""
+"""Work of making a step, in units of ``budget``."""
 
 
 class Step(NamedTuple):
@@ -38,9 +38,9 @@ class Step(NamedTuple):
         reads: for each input, the bytes that the step reads; None where it reads nothing.
         writes: the bytes of the output that it writes.
         reads_first: whether all its reads come before its writes; else they may interleave.
-        planes: in how many planes its bytes interleave (channels, by their address modulo so
-            many). One plane after the other goes through all steps of the sweep, which has one
-            number of planes throughout.
+        planes: number of interleaved planes (channels: bytes with equal address modulo ``planes``).
+            The kernel runs all steps of the sweep for one plane, then for the next. All steps of a
+            sweep have the same number of planes.
 
     """
 
@@ -55,10 +55,10 @@ Sweep = tuple[Step, ...]
 
 
 def limited(steps: Iterable[Step]) -> Sweep | None:
-    """The steps as a sweep; None where there are too many, so that nothing overlaps.
+    """The steps as a sweep; None where there are too many, and then nothing overlaps.
 
     Raises:
-        BudgetError: with all others, they take more work than is left.
+        BudgetError: making the steps takes more work than the budget has left.
 
     """
     sweep = tuple(islice(steps, MAX_STEPS + 1))
@@ -67,15 +67,15 @@ def limited(steps: Iterable[Step]) -> Sweep | None:
 
 
 def planes_of(sweep: Sweep) -> int:
-    """In how many planes the bytes of a sweep interleave."""
+    """The number of interleaved planes of a sweep."""
     return max((step.planes for step in sweep), default=1)
 
 
 def elementwise(node: BoundNode) -> Sweep | None:
-    """Element by element from the front; inputs that repeat (broadcast) are read all along.
+    """Element by element from the front; each step reads the whole of a broadcast input.
 
-    The last element is a step of its own: what repeats is read for it once more, when all others
-    are written already.
+    The last element is a step of its own: it reads broadcast inputs once more after all other
+    elements are written.
     """
     y = node.output
     if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
@@ -92,7 +92,7 @@ def elementwise(node: BoundNode) -> Sweep | None:
 
 
 def _element_reads(value: Value | None, count: int, spans: Sequence[Span]) -> list[Span | None]:
-    """What is read of an input for each of these spans of the output's elements."""
+    """The bytes of an input that each of these spans of output elements reads."""
     if value is None or value.is_constant:
         return [None] * len(spans)
     if value.size != count:
@@ -102,13 +102,13 @@ def _element_reads(value: Value | None, count: int, spans: Sequence[Span]) -> li
 
 
 def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
-    """The output from front to back, each element from inputs' elements that are known beforehand.
+    """The output from front to back; each output element reads input elements known beforehand.
 
-    A step reads as it writes: all that it writes must lie before what it and later ones read.
+    Reads and writes of a step interleave: its writes must lie before its own reads and later ones.
 
     Args:
-        node: what is computed.
-        places: for each input, the elements of it that the output's are computed from.
+        node: the op.
+        places: for each input, the elements that each output element reads.
 
     """
     y = node.output
@@ -126,7 +126,7 @@ def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
 
 
 def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | None:
-    """The bytes from the first to the last element that some of the output's are computed from."""
+    """The bytes from the first to the last input element that outputs [start, stop) read."""
     if value is None or value.is_constant:
         return None
     ends = ends_of(places, start, stop)
@@ -157,10 +157,10 @@ def _transposed_steps(node: BoundNode, window: Window) -> Iterator[Step]:
 
 
 def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | None:
-    """Channels after the other, each row by row.
+    """Channel by channel, each row by row.
 
-    An output is written after all that is read up to the end of its window; with ``copied``, each
-    output row first copies the input rows new to it.
+    The kernel writes an output after it has read everything up to the end of the output's window.
+    With ``copied``, it first copies the input rows that are new to an output row.
     """
 
     def reads(top: int, bottom: int, loaded: int) -> Span:
@@ -175,9 +175,9 @@ def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep | None:
 
 
 def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
-    """Channel by channel, some output rows at a time, from a copy of the input rows under them.
+    """Channel by channel, some output rows (a band) at a time, from a copy of their input rows.
 
-    A row is read once: what the next band needs of it stays in the copy.
+    The kernel reads a row once: rows that the next band needs, too, stay in the copy.
     """
     return _planes(node, _band_steps(node, window, band))
 
@@ -198,7 +198,7 @@ def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[Step]:
 
 
 def whole_images(node: BoundNode) -> Sweep | None:
-    """Channel by channel, of which each is copied as a whole before its output is written."""
+    """Channel by channel; the kernel copies a whole channel before it writes its output."""
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     return _planes(
@@ -213,8 +213,8 @@ def whole_images(node: BoundNode) -> Sweep | None:
 def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None:
     """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
 
-    An output is written after all that is read up to the end of its window. With stride 1, the
-    line before an output's own is read from a copy.
+    The kernel writes an output after it has read everything up to the end of the output's window.
+    With stride 1, it reads the line before the output's own line from a copy.
     """
     if down:
         steps = _column_steps(node, window)
@@ -226,12 +226,12 @@ def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None
 
 
 def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:
-    """Output by output down the columns: what is new of a column and the next one, a write."""
+    """Output by output down the columns: reads of new pixels of two columns, then a write."""
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     for n in range(y.shape[0]):
         for ox in range(y.shape[2]):
-            # The line before is read with the first column, and then kept.
+            # The kernel reads the line before with the first column, and then keeps it.
             columns = (ox + 1 - window.before[1] if ox else 0, ox + 3 - window.before[1])
             loaded = 0
             for oy in range(y.shape[1]):
@@ -263,7 +263,7 @@ def _row_steps(
 
 
 def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
-    """Some rows of a matrix at a time, which are copied before their outputs are written.
+    """Some rows of a matrix at a time; the kernel copies them before it writes their outputs.
 
     Args:
         node: input and output are matrices of ``rows`` rows.
@@ -293,7 +293,7 @@ def _row_bytes(value: Value) -> int:
 
 
 def _pixels(value: Value, n: int, row: int, columns: Span) -> Span:
-    """Some columns of a row, as far as there are so many."""
+    """The bytes of some columns of a row, cut off at the row's end."""
     first, last = columns[0], min(columns[1], value.shape[2])
     pixel = (n * value.shape[1] + row) * value.shape[2]
     return _bytes(value, (pixel + first) * value.shape[3], (pixel + last) * value.shape[3])

@@ -1,1 +1,1 @@
-"""Segments as C: a loop over steps, whose stages share calls and compute batches of rows."""
+"""Segments as C: a loop over steps; its stages share calls and compute batches of rows."""

@@ -1,7 +1,8 @@
-"""An op on as many rows as there are: its call, with what depends on their number worked out.
+"""An op on a variable number of rows: one call whose parameters and arguments depend on it.
 
-An op is written for every number of rows that occurs. What differs, in parameters and in arguments,
-mostly grows by so much with every row; a number for which it does not has a call of its own.
+An op is written once for every number of rows that occurs, and the results are compared. Parameters
+and arguments that differ mostly grow by a constant with every row. A number of rows that does not
+fit this line gets a call of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MAX_FIELDS = 16
 """Fields of a parameter struct that is copied by an assignment."""
 
 Write = Callable[[ModelWriter, int], None]
-"""Has an op write its statements for so many rows."""
+"""Writes an op's statements for this number of rows."""
 
 
 def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> None:
@@ -62,11 +63,11 @@ def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What an op writes for so many rows.
+    """The output of an op for one number of rows.
 
     Attributes:
-        rows: how many.
-        code: its lines and calls.
+        rows: number of rows.
+        code: lines and calls.
         parameters: each parameter struct, by its name.
         data: tables and weights, by their names.
 
@@ -85,7 +86,7 @@ class _Written:
         return cls(rows, code, trial.parameters, trial.tables | trial.weights)
 
     def parts(self) -> dict[tuple[str, str], Sequence[object]]:
-        """Everything that may depend on the number of rows, by where it is."""
+        """Everything that may depend on the number of rows, by its place in code or parameters."""
         parts: dict[tuple[str, str], Sequence[object]] = {
             ("code", str(i)): list(_atoms(statement.tokens()))
             for i, statement in enumerate(self.code)
@@ -102,7 +103,7 @@ class _Written:
 
 
 def _atoms(tokens: Tokens) -> Iterator[object]:
-    """Tokens, with integers that may depend on the number of rows as themselves."""
+    """The tokens as values to compare: integers that may depend on the number of rows as ints."""
     for token in tokens:
         if isinstance(token, At):
             yield token.base
@@ -112,7 +113,7 @@ def _atoms(tokens: Tokens) -> Iterator[object]:
 
 
 def leaves(fields: Mapping[str, Field], path: str = "") -> Iterator[tuple[str, object]]:
-    """Numbers and data of a struct, with their paths; numbers of an array one by one."""
+    """Numbers and data of a struct, each with its path; numbers of an array one by one."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{path}{name}.")
@@ -126,17 +127,17 @@ def leaves(fields: Mapping[str, Field], path: str = "") -> Iterator[tuple[str, o
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The numbers that an op writes, as a line through those for two numbers of rows."""
+    """A linear model of the numbers that an op writes, from its output for two numbers of rows."""
 
     one: _Written
     other: _Written
 
     def each(self, one: int, other: int) -> float:
-        """What a number grows by with every row."""
+        """The growth of a number per row."""
         return (one - other) / max(self.one.rows - self.other.rows, 1)
 
     def meets(self, written: _Written) -> bool:
-        """Whether the line gives what was written for another number of rows."""
+        """Whether the model predicts the output for another number of rows."""
         if not (self.other.has_data_of(self.one) and written.has_data_of(self.one)):
             return False
         one, other, third = (w.parts() for w in (self.one, self.other, written))
@@ -158,12 +159,12 @@ class _Fit:
         return each.is_integer() and third == one + each * (rows - self.one.rows)
 
     def number(self, one: int, other: int) -> Tokens:
-        """A number, or what computes it where it depends on the number of rows."""
+        """A literal number, or an expression in ``rows`` where it depends on the number of rows."""
         each = int(self.each(one, other))
         return linear(each, one - each * self.one.rows)
 
     def merged(self, one: Tokens, other: Tokens) -> Tokens:
-        """Tokens in which numbers that differ are computed."""
+        """The tokens, with each number that differs replaced by an expression in ``rows``."""
         return tuple(token for a, b in zip(one, other, strict=True) for token in self._merged(a, b))
 
     def _merged(self, a: Token, b: Token) -> Tokens:
@@ -179,7 +180,7 @@ class _Fit:
         return (a,)
 
     def changed(self, name: str) -> list[tuple[str, Tokens]]:
-        """Fields of a parameter struct that depend on the number of rows, with what they are."""
+        """Fields of a parameter struct that depend on the number of rows: path and expression."""
         one, other = self.one.parameters[name], self.other.parameters[name]
         pairs = zip(leaves(one.fields), leaves(other.fields), strict=True)
         return [
@@ -190,7 +191,7 @@ class _Fit:
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Whether it is an integer, of Python or of NumPy, and no truth value."""
+    """Whether ``value`` is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -207,13 +208,13 @@ def _copies(fit: _Fit) -> list[Statement]:
 
 
 def _path(path: str) -> Tokens:
-    """A field's path behind its struct."""
+    """The tokens of a field's path, after the struct's name."""
     name, *indices = path.replace("]", "").split("[")
     return f".{name}", *(t for i in indices for t in ("[", Int(int(i)), "]"))
 
 
 def _merged_statements(fit: _Fit, statements: Sequence[Statement]) -> list[Statement]:
-    """The statements for the most rows, with what depends on their number."""
+    """The statements for the most rows, with expressions in ``rows`` where numbers differ."""
     copied = {name for name in fit.one.parameters if fit.changed(name)}
     others = iter(fit.other.code)
     merged: list[Statement] = []
@@ -233,7 +234,10 @@ def _as_copied(token: Token, copied: set[str]) -> Token:
 
 
 def _copy(struct: Struct, params: Params) -> list[Statement]:
-    """A copy of parameters; compilers would call memcpy for a large one, or memset for arrays."""
+    """A copy of parameters: by assignment if small, else by a call.
+
+    For a large struct or for arrays, compilers would turn an assignment into memcpy or memset.
+    """
     paths = [path for path, _ in leaves(params.fields)]
     copied, target = replace(struct, copied=True), replace(struct, pointer=True, copied=True)
     if len(paths) <= MAX_FIELDS and not any(path.endswith("]") for path in paths):

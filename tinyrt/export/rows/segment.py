@@ -33,15 +33,15 @@ from tinyrt.memory.segments import Access, Segment, Stage
 from tinyrt.ops import OPS
 
 ROWS_HEADER = "tinyrt_rows"
-"""What takes the steps: a header alone."""
+"""The header with the C code that takes the steps; it has no source file."""
 
 
 class SegmentWriter:
     """Writes one segment.
 
     Attributes:
-        moving: how many counters of bytes in tensors that are held whole there are, in ``moved``.
-        code: all statements of its cases and behind it.
+        moving: number of counters in the C array ``moved``, one per access to a tensor held whole.
+        code: all statements of the segment's cases.
 
     """
 
@@ -55,7 +55,7 @@ class SegmentWriter:
         self._plan = plan
         self._segment = segment
         self._name = f"rows{number}"
-        # The first one may run as rows are pushed, around the others.
+        # The first segment may run as rows are pushed; its variables then enclose the others'.
         self._own = str(number) if number else ""
         self._numbers: dict[int, int] = {}
         self._counts = segment.counts()
@@ -111,7 +111,7 @@ class SegmentWriter:
         ]
 
     def finish(self) -> None:
-        """What is left to do behind the last row: sums become outputs."""
+        """Write the code after the last row: sums become outputs."""
         for stage in self._segment.stages:
             if stage.fold is not None and stage.node is not None:
                 node = self._graph.bind(stage.node.index)
@@ -150,13 +150,13 @@ class SegmentWriter:
 
     @property
     def _base(self) -> str:
-        """The C variable that points to where the rings are."""
+        """The C variable that points to the region with the rings."""
         region = next((i for i, r in enumerate(self._plan.regions) if r.nbytes), 0)
         region = next((self._plan.region_of.get(name, 0) for name in self._segment.rings), region)
         return base_of(self._plan, region)
 
     def pushed_rows(self, cases: list[str]) -> PushedRows:
-        """What a segment consists of that runs as rows are pushed."""
+        """The parts of a segment that runs as rows are pushed."""
         stage = self._segment.stages[0]
         return PushedRows(
             base=self._base,
@@ -177,7 +177,7 @@ class SegmentWriter:
         for i in numbered[: len(_advancing(self._segment))]:
             ring = self._segment.ring_of(i)
             assert ring is not None
-            # Sums are filled once, and then kept.
+            # Sums are filled once; no batch drops them.
             block = 0 if self._segment.stages[i].fold is not None else ring.block_bytes
             at, keep = self._plan.offsets[ring.name], ring.nbytes - block
             rows.append(f"{{{at}, {ring.fill or 0}, {keep}, {block}}}")
@@ -210,7 +210,7 @@ class SegmentWriter:
         )
 
     def _what(self) -> str:
-        """What there is in the steps of all segments, as flags of ``tinyrt_next_stage``."""
+        """The features that the steps of all segments use, as flags of ``tinyrt_next_stage``."""
         segments = self._plan.segments
         in_words = all(r.row_bytes % 4 == 0 for s in segments for r in s.rings.values())
         fewer = any(_is_cut(s, i) for s in segments for i in range(len(s.stages)))
@@ -222,7 +222,7 @@ class SegmentWriter:
         return " | ".join(flags + ["TINYRT_WITH_RINGS"] * rings) or "0"
 
     def _write_stage(self, index: int) -> None:
-        """The stage's statements go to the writer."""
+        """Write the stage's statements."""
         stage = self._segment.stages[index]
         moves: list[Statement] = []
         cut = _is_cut(self._segment, index)
@@ -254,13 +254,13 @@ class SegmentWriter:
         self.writer.call(COLUMN_SUMS, *args)
 
     def _write_some(self, stage: Stage, counts: Sequence[int]) -> None:
-        """A batch of as many rows as there are."""
+        """Write the stage's op for every number of rows that its batches have."""
         op = OPS[stage.node.op].row_op(self._graph.bind(stage.node.index)) if stage.node else None
         assert op is not None
         write_batch(self.writer, lambda writer, n: writer.write_op(op.on_rows(n)), counts)
 
     def _batch_variables(self, stage: Stage, code: Sequence[Statement]) -> list[Statement]:
-        """Where a batch begins and how many rows it has, as far as the stage's statements ask."""
+        """Variables for a batch's first row and its number of rows, if the code uses them."""
         tokens = set(tokens_of(code))
         if not tokens & {FIRST, ROWS}:
             return []
@@ -276,7 +276,7 @@ class SegmentWriter:
     def _place(
         self, access: Access | None, cut: bool, moves: list[Statement], stage: Stage
     ) -> Tokens:
-        """Where the bytes of an access lie; a moving one gets a counter."""
+        """A pointer to the bytes of an access; an access that moves on gets a counter."""
         if access is None:
             return ()
         if not access.is_whole:
@@ -301,7 +301,7 @@ COLUMN_SUMS = "tinyrt_column_sums_s8"
 
 
 def _times(each: int, block: int, cut: bool) -> Tokens:
-    """So much for each row of a batch."""
+    """``each`` times the number of rows of a batch."""
     if cut:
         return Int(each), " * ", ROWS
     return (Int(each),) if block == 1 else (Int(each), " * ", Int(block))
@@ -329,7 +329,7 @@ def _typed(value: Value, place: Tokens) -> Tokens:
 
 
 def row_nodes(graph: Graph, segment: Segment) -> Iterator[BoundNode]:
-    """A segment's ops on every number of rows that occurs, but for those that add rows up."""
+    """A segment's ops on every number of rows that occurs, except ops that only add rows up."""
     for index, stage in enumerate(segment.stages):
         if stage.node is None or stage.fold is not None:
             continue
@@ -348,7 +348,7 @@ def _is_cut(segment: Segment, index: int) -> bool:
 
 
 def _advancing(segment: Segment) -> set[int]:
-    """Stages that have a ring whose rows are moved or filled; a pushed input counts."""
+    """Stages with a ring whose rows are moved or filled, including a pushed input's ring."""
     moved = {s.stage for s in segment.steps if s.shift or s.clear or s.fill}
     return moved | ({0} if segment.pushed is not None else set())
 
@@ -356,8 +356,8 @@ def _advancing(segment: Segment) -> set[int]:
 def _stage_numbers(segment: Segment, merged: Collection[int]) -> dict[int, int]:
     """Stage -> its number in the C code.
 
-    Those with rings come first, as they are in the table of rings; those in the table of calls are
-    beside each other.
+    Stages with rings come first, in the order of the table of rings. Stages in the table of calls
+    are neighbours.
     """
     rings = _advancing(segment)
     order = sorted(

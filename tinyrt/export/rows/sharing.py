@@ -1,4 +1,4 @@
-"""Stages whose statements differ in numbers and names alone: one case, and a table of those."""
+"""Stages whose statements differ only in numbers and names: one case, and a table of these."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from tinyrt.export.code import (
 from tinyrt.export.text import INDENT
 
 CALL_BYTES, COPY_BYTES, ENTRY_BYTES = 10, 50, {"data": 6, "place": 3, "number": 2}
-"""Of code: of a call, of a copy of parameters, and of what else it says; on a Cortex-M4."""
+"""Bytes of code on a Cortex-M4: of a call, of a copy of parameters, and of each kind of hole."""
 
 CASE_BYTES, LOAD_BYTES = 12, 3
-"""Of code: of a case that reads the table, and of each column."""
+"""Bytes of code: of a case that reads the table, and of each column."""
 
 MAX_PLACE = 65_535
 """The largest offset, or number, of 16 bits."""
 
 NODE = Variable("node")
-"""Stands for the index of a case's op, which its table has."""
+"""Stands for the index of a case's op, which the case reads from the table."""
 
 ARENA = "arena"
-"""What variables that point to a region's start begin with."""
+"""Prefix of the variables that point to a region's start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What stands at a place where stages may differ.
+    """A token at which stages may differ.
 
     Attributes:
         kind: ``place``, ``data`` or ``number``.
-        text: in C; of a place, the variable that it counts from.
-        value: of a number or place; 0 where there is no scratch memory.
+        text: the token in C; for a place, the variable that its offset counts from.
+        value: the number, or the offset of a place; 0 where there is no scratch memory.
 
     """
 
@@ -58,7 +58,7 @@ class Hole:
 
     @property
     def token(self) -> Token:
-        """The hole as it is where all stages have the same."""
+        """The hole as a token, for a column in which all stages agree."""
         if self.kind == "number":
             return Int(self.value)
         is_place = self.kind == "place" and not self.is_scratch_of_nobody
@@ -66,7 +66,7 @@ class Hole:
 
     @property
     def is_scratch_of_nobody(self) -> bool:
-        """Whether it stands for the scratch memory of an op that needs none."""
+        """Whether the hole stands for the scratch memory of an op that needs none."""
         return self.kind == "place" and self.text == NO_SCRATCH.base
 
 
@@ -75,9 +75,9 @@ class Body:
     """The statements of a stage.
 
     Attributes:
-        pieces: what is around the holes, as it is in a case for several stages: one more than there
+        pieces: text around the holes, as in a case for several stages: one piece more than there
             are holes.
-        holes: what is in them.
+        holes: the tokens at which stages may differ.
         params: C name of the parameter struct.
         node: index of the op.
         copied: whether parameters are copied.
@@ -92,9 +92,9 @@ class Body:
 
     @classmethod
     def of(cls, statements: Sequence[Statement]) -> Body | None:
-        """The statements, if all that differs from others can be in a table."""
+        """The statements as a body; None where a table cannot hold all the differences."""
         if any(isinstance(statement, Nested) for statement in statements):
-            return None  # Numbers of rows that have parameters of their own.
+            return None  # Some numbers of rows have parameters of their own.
         tokens = list(_in_lines(statements))
         structs = [token for token in tokens if isinstance(token, Struct)]
         names = {struct.name for struct in structs if struct.own}
@@ -115,7 +115,7 @@ class Body:
 
     @property
     def form(self) -> tuple[object, ...]:
-        """What stages that share a case have in common."""
+        """The key of bodies that may share a case: equal for all of them."""
         return self.pieces, tuple(hole.kind for hole in self.holes)
 
     @property
@@ -126,7 +126,7 @@ class Body:
 
 
 def _in_lines(statements: Sequence[Statement]) -> Iterator[Token]:
-    """The tokens of all code, with what ends and begins lines."""
+    """The tokens of all code, with line ends and indentation."""
     end = ""
     for statement in statements:
         if not isinstance(statement, Comment):
@@ -136,7 +136,7 @@ def _in_lines(statements: Sequence[Statement]) -> Iterator[Token]:
 
 
 def _parts(token: Token) -> Iterator[Token | Hole]:
-    """A token as text that all stages have in common, and what may differ."""
+    """A token split into text that all stages share and holes that may differ."""
     if isinstance(token, At) and (token == NO_SCRATCH or token.base.startswith(ARENA)):
         yield Hole("place", token.base, sum(token.offsets))
     elif isinstance(token, At):
@@ -159,7 +159,7 @@ def _parts(token: Token) -> Iterator[Token | Hole]:
 
 
 def _shared(struct: Struct) -> str:
-    """A parameter struct as a case for several stages has it."""
+    """The text of a parameter struct in a case for several stages."""
     if struct.copied:
         return f"{'&' * struct.pointer}some_params"
     return "call->params" if struct.pointer else f"*(const {struct.ctype} *)call->params"
@@ -172,7 +172,7 @@ class Group:
     Attributes:
         stages: their indices.
         bodies: their statements.
-        columns: what differs: the kind, and an entry for each stage.
+        columns: the holes that differ: the kind, and an entry for each stage.
 
     """
 
@@ -193,7 +193,7 @@ class Group:
 
     @property
     def fits(self) -> bool:
-        """Whether all that differs can be in a table."""
+        """Whether a table can hold all the columns."""
         small = all(
             hole.value <= MAX_PLACE
             for holes in self._holes()
@@ -209,7 +209,7 @@ class Group:
 
     @property
     def saved(self) -> int:
-        """Bytes of code that are spared, without those of the table."""
+        """Bytes of code saved, before the bytes of the table."""
         spared = (len(self.stages) - 1) * self.bodies[0].nbytes
         return spared - CASE_BYTES - LOAD_BYTES * len(self.columns)
 
@@ -218,7 +218,7 @@ class Group:
         return sum(own == kind for own, _ in self.columns)
 
     def code(self, node: str) -> str:
-        """The statements, which read what differs from ``call``, and their op from ``node``."""
+        """The statements; they read columns from ``call`` and their op's index from ``node``."""
         tokens: list[Token] = []
         for piece, holes in zip_longest(self.bodies[0].pieces, self._holes()):
             tokens += [Variable(node) if token == NODE else token for token in piece]
@@ -246,7 +246,7 @@ def _entries(holes: Sequence[Hole]) -> tuple[str, ...]:
 
 
 def alike(bodies: Mapping[int, Body | None]) -> list[Group]:
-    """Groups of stages that a table is worth its bytes for."""
+    """Groups of stages that save more bytes than their table takes."""
     forms: dict[tuple[object, ...], list[int]] = {}
     shareable = {i: body for i, body in bodies.items() if body is not None}
     for i, body in shareable.items():
@@ -266,14 +266,14 @@ def _without_each(groups: Sequence[Group]) -> Iterator[list[Group]]:
 
 
 def _gain(groups: Sequence[Group]) -> int:
-    """Bytes that these groups spare, with their table."""
+    """Bytes that these groups save, less the bytes of their table."""
     most = {kind: max((g.count(kind) for g in groups), default=0) for kind in ENTRY_BYTES}
     row = 4 + 4 * most["data"] + 2 * (most["place"] + most["number"])
     return sum(g.saved - len(g.stages) * (row + row % 4) for g in groups)
 
 
 def tables(name: str, groups: Sequence[Group], order: Mapping[int, int]) -> list[str]:
-    """Definitions of the table of calls, and of their ops, by the order of the stages."""
+    """Definitions of the tables of calls and of their ops, in the order of the stages."""
     rows: dict[int, tuple[Body, dict[str, list[str]]]] = {}
     for group in groups:
         for i, (stage, body) in enumerate(zip(group.stages, group.bodies, strict=True)):

@@ -1,1 +1,1 @@
-"""An independent check of an arena plan: it shares no reasoning with what made it."""
+"""An independent check of an arena plan: it shares no reasoning with the planner."""

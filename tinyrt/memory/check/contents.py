@@ -1,4 +1,4 @@
-"""What every byte of an arena holds, written down in runs: what is alike takes one entry."""
+"""The contents of an arena's bytes, stored as runs: bytes of one sequence take one entry."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 
 class Content(NamedTuple):
-    """What a run of bytes holds: byte ``at`` of them the number ``first + step * at``.
+    """The contents of a run of bytes: the byte at ``at`` holds the number ``first + step * at``.
 
-    Bytes of tensors are numbered one by one (``step`` is 1); padding, scratch memory and bytes that
-    nobody wrote hold the same number throughout.
+    Bytes of tensors are numbered one by one (``step`` is 1). Padding, scratch memory and bytes that
+    were never written hold the same number throughout (``step`` is 0).
     """
 
     first: int
     step: int = 1
 
     def moved(self, distance: int) -> Content:
-        """The same numbers, as they are called where they lie so many bytes further on."""
+        """The contents for the same numbers, once they lie ``distance`` bytes further on."""
         return Content(self.first - distance * self.step, self.step)
 
 
 class Run(NamedTuple):
-    """Bytes [start, stop), and what they hold."""
+    """Bytes [start, stop) and their contents."""
 
     start: int
     stop: int
@@ -34,7 +34,7 @@ Runs = tuple[Run, ...]
 
 
 class Contents:
-    """A map from bytes to what they hold, of as many entries as there are runs."""
+    """A map from bytes to their contents, with one entry per run."""
 
     def __init__(self, nbytes: int, content: Content) -> None:
         self.nbytes = nbytes
@@ -42,7 +42,7 @@ class Contents:
         self._values = [content]
 
     def write(self, start: int, stop: int, content: Content) -> None:
-        """Let bytes [start, stop) hold something else."""
+        """Set the contents of bytes [start, stop)."""
         if start >= stop:
             return
         starts, values = self._starts, self._values
@@ -61,7 +61,7 @@ class Contents:
         values[first:last] = new
 
     def is_all(self, start: int, stop: int, content: Content) -> bool:
-        """Whether bytes [start, stop) hold just that."""
+        """Whether bytes [start, stop) hold exactly these contents."""
         if start >= stop:
             return True
         i = bisect_right(self._starts, start) - 1
@@ -69,7 +69,7 @@ class Contents:
         return self._values[i] == content and next_start >= stop
 
     def runs(self, start: int, stop: int) -> Iterator[Run]:
-        """What bytes [start, stop) hold, from the first to the last."""
+        """The runs of bytes [start, stop), from the first to the last."""
         i = bisect_right(self._starts, start) - 1
         while start < stop:
             i += 1
@@ -79,7 +79,7 @@ class Contents:
 
 
 def part(runs: Iterable[Run], start: int, stop: int, to: int = 0) -> Iterator[Run]:
-    """What bytes [start, stop) hold, laid from byte ``to`` on."""
+    """The runs of bytes [start, stop), moved so that they begin at byte ``to``."""
     for run in runs:
         low, high = max(run.start, start), min(run.stop, stop)
         if low < high:
@@ -88,7 +88,7 @@ def part(runs: Iterable[Run], start: int, stop: int, to: int = 0) -> Iterator[Ru
 
 
 def joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """The same with neighbours that hold one sequence as one run."""
+    """The same runs, with neighbours that continue one sequence joined into one run."""
     last: Run | None = None
     for run in runs:
         if last is not None and last.content == run.content and last.stop == run.start:

@@ -1,4 +1,4 @@
-"""The part of the independent check that follows bytes through ops that merely move them."""
+"""The part of the independent check that follows bytes through ops that only move them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tinyrt.ops.slice import SliceAttrs
 
 
 def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
-    """What the output's bytes hold if the op moves them from its inputs, as its reference would.
+    """The contents of the output if the op moves bytes from its inputs, as its reference does.
 
     Args:
         node: a reshape, a slice, or a concatenation.
-        parts: what the bytes of each input hold.
+        parts: the contents of each input's bytes.
 
     Raises:
-        VerifyError: the op does more than moving bytes: it cannot be left out.
+        VerifyError: the op does more than move bytes, so the program cannot leave it out.
 
     """
     if node.op == "reshape":
@@ -34,7 +34,7 @@ def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
 
 
 def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
-    """The inputs, a piece of each for every index along the dimensions before the axis."""
+    """For every index along the dimensions before the axis: a piece of each input in turn."""
     y = node.output
     axis = node.attrs_as(ConcatenationAttrs).axis % len(y.shape)
     rows, at = math.prod(y.shape[:axis]), 0
@@ -46,7 +46,7 @@ def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
 
 
 def _cut(node: BoundNode, runs: Runs) -> Iterator[Run]:
-    """Pieces of neighbouring bytes, for every index along the dimensions before them."""
+    """For every index along the outer dimensions: one piece of neighbouring bytes."""
     x, attrs = node.input(0), node.attrs_as(SliceAttrs)
     ranges = [
         range(first, first + count * step, step)

@@ -1,7 +1,7 @@
 """An independent check of an arena plan: replay the model and watch every byte.
 
-What bytes hold is written down in runs (``contents``): the check takes as much memory as the arena
-has parts, not as the model has activations.
+The contents of bytes are stored as runs (see ``contents``), so the check's memory grows with the
+number of runs in the arena, not with the size of the activations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEP = 4_000
 """Work of one step of a kernel's sweep, in units of ``budget``."""
 
 NOBODY = Content(-1, 0)
-"""What bytes hold that were never written."""
+"""The contents of bytes that were never written."""
 
 
 def check_plan(
@@ -47,10 +47,10 @@ def check_plan(
         graph: the model.
         offsets: value or scratch name -> byte offset.
         arena_bytes: size of the arena.
-        kernels: their scratch memory counts.
+        kernels: the target's; the check includes their scratch memory.
         overlap: whether kernels keep to their declared order of reads and writes; else each op may
             touch its tensors in any order.
-        idle: nodes that the program leaves out, as their output's bytes are there already.
+        idle: nodes that the program leaves out because their output's bytes are in place already.
         outside: values that are not in the arena.
         segments: ops that run row by row.
 
@@ -75,7 +75,7 @@ def check_plan(
         if node.index in idle or _is_view(node, offsets):
             replay.leave_out(node)
         else:
-            # In memory of its own, the output may be written in any order.
+            # An output that overlaps no input may be written in any order.
             ordered = overlap and replay.lies_on_input(node)
             steps = (kernels.sweep(node) if ordered else None) or _in_any_order(node)
             replay.run(node, steps, kernels.scratch_bytes(node))
@@ -86,7 +86,7 @@ def check_plan(
 
 
 class _Replay:
-    """The arena, with a number for what was last written to each byte."""
+    """The arena, with a number for the last write to each byte."""
 
     def __init__(
         self, offsets: Mapping[str, int], arena_bytes: int, outside: Collection[str]
@@ -100,7 +100,7 @@ class _Replay:
         self._next = 0
 
     def define(self, value: Value) -> None:
-        """Give the bytes of a tensor that is about to be written numbers of their own."""
+        """Give new numbers to the bytes of a tensor that an op is about to write."""
         self.number(value.name, value.nbytes)
         if value.name not in self.outside:
             self.span(value.name, 0, value.nbytes)
@@ -114,7 +114,7 @@ class _Replay:
         return self.numbers[name]
 
     def leave_out(self, node: BoundNode) -> None:
-        """An op that moves bytes to where they lie already: they keep their numbers."""
+        """Leave out an op whose output's bytes are in place already: they keep their numbers."""
         parts = [value for value in node.inputs if value is not None]
         for value in parts:
             self.read(value, (0, value.nbytes))
@@ -122,7 +122,7 @@ class _Replay:
         at = None if y.name in self.outside else self.span(y.name, 0, y.nbytes)[0]
         for run in moved_runs(node, [self.numbers[v.name] for v in parts]):
             if at is not None and not self._holds(at, run):
-                # At once: many pieces are a plan that is wrong at the first of them.
+                # Raise at once: a wrong plan may break the output into very many runs.
                 self._overwritten(y)
             runs.append(run)
         self.numbers[y.name] = tuple(runs)
@@ -136,12 +136,12 @@ class _Replay:
             self.contents.write(*self.span(value.name, *span), self._whole[value.name])
 
     def put(self, at: int, runs: Iterable[Run]) -> None:
-        """Let the arena's bytes from ``at`` on hold this."""
+        """Set the contents of the arena's bytes from ``at`` on."""
         for run in runs:
             self.contents.write(at + run.start, at + run.stop, run.content.moved(at))
 
     def read(self, value: Value, span: Span) -> None:
-        """Read some bytes of a tensor, which must still be its own."""
+        """Read some bytes of a tensor, and check that nothing has overwritten them."""
         if value.name in self.outside:
             return
         start, stop = self.span(value.name, *span)
@@ -149,7 +149,7 @@ class _Replay:
         if whole is not None and span[1] <= value.nbytes:
             intact = self.contents.is_all(start, stop, whole)
         else:
-            # What was left out may consist of parts.
+            # The output of an op that was left out may consist of several runs.
             parts = part(self.numbers[value.name], *span)
             intact = span[1] <= value.nbytes and all(self._holds(start, run) for run in parts)
         if not intact:
@@ -166,7 +166,7 @@ class _Replay:
         )
 
     def run(self, node: BoundNode, steps: tuple[Step, ...], nbytes: int) -> None:
-        """One op: its kernel's steps, beside its scratch memory."""
+        """Replay one op: its kernel's steps, then the check of its scratch memory."""
         scratch = (0, 0)
         if nbytes:
             scratch = self.span(scratch_name(node.index), 0, nbytes)
@@ -182,7 +182,7 @@ class _Replay:
                 self._reads(node, step)
             self.write(node.output, step.writes)
             if not step.reads_first:
-                # Reads and writes interleave: what is read must survive what is written.
+                # Reads and writes interleave: the bytes read must survive the step's writes.
                 self._reads(node, step)
         for value in node.outputs:
             self.read(value, (0, value.nbytes))
@@ -190,7 +190,7 @@ class _Replay:
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
     def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
-        """Planes that keep apart may as well be swept together: see that they do keep apart."""
+        """Check that no plane overlaps another one; then all planes may be swept together."""
         y = node.output
         for value in self._inputs_below(node):
             apart = self._offsets[y.name] - self._offsets[value.name]
@@ -227,7 +227,7 @@ class _Replay:
         """Where bytes of a tensor, or of scratch memory, lie in the arena.
 
         Raises:
-            VerifyError: outside of it.
+            VerifyError: the bytes lie outside the arena.
 
         """
         start, stop = self._offsets[name] + start, self._offsets[name] + stop

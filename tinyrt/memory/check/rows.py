@@ -16,19 +16,19 @@ from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
 
 SCRATCH = Content(-2, 0)
-"""What bytes of scratch memory hold."""
+"""The contents of scratch memory."""
 
 FIRST_PADDING = -1000
-"""What bytes of padding hold is this plus the padding's raw value."""
+"""Bytes of padding hold this number plus the padding's raw value."""
 
 
 class Arena(Protocol):
-    """What the replay of a whole plan offers.
+    """The part of the whole plan's replay that segments use.
 
     Attributes:
-        where: what runs, for messages.
-        contents: what was last written to each byte.
-        numbers: what the bytes of each tensor, or of anything else that has a name, must hold.
+        where: the op that runs, for messages.
+        contents: the last write to each byte.
+        numbers: name -> the contents that the bytes of a tensor, ring or sum must have.
         outside: tensors that are not in the arena.
 
     """
@@ -47,14 +47,14 @@ class Arena(Protocol):
         ...
 
     def put(self, at: int, runs: Iterable[Run]) -> None:
-        """Let the arena's bytes from ``at`` on hold this."""
+        """Set the contents of the arena's bytes from ``at`` on."""
         ...
 
 
 def replay_segment(graph: Graph, segment: Segment, kernels: Kernels, arena: Arena) -> None:
-    """Run the steps of a segment; what its ops read must be what their windows ask for.
+    """Run the steps of a segment and check that its ops read the rows under their windows.
 
-    It takes the windows from the ops, not from the plan: the plan only says where rows lie.
+    The check takes the windows from the ops, not from the plan: the plan only says where rows lie.
 
     Raises:
         VerifyError: a row was overwritten before it was read, lies elsewhere, or never comes.
@@ -94,7 +94,7 @@ class _SegmentReplay:
             contents.write(first, stop, _padding(ring.fill))
 
     def run(self, step: Step, stage: Stage) -> None:
-        """A batch: all that the stage writes, and then what it reads must still be there."""
+        """Run one batch: the stage writes all its rows, and the rows it reads must survive that."""
         row = self.rows[step.stage]
         self.rows[step.stage] += step.count
         node = None if stage.node is None else self.graph.bind(stage.node.index)
@@ -116,7 +116,7 @@ class _SegmentReplay:
             raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
 
     def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
-        """A copy of a row, or one that is added to sums."""
+        """Copy rows into a ring, or add rows to sums."""
         (access, *_) = stage.reads
         if node is not None:
             sums = self.arena.span(stage.writes.name, 0, stage.writes.nbytes)
@@ -132,7 +132,7 @@ class _SegmentReplay:
             self._check_window(access, value, RowWindow(), row, place)
 
     def finish(self) -> None:
-        """All rows must have been made; sums become outputs."""
+        """Check that every stage has made all its rows, and turn sums into outputs."""
         for rows, stage in zip(self.rows, self.segment.stages, strict=True):
             if rows != stage.rows:
                 raise VerifyError(f"a stage makes {rows} of {stage.rows} rows")
@@ -183,7 +183,7 @@ class _SegmentReplay:
         self._expect(at, self._under(access, value, window, row), value.describe())
 
     def _under(self, access: Access, value: Value, window: RowWindow, row: int) -> Iterator[Run]:
-        """What the bytes under a window must hold."""
+        """The contents that the bytes under a window must have."""
         row_bytes = value.nbytes // value.shape[1]
         first = row * window.step - window.above
         for place, r in enumerate(range(first, first + window.rows)):
@@ -194,13 +194,13 @@ class _SegmentReplay:
                 yield Run(to, to + row_bytes, _padding(window.fill).moved(to))
 
     def _row(self, access: Access, value: Value, row: int, to: int = 0) -> Iterator[Run]:
-        """What a row of a tensor holds; nothing where none was made yet."""
+        """The contents of a tensor's row; nothing if the tensor has no rows yet."""
         row_bytes = value.nbytes // value.shape[1]
         numbers = self.arena.numbers.get(self._name(access, value), ())
         return part(numbers, row * row_bytes, (row + 1) * row_bytes, to)
 
     def _name(self, access: Access, value: Value) -> str:
-        """What the numbers of a tensor are kept under: those in a ring are of a copy."""
+        """The key of a tensor's numbers; a ring that holds a copy has a key of its own."""
         return f"rows of {value.name}" if access.name in self.segment.rings else value.name
 
     def _expect(self, at: Span, runs: Iterable[Run], what: str) -> None:

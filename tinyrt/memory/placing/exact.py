@@ -15,13 +15,13 @@ SEARCH_WORK = 200_000
 """Pairs of groups that the search may look at; a bound on work, not on time, for repeatability."""
 
 PROOF_WORK = 60_000
-"""As much for each part of the problem from which a proof is tried."""
+"""The same bound for each smaller problem that a proof searches."""
 
 WIDEST = 4
-"""Steps beside the fullest one that such a part may span."""
+"""Steps around the fullest one that such a smaller problem may span."""
 
 MAX_GROUPS = 400
-"""Groups up to which the search is begun: it goes as deep as there are groups."""
+"""Most groups that the search takes: it recurses once per group."""
 
 At = dict[int, int]
 State = tuple[int, frozenset[int], frozenset[tuple[int, int]]]
@@ -30,10 +30,11 @@ State = tuple[int, frozenset[int], frozenset[tuple[int, int]]]
 def search(problem: Problem, best: At, goal: int) -> tuple[At, bool]:
     """A placement that is at least as small as ``best``, and whether it rules out smaller ones.
 
-    Some smallest placement has every group resting on the bottom or on a lower one; placing groups
-    in the order of their offsets, each as low as it goes, finds it. Groups of several buffers may
-    rest on a part of one that begins above them, and so may inputs on outputs that begin behind
-    them: with such, nothing is proven.
+    Some smallest placement has every group resting on the bottom or on a lower group. Placing
+    groups in the order of their offsets, each as low as it goes, finds this placement. The argument
+    fails for groups of several buffers, which may rest on a part of a group that begins above them,
+    and for inputs, which may rest on outputs that begin after them. With such groups the search
+    proves nothing.
 
     Args:
         problem: what to place.
@@ -51,9 +52,9 @@ def search(problem: Problem, best: At, goal: int) -> tuple[At, bool]:
 
 
 def _is_best(problem: Problem, best: At) -> bool:
-    """Whether what is kept around the fullest step alone takes as much as all do in ``best``.
+    """Whether the groups live around the fullest step alone need as many bytes as ``best``.
 
-    Few groups are soon searched, and what is true of them is true of all.
+    A search over few groups is quick, and their lower bound holds for all groups.
     """
     size = problem.size(best)
     steps = problem.steps()
@@ -84,7 +85,7 @@ def _is_complete(problem: Problem) -> bool:
 
 
 class _Search:
-    """The best placement so far, and what bounds need."""
+    """The best placement so far, and the tables for lower bounds."""
 
     def __init__(self, problem: Problem, best: At, goal: int, work: int) -> None:
         self.problem = problem
@@ -109,11 +110,11 @@ class _Search:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search has come to its end: nothing is smaller than the best one."""
+        """Whether the search has tried everything: no placement is smaller than the best."""
         return self.work > 0 and self.size > self.goal
 
     def extend(self, at: At, lowest: Mapping[int, int]) -> None:
-        """Try every group that may come next; ``lowest`` holds those left, with where they fit."""
+        """Try every group that may come next; ``lowest``: each group left -> its lowest offset."""
         if not lowest:
             size = self.problem.size(at)
             if size < self.size:
@@ -124,9 +125,9 @@ class _Search:
         state = self._state(at, lowest, least)
         if state in self._failed or self._bound(least) >= self.size:
             return
-        self._failed.add(state)  # by the time that it is met again, all below it was tried
+        self._failed.add(state)  # when the search meets it again, it has tried everything below
         groups = self.problem.groups
-        # A group that fits below another one may as well be placed before it.
+        # A group that fits entirely below another one is placed before it.
         room = min(offset + groups[g].nbytes for g, offset in lowest.items())
         options = sorted(
             (offset, -groups[g].nbytes, g) for g, offset in lowest.items() if offset < room
@@ -143,7 +144,7 @@ class _Search:
             self._put(group, None)
 
     def _after(self, at: At, lowest: Mapping[int, int], group: int, least: int) -> At:
-        """Where the others fit once the group is placed, none below it."""
+        """The lowest offsets of the other groups once this one is placed; none lies below it."""
         gaps = self.problem.gaps[group]
         after: At = {}
         for other, offset in lowest.items():
@@ -156,7 +157,7 @@ class _Search:
         return after
 
     def _state(self, at: At, lowest: Mapping[int, int], least: int) -> State:
-        """All that what is left can see of what is placed; equal ones have equal futures."""
+        """All that matters of the placed groups to the rest; equal states have equal futures."""
         gaps, groups = self.problem.gaps, self.problem.groups
         spans = {
             (g, offset)
@@ -170,7 +171,7 @@ class _Search:
             self._starts[member] = -1 if offset is None else offset + distance
 
     def _bound(self, least: int) -> int:
-        """Bytes of any placement that goes on from here, with nothing more below ``least``."""
+        """Lower bound of any placement that continues from here with no group below ``least``."""
         placed = self._starts >= 0
         above = np.where(placed, self._starts, least)
         sizes = np.clip(above + self._sizes - np.maximum(above, least), 0, None)

@@ -1,4 +1,4 @@
-"""How far an output may reach into an input that its op is the last to read."""
+"""How far an output may reach into an input whose last reader is its op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tinyrt.memory.sweep import Sweep, planes_of
 Span = tuple[int, int]
 
 MAX_SWEPT = 250_000
-"""Steps of kernels' sweeps, of all ops of a model, behind which nothing overlaps any more."""
+"""Total steps of kernels' sweeps in a model; ops after this limit overlap nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Lead:
     """Where an output may begin so that it may overlap its op's input.
 
     Attributes:
-        least: bytes by which it must begin before the input.
-        exact: whether it must be just so many: where planes interleave, one may overwrite only
-            itself.
+        least: bytes by which the output must begin before the input, at least.
+        exact: whether it must begin exactly so many bytes before: where planes interleave, a plane
+            may overwrite only itself.
 
     """
 
@@ -44,14 +44,14 @@ class Lead:
 
 
 Leads = dict[tuple[int, int], Lead]
-"""(index of the output's buffer, index of the input's), for those that may overlap."""
+"""(index of the output's buffer, index of the input's) -> lead, for pairs that may overlap."""
 
 
 def lead_of(sweep: Sweep, i: int) -> int:
     """Bytes by which the output must begin before input ``i``.
 
-    Writes must stay behind reads: what a step writes must end where no later step reads, nor the
-    step itself unless it reads first.
+    Writes must stay behind reads: the bytes that a step writes must end before all bytes that later
+    steps read, and before its own reads unless the step reads first.
     """
     lead = 0
     lowest: int | None = None
@@ -68,9 +68,9 @@ def lead_of(sweep: Sweep, i: int) -> int:
 
 
 def starts_together(sweep: Sweep, i: int, nbytes: int) -> bool:
-    """Whether the output may begin where input ``i``, of so many bytes, does.
+    """Whether the output may begin at the start of input ``i``, which has ``nbytes`` bytes.
 
-    No step may write what it (unless it reads first) or a later step reads.
+    No step may write bytes that a later step reads, or that it reads itself unless it reads first.
     """
     needed = np.zeros(nbytes, np.bool_)
     for step in reversed(sweep):
@@ -102,7 +102,7 @@ def leads(graph: Graph, buffers: list[Buffer], kernels: Kernels) -> Leads:
         below = _last_read(node, buffers, home)
         if not below:
             continue
-        # Plans of one graph that differ in what lies outside have most of them in common.
+        # Plans of one graph with different values outside the arena share most leads.
         key = "leads", node.index, kernels, tuple(below)
         steps, ahead = graph.noted(key, partial(_leads_of, node, kernels, tuple(below)))
         steps_left -= steps
@@ -113,7 +113,7 @@ def leads(graph: Graph, buffers: list[Buffer], kernels: Kernels) -> Leads:
 def _leads_of(
     node: BoundNode, kernels: Kernels, inputs: tuple[int, ...]
 ) -> tuple[int, dict[int, Lead]]:
-    """Steps of the node's sweep, and the leads of those inputs, by number, that may overlap."""
+    """Steps of the node's sweep, and input number -> lead for the inputs that may overlap."""
     sweep = kernels.sweep(node)
     if sweep is None:
         return 0, {}
@@ -126,7 +126,7 @@ def _last_read(node: BoundNode, buffers: list[Buffer], home: dict[str, int]) -> 
     activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
     below = {}
     for i, value in enumerate(node.inputs):
-        # An op that reads one tensor twice would have to satisfy both readings.
+        # An op that reads one tensor twice would need a lead that is safe for both reads.
         source = home.get(value.name) if value and activations.count(value.name) == 1 else None
         if value is None or source is None:
             continue

@@ -1,4 +1,4 @@
-"""Offsets for buffers: greedy in many orders, then exact where that is not provably best."""
+"""Offsets for buffers: greedy in many orders, then an exact search if greedy is not proven best."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ RESTARTS = 400
 """Orders that are tried after the fixed ones, each a small change of one of them."""
 
 FEW = 12
-"""Groups up to which the search is soon done, with no need of a good placement to begin with."""
+"""Groups up to which the exact search is quick without a good placement to start from."""
 
 PLACING_WORK = 400_000
 """Pairs of buffers that placing in further orders may look at; a bound on work, not on time, so
 that every machine finds the same plan."""
 
-# Large and long-lived buffers are hard to place late; which matters more depends on the graph.
+# Large and long-lived buffers are hard to place late. Which property matters more depends on the
+# graph.
 _ORDERS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
     lambda b: (-b.nbytes, b.first),
     lambda b: (-b.nbytes * (b.last - b.first + 1), b.first),
@@ -40,8 +41,8 @@ class Placement:
     Attributes:
         offsets: of each buffer.
         nbytes: from the start to the end of the last one, aligned.
-        lower_bound: bytes that no placement can do without, as far as is known.
-        optimal: whether it is known that there is no smaller one.
+        lower_bound: the best known lower bound of the bytes of any placement.
+        optimal: whether the placement is proven smallest.
 
     """
 
@@ -56,7 +57,7 @@ def place(problem: Problem, enough: int = 0) -> Placement:
 
     Args:
         problem: what to place.
-        enough: bytes that are few enough: the search ends where it has reached them.
+        enough: bytes that are few enough: the search ends once a placement takes no more.
 
     """
     bound = problem.lower_bound()
@@ -82,7 +83,7 @@ def place(problem: Problem, enough: int = 0) -> Placement:
 
 
 def _as_needed(problem: Problem) -> dict[int, int]:
-    """Each group, when it begins to be kept, in the first gap that is large enough."""
+    """Place each group, in the order of live ranges, in the first gap that is large enough."""
     lives = [_as_buffer(problem, group) for group in problem.groups]
     order = sorted(range(len(lives)), key=lambda g: (lives[g].first, -lives[g].nbytes, g))
     ending: list[tuple[int, int]] = []
@@ -101,7 +102,7 @@ def _as_needed(problem: Problem) -> dict[int, int]:
 
 
 def _give_back(free: list[Span], span: Span) -> None:
-    """Add to the gaps, in order, one that may touch its neighbours."""
+    """Insert a gap into the sorted gaps, joined with the neighbours that it touches."""
     i = bisect_left(free, span)
     start, stop = span
     if i < len(free) and free[i][0] == stop:
@@ -113,7 +114,7 @@ def _give_back(free: list[Span], span: Span) -> None:
 
 
 def place_in_order(problem: Problem, order: Sequence[int]) -> dict[int, int]:
-    """Each group in turn at the lowest place that is free over its whole life."""
+    """Place each group in turn at the lowest offset that is free over its whole live range."""
     at: dict[int, int] = {}
     for group in order:
         at[group] = problem.lowest(group, at)
@@ -121,7 +122,7 @@ def place_in_order(problem: Problem, order: Sequence[int]) -> dict[int, int]:
 
 
 def greedy_size(problem: Problem) -> int:
-    """Bytes that the largest group first, each as low as it goes, comes to."""
+    """Bytes of the greedy placement: largest group first, each as low as it goes."""
     return problem.size(place_in_order(problem, _fixed_orders(problem)[0]))
 
 
@@ -134,7 +135,7 @@ def _fixed_orders(problem: Problem) -> list[list[int]]:
 def _shuffled(
     problem: Problem, fixed: Sequence[Sequence[int]], best: dict[int, int], goal: int
 ) -> dict[int, int]:
-    """The best of ``best`` and of placing in orders that differ a little from the fixed ones."""
+    """The best placement: ``best``, or one from orders that differ a little from the fixed ones."""
     shuffle = random.Random(0)
     work = PLACING_WORK
     each = sum(len(gaps) for gaps in problem.gaps) + len(problem.groups)
@@ -154,7 +155,7 @@ def _shuffled(
 
 
 def _placed_below(problem: Problem, order: Sequence[int], size: int) -> dict[int, int] | None:
-    """As ``place_in_order``; None as soon as it takes that size or more."""
+    """As ``place_in_order``; None as soon as the placement takes ``size`` bytes or more."""
     at: dict[int, int] = {}
     for group in order:
         at[group] = problem.lowest(group, at)

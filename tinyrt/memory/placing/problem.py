@@ -14,11 +14,11 @@ ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
 
 MAX_PAIRS = 400_000
-"""Pairs of buffers kept at the same time up to which all of them are looked at; where there are
-more, buffers are placed one after the other as the program needs them."""
+"""Limit of pairs of buffers with overlapping live ranges. Beyond it, buffers are placed one after
+the other as the program needs them."""
 
 Tie = tuple[int, int]
-"""(index of another buffer, bytes from its start): where a buffer lies that shares its bytes."""
+"""(index of another buffer, bytes from that buffer's start): the place of a buffer inside it."""
 
 Spans = tuple[Span, ...]
 
@@ -44,13 +44,13 @@ class Problem:
     Attributes:
         buffers: what to place.
         leads: pairs that may overlap, see ``overlap``.
-        ties: buffer -> the other one whose bytes it shares, and from which byte on.
-        alignment: what offsets are multiples of; distances in ``ties`` must be, too.
-        groups: what is placed as one: each buffer without a tie, with all those tied to it.
-        gaps: for each group and each other one that it must keep away from: the distances between
-            their offsets, as open intervals, that are too close.
-        pairs: of buffers that are kept at the same time.
-        crowded: whether that is too many; ``gaps`` is empty then.
+        ties: buffer -> the buffer whose bytes it shares, and the first of these bytes.
+        alignment: offsets are multiples of this; distances in ``ties`` must be, too.
+        groups: buffers placed as one: each buffer without a tie, with all buffers tied to it.
+        gaps: for each group and each other group live at the same time: open intervals of distances
+            between their offsets that are too small.
+        pairs: number of pairs of buffers with overlapping live ranges.
+        crowded: whether there are more than ``MAX_PAIRS`` of them; ``gaps`` is empty then.
 
     """
 
@@ -71,7 +71,7 @@ class Problem:
         self.crowded = self.pairs > MAX_PAIRS
         if self.crowded:
             return
-        # The same distances are those of many pairs.
+        # Many pairs have the same distances: store each tuple of them once.
         shared: dict[Spans, Spans] = {}
         by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
         alive: list[int] = []
@@ -84,7 +84,7 @@ class Problem:
             alive.append(i)
 
     def _pairs(self) -> int:
-        """Buffers that are kept when another one begins to be, in all."""
+        """The number of pairs of buffers with overlapping live ranges."""
         begins, ends = sorted(b.first for b in self.buffers), sorted(b.last for b in self.buffers)
         return sum(i - bisect_left(ends, first) for i, first in enumerate(begins))
 
@@ -157,7 +157,7 @@ class Problem:
         return offsets
 
     def part(self, groups: Sequence[int]) -> tuple[Problem, list[int]]:
-        """The problem of placing these groups alone, and which buffers those are."""
+        """The problem of placing these groups alone, and the indices of their buffers."""
         chosen = sorted(b for g in groups for b in self.groups[g].members)
         index = {b: i for i, b in enumerate(chosen)}
         leads = {
@@ -170,13 +170,13 @@ class Problem:
         return Problem(buffers, leads, ties, self.alignment), chosen
 
     def steps(self) -> list[int]:
-        """Steps at which something begins to be kept: the arena is fullest at one of them."""
+        """Steps at which a live range begins: the arena is fullest at one of them."""
         return sorted({b.first for b in self.buffers})
 
     def savings(self) -> list[int]:
-        """For each of ``steps``: bytes that buffers alive then can have in common, at most.
+        """For each of ``steps``: the most bytes that the buffers live then can share.
 
-        Outputs may lie on inputs by their leads, and those of one group on each other.
+        Outputs may overlap inputs by their leads. Buffers of one group overlap each other.
         """
         steps = self.steps()
         changes = [0] * (len(steps) + 1)
@@ -193,7 +193,7 @@ class Problem:
         return savings
 
     def _add_savings(self, group: Group, steps: Sequence[int], changes: list[int]) -> None:
-        """What the buffers of a group have in common, as changes from step to step."""
+        """Add the bytes that a group's buffers share, as changes from step to step."""
         lives = {b: self._life(b, steps) for b in group.members}
         moments = sorted({moment for life in lives.values() for moment in life})
         for begin, end in pairwise(moments):
@@ -206,22 +206,22 @@ class Problem:
                 changes[end] -= saved
 
     def _life(self, i: int, steps: Sequence[int]) -> Span:
-        """The first of these steps at which a buffer is kept, and the first one behind."""
+        """The indices [begin, end) of the steps at which a buffer is live."""
         return bisect_left(steps, self.buffers[i].first), bisect_right(steps, self.buffers[i].last)
 
     def alive(self, i: int, step: int) -> bool:
-        """Whether buffer ``i`` is kept at a step."""
+        """Whether buffer ``i`` is live at a step."""
         return self.buffers[i].first <= step <= self.buffers[i].last
 
     def lower_bound(self) -> int:
-        """Bytes that no placement can do without: those alive at the fullest step.
+        """The lower bound of any placement: live bytes at the fullest step.
 
-        They are credited with the most that they can have in common.
+        The most that these buffers can share is subtracted.
         """
         return max(self.bounds(), default=0)
 
     def bounds(self) -> list[int]:
-        """For each of ``steps``: bytes that no placement can do without."""
+        """For each of ``steps``: the lower bound of any placement."""
         steps = self.steps()
         changes = [0] * (len(steps) + 1)
         for i, buffer in enumerate(self.buffers):

@@ -1,4 +1,4 @@
-"""Tensors that share bytes, so that an op has nothing to do: slices, and joins in place."""
+"""Tensors that share bytes so that an op has no work: slices and concatenations in place."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Ties = dict[int, Tie]
 
 
 def slice_offset(node: BoundNode) -> int | None:
-    """Where in its input a slice's output lies as it is, in bytes; None where it must be copied.
+    """The offset in bytes of a slice's output within its input; None where it must be copied.
 
-    Along the innermost dimension that it does not take whole it may take any part; of those
-    outside of that, one element each.
+    The output must be one piece of the input. Along the innermost dimension that the slice cuts, it
+    may take any part. Along each dimension outside of that, it may take one element only.
     """
     if node.op != "slice" or node.input(0).is_constant:
         return None
@@ -35,7 +35,7 @@ def slice_offset(node: BoundNode) -> int | None:
 
 
 def ties_of(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ties]:
-    """Node's index -> the ties that leave it nothing to do, for all that can have some.
+    """Node's index -> the ties that leave the node no work, for all nodes that can have ties.
 
     Args:
         graph: the model.
@@ -49,7 +49,7 @@ def ties_of(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ti
 
 
 def _slice_ties(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ties]:
-    """Slice's index -> the tie of its output to its input, for those that need not be copied."""
+    """Slice's index -> the tie of its output to its input, for slices that need no copy."""
     home = _homes(graph, buffers)
     ties: dict[int, Ties] = {}
     for node in graph.bound():
@@ -65,10 +65,11 @@ def _slice_ties(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int
 def _join_ties(
     graph: Graph, buffers: list[Buffer], alignment: int, in_use: Collection[int]
 ) -> dict[int, Ties]:
-    """Concatenation's index -> the ties of its inputs to its output, for those in one piece.
+    """Concatenation's index -> the ties of its inputs to its output.
 
-    Inputs are then written where the output has them. Model inputs and outputs stay apart: they
-    may lie outside the arena. So do those that are ``taken``: tied to something else already.
+    Each input must be one piece of the output; its own op then writes it there. Model inputs and
+    outputs get no tie: they may lie outside the arena. Nor do the buffers ``in_use``, which have a
+    tie already.
     """
     home = _homes(graph, buffers)
     ports = {*graph.inputs, *graph.outputs}
@@ -100,7 +101,7 @@ def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]
 
 
 def _homes(graph: Graph, buffers: list[Buffer]) -> dict[str, int]:
-    """Value -> its buffer, where it is the one that the buffer was made for or a reshape of it."""
+    """Value -> its buffer, for the value that the buffer was made for and for reshapes of it."""
     roots = view_roots(graph)
     return {
         name: i

@@ -12,20 +12,20 @@ from tinyrt.ops.shared.rows import Fold, RowOp, RowWindow
 from tinyrt.text import own_name
 
 MAX_STAGES = 31
-"""Stages of a segment: a step names its stage by five bits, of which one number is for the end."""
+"""Stages of a segment: a step names its stage by five bits, and one of their values is the end."""
 
 MAX_BLOCK = 14
-"""Rows of a batch: a step names the number of those that are missing by four bits."""
+"""Rows of a batch: a step gives the number of missing rows in four bits."""
 
 MAX_BYTES = 65_535
-"""Bytes of a ring: its sizes are 16 bits."""
+"""Bytes of a ring buffer: the C code stores its sizes in 16 bits."""
 
 ROW_TYPES = (DType.INT8, DType.INT16)
-"""Of tensors that have rows."""
+"""The dtypes of tensors that have rows."""
 
 
 def row_ops(graph: Graph) -> list[RowOp | None]:
-    """For each node, its form that works row by row, if it has one."""
+    """For each node, its row-by-row form; None where it has none."""
     return [_row_op(node) for node in graph.bound()]
 
 
@@ -44,12 +44,12 @@ def _row_op(node: BoundNode) -> RowOp | None:
 
 
 def sums_name(index: int) -> str:
-    """The name of the sums that node ``index`` adds rows up in."""
+    """The name of the accumulators into which node ``index`` adds rows."""
     return own_name(f"sums#{index}")
 
 
 def ring_name(value: str, first: int) -> str:
-    """The name of the ring that a segment from node ``first`` on copies rows of a tensor into."""
+    """The name of the ring into which the segment that begins at node ``first`` copies rows."""
     return own_name(f"rows{first}#{value}")
 
 
@@ -59,12 +59,12 @@ class _Draft:
 
     Attributes:
         node: index of the node; None for a copy.
-        output: the tensor whose rows it makes.
-        key: of what it writes.
-        rows: how many in all.
+        output: the tensor whose rows the stage computes.
+        key: name of the ring or tensor that the stage writes.
+        rows: number of rows in all.
         reads: key and window of each input; None for constants.
         period: time from one row to the next.
-        delay: time of the first one.
+        delay: time of the first row.
         block: rows of a whole batch.
 
     """
@@ -82,7 +82,7 @@ class _Draft:
         return self.delay + row * self.period
 
     def newest(self, time: int) -> int:
-        """The last row that is there at a time, if rows had neither beginning nor end."""
+        """The last row computed by that time, as if rows had neither beginning nor end."""
         return (time - self.delay) // self.period
 
 
@@ -95,16 +95,16 @@ def build(
     times: int = 1,
     early: bool = False,
 ) -> Segment | None:
-    """The segment of the nodes from ``first`` up to ``stop``; None where they do not make one.
+    """The segment of nodes [first, stop); None where they cannot form one.
 
     Args:
         graph: the model.
-        ops: of its nodes, see ``row_ops``.
-        first: the first node.
-        stop: the first node behind.
-        pushed: a model input that is not held: its rows come from outside.
-        times: how many make a batch.
-        early: whether all rings are moved when a batch begins, not before they are written to.
+        ops: row-by-row forms of its nodes, see ``row_ops``.
+        first: index of the first node.
+        stop: index of the first node after the segment.
+        pushed: a model input that is never held whole: the caller pushes its rows.
+        times: number of times that make a batch.
+        early: whether all rings shift when a batch begins, or each just before its stage writes.
 
     """
     if any(ops[i] is None for i in range(first, stop)):
@@ -118,7 +118,7 @@ def build(
 
 
 class _Builder:
-    """Collects stages, their times, and who reads what."""
+    """Collects the stages, their times, and the readers of each tensor or ring."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class _Builder:
         """For each key, its readers: stage and window."""
 
     def draft(self) -> bool:
-        """Stages and their readers; false where tensors have readers that do not agree."""
+        """Find stages and readers; false where one ring cannot serve all readers."""
         inside = {n.outputs[0] for n in self.graph.nodes[self.first : self.stop]}
         read = {name for n in self.graph.nodes[self.first : self.stop] for name in n.inputs}
         for i in range(self.first, self.stop):
@@ -151,7 +151,7 @@ class _Builder:
                 if value is None or window is None:
                     reads.append(None)
                 elif window.step == 0 and value.name in {*inside, self.pushed}:
-                    return False  # rows that come before it is complete read it
+                    return False  # its readers run before the whole tensor is there
                 else:
                     reads.append((self._source(value, inside), window))
             y = node.output
@@ -164,7 +164,7 @@ class _Builder:
         return all(self._agree(key) for key in self.windows)
 
     def _source(self, value: Value, inside: set[str]) -> str:
-        """What a node reads a tensor from: its ring, itself, or a ring that it is copied to."""
+        """The key that a node reads: the tensor's, or that of the ring it is copied into."""
         if self._is_whole(value.name, inside) and (
             value.name == self.pushed or self._any_padding(value.name)
         ):
@@ -202,11 +202,11 @@ class _Builder:
         self.maker[draft.key] = index
 
     def _agree(self, key: str) -> bool:
-        """Whether one ring can serve all readers: they see the same padding."""
+        """Whether one ring can serve all readers: their padding must have the same value."""
         return len({w.fill for _, w in self.windows[key] if w.padded}) <= 1
 
     def set_times(self) -> bool:
-        """Periods and delays; false where two inputs of a stage come at different rates."""
+        """Set periods and delays; false where two inputs of a stage come at different rates."""
         reference = 0
         for draft in self.drafts:
             sources = self._sources(draft)
@@ -227,7 +227,7 @@ class _Builder:
         return True
 
     def set_blocks(self) -> bool:
-        """Rows of a batch; false where batches would not begin anew with the same rows."""
+        """Set the rows of a batch; false where batches would not all have the same pattern."""
         for draft in self.drafts:
             short, long = sorted((draft.period, self.times))
             draft.block = max(self.times // draft.period, 1)
@@ -236,9 +236,10 @@ class _Builder:
         return True
 
     def _set_delay(self, index: int) -> None:
-        """Of the times at which a stage may begin, the one at which rings are smallest.
+        """Choose the start time that makes the rings smallest.
 
-        Where branches meet, one side has to wait: with rows of its input, or of its output.
+        Where branches meet, one branch has to wait. Its ring then holds more rows, either of the
+        stage's input or of its output.
         """
         draft = self.drafts[index]
         sources = self._sources(draft)
@@ -255,23 +256,23 @@ class _Builder:
         draft.delay = min(sizes, key=lambda delay: (sizes[delay], delay))
 
     def _sources(self, draft: _Draft) -> list[tuple[_Draft, RowWindow]]:
-        """The stages whose rows a stage reads, and through which windows."""
+        """The stages whose rows this stage reads, each with the window it is read through."""
         reads = [r for r in draft.reads if r is not None and r[0] in self.maker]
         return [(self.drafts[self.maker[key]], window) for key, window in reads]
 
     def _batch(self, draft: _Draft, row: int) -> int:
-        """The number of the batch in which a row is made."""
+        """The number of the batch that computes a row."""
         return -(-draft.time(row) // self.times)
 
     def _behind(self, key: str, reader: int, window: RowWindow) -> int:
-        """Rows from the first that a batch reads to the newest that there is then."""
+        """Rows from the first row that a batch reads to the newest row at that time."""
         source, stage = self.drafts[self.maker[key]], self.drafts[reader]
         now = self._batch(stage, 0) * self.times
         first = (stage.newest(now) - stage.block + 1) * window.step - window.above
         return source.newest(now) - first + 1
 
     def segment(self) -> Segment:
-        """What was drafted."""
+        """The segment made of the drafted stages."""
         inside = {d.key for d in self.drafts if d.node is not None}
         rings: dict[str, Ring] = {}
         for d in self.drafts:
@@ -337,7 +338,7 @@ class _Builder:
                 if last > before:
                     step = self._step(i, rings, last, begun=now > begin)
                     if self.early and step.shift:
-                        # From the last one on: each moves to where only older rows lay.
+                        # Last ring first: each ring moves onto bytes that held only older rows.
                         entries.append((now, False, -i, Step(i, True, False, False, 0, 0)))
                         step = replace(step, shift=False)
                     entries.append((now, True, i, step))
@@ -346,7 +347,7 @@ class _Builder:
         return tuple(s for s in steps if s.shift or s.clear or s.fill or s.run)
 
     def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> Step:
-        """What a stage does in the batch whose last row, in a whole one, is ``last``."""
+        """A stage's step in one batch; ``last`` is the batch's last row if the batch is whole."""
         draft, ring = self.drafts[index], rings.get(self.drafts[index].key)
         first = last - draft.block + 1
         inside = range(max(first, 0), min(last + 1, draft.rows))

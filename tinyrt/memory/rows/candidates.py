@@ -1,4 +1,4 @@
-"""A choice of segments as a problem: what is kept when, its cost, and where everything lies."""
+"""One choice of segments: its live ranges, its cost, and the placement of its buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tinyrt.memory.segments import Segment
 from tinyrt.text import own_name
 
 STATE_NAME = own_name("state")
-"""The buffer for where a segment stands between two rows that are pushed."""
+"""The buffer that holds a segment's position between two pushed rows."""
 
 COUNTER_BYTES = 4
 """One counter of the state."""
@@ -35,11 +35,11 @@ PROGRESS_BYTES = 12
 
 
 MAX_CELLS = 2_000_000
-"""Buffers times steps that are followed at once: 32 MB of extents. Segments with more of them are
-not looked at."""
+"""Limit of buffers times steps of one candidate: 32 MB of extents. Larger segments are not
+considered."""
 
 KEPT_CELLS = 20_000
-"""As many stay with a candidate; where there are more, they are found out anew when needed."""
+"""Cells up to which a candidate keeps its extents; larger ones are computed again when needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Effort:
 
     Attributes:
         tries: orders in which the buffers of the best candidates are placed.
-        first_tries: orders in which those of every candidate are.
-        finalists: runs of ops that are looked at closely.
+        first_tries: orders in which the buffers of every candidate are placed.
+        finalists: runs of ops that the search examines closely.
         several: whether there may be more than one segment.
-        steps: of all segments that are looked at, in all. A bound on work, not on time, so that
-            every machine finds the same ones.
-        checked: whether the plan is to be used, and so must pass the independent check.
+        steps: total steps of all segments that the search examines. A bound on work, not on time,
+            so that every machine finds the same segments.
+        checked: whether the plan must pass the independent check, as a plan for use must.
 
     """
 
@@ -69,7 +69,7 @@ THOROUGH = Effort(4000, 20, 3, several=True, steps=400_000, checked=True)
 """For a program."""
 
 QUICK = Effort(200, 2, 1, several=False, steps=20_000, checked=False)
-"""For an estimate: the arena is at most as large as it says."""
+"""For an estimate: an upper bound of the arena's size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class PlacedSegments:
         region_of: buffer -> its region's place in the order of cost.
         sizes: bytes of each region.
         lower_bound: bytes that no placement of these buffers can do without.
-        buffers: what was placed; those of a segment are alive at all of its nodes.
-        peak: when most is kept.
+        buffers: the placed buffers; those of a segment are live at all of its nodes.
+        peak: the moment with the most live bytes.
 
     """
 
@@ -101,9 +101,9 @@ class Model:
 
     Attributes:
         graph: the model.
-        ops: of its nodes, see ``row_ops``.
-        buffers: of the plan without segments.
-        leads: outputs and inputs that may overlap then, by their names.
+        ops: row-by-row forms of its nodes, see ``row_ops``.
+        buffers: the buffers of the plan without segments.
+        leads: outputs and inputs that may overlap in that plan, by their names.
         effort: how far the search goes.
         regions: the memories, the cheapest to use first.
         alignment: what offsets are multiples of.
@@ -119,7 +119,7 @@ class Model:
     ) -> None:
         self.graph, self.effort = graph, effort
         self.ops = row_ops(graph)
-        # A state and what it becomes are the same bytes, which changes them for rows to come.
+        # A state and its next value share their bytes: an update would change what later rows read.
         states = {name for pair in graph.states for name in pair}
         for i, node in enumerate(graph.nodes):
             if states.intersection((*node.inputs, *node.outputs)):
@@ -146,7 +146,7 @@ class Model:
         self._candidates: dict[tuple[int, int, str | None], Candidate | None] = {}
 
     def candidate(self, first: int, stop: int, pushed: str | None) -> Candidate | None:
-        """The model with these nodes as its only segment; None where they do not make one."""
+        """The model with these nodes as its only segment; None where they cannot form one."""
         key = first, stop, pushed
         if key not in self._candidates:
             segment = self.build(*key)
@@ -156,7 +156,7 @@ class Model:
     def build(
         self, first: int, stop: int, pushed: str | None, times: int = 1, early: bool = False
     ) -> Segment | None:
-        """A segment, see ``segment_builder``; None, too, once there is no work left for it."""
+        """A segment, see ``build.build``; also None once the search has used up its work."""
         steps = self._rows[stop] - self._rows[first]
         cells = steps * (len(self.buffers) + stop - first)
         if stop - first > MAX_STAGES or cells > MAX_CELLS or steps > self._steps_left:
@@ -165,14 +165,14 @@ class Model:
         return build(self.graph, self.ops, first, stop, pushed, times, early)
 
     def live_outside(self, first: int, stop: int) -> int:
-        """Bytes that nodes outside of a segment cannot do without."""
+        """The least bytes that nodes outside of a segment need."""
         before, behind = self._live[1 : first + 1], self._live[stop + 1 :]
         return int(max(before.max(initial=0), behind.max(initial=0)))
 
     def live_alone(self, pushed: str | None) -> list[int]:
-        """For each node, the bytes that are kept while it runs by itself.
+        """For each node, the live bytes while it runs on whole tensors.
 
-        Readers of an input that is pushed cannot: it is never there as a whole.
+        Readers of a pushed input cannot run so: the input is never there as a whole.
         """
         live = [int(n) for n in self._live[1:-1]]
         for i, node in enumerate(self.graph.nodes):
@@ -181,16 +181,16 @@ class Model:
         return live
 
     def live_across(self, pushed: str | None) -> list[int]:
-        """For each node, and behind the last one: bytes of tensors that are there before it.
+        """For each node, and for the end: live bytes of tensors just before it.
 
-        A segment can begin or end there only if so many are free.
+        A segment can begin or end there only if the arena has room for them.
         """
         others = [b for b in self.buffers if b.names[0] != pushed]
         boundaries = range(len(self.graph.nodes) + 1)
         return [sum(b.nbytes for b in others if b.first < i <= b.last) for i in boundaries]
 
     def row_scratch(self, segments: Sequence[Segment]) -> dict[int, int]:
-        """Node in a segment -> scratch bytes of its kernel for a batch, whichever takes most."""
+        """Node in a segment -> scratch bytes of its kernel, for the batch that takes the most."""
         return {
             stage.node.index: max(self._scratch_of(stage.node.index, n) for n in counts)
             for segment in segments
@@ -236,7 +236,7 @@ class Candidate:
         self.bound = packing.bound
         begin = Clock.of(self._graph, segments).begins[segments[0].first + 1]
         self.peak = int(packing.live[begin : begin + len(segments[0].steps)].max())
-        """Bytes that are kept at the fullest step of the first segment."""
+        """Live bytes at the fullest step of the first segment."""
 
     def _packing(self) -> Packing:
         """The problem of placing the buffers."""
@@ -255,7 +255,7 @@ class Candidate:
 
     @cached_property
     def instructions(self) -> int:
-        """What the segments add to the program."""
+        """Instructions that the segments add to the program."""
         return added_instructions(self._graph, self.segments, self._model.kernels)
 
     @cached_property
@@ -264,12 +264,12 @@ class Candidate:
         return added_code(self._graph, self.segments, self._model.kernels)
 
     def is_cheap(self, base: Cost) -> bool:
-        """Whether that much may be added to ``base``; the code is looked at last: it takes long."""
+        """Whether ``base`` may grow by this cost. Code comes last: it takes long to estimate."""
         added = Cost(self.instructions, 0)
         return added.is_cheap(base) and replace(added, code=self.code).is_cheap(base)
 
     def place(self, tries: int | None = None) -> None:
-        """Place everything in as few bytes as so many orders give; as many as the effort allows."""
+        """Place all buffers, trying this many orders; by default as many as the effort allows."""
         tries = self._model.effort.tries if tries is None else tries
         if self._tries >= tries:
             return
@@ -279,10 +279,10 @@ class Candidate:
         self.size = packing.size(self._at)
 
     def finished(self) -> PlacedSegments:
-        """The placement, once it is the one to take.
+        """The final placement, once this candidate is chosen.
 
         Raises:
-            BudgetError: it does not fit into the regions.
+            BudgetError: the buffers do not fit into the regions.
 
         """
         packing = self._packing()
@@ -304,7 +304,7 @@ class Candidate:
         )
 
     def _fullest(self, packing: Packing) -> Moment:
-        """When most is kept."""
+        """The moment with the most live bytes."""
         extents, time = packing.extents, int(packing.live.argmax())
         sizes = np.maximum(extents.high[:, time] - extents.low[:, time], 0).tolist()
         begins = Clock.of(self._graph, self.segments).begins
@@ -316,7 +316,7 @@ class Candidate:
         return Moment.of(node, dict(zip(extents.names, sizes, strict=True)))
 
     def _divided(self, placed: Sequence[Buffer], packing: Packing) -> Division:
-        """Offsets in each region; what a segment's steps move lies in one."""
+        """Offsets in each region; buffers that a segment's steps move lie in one region."""
         regions = self._model.regions
         if len(regions) == 1 and regions[0].nbytes is None:
             self.place()
@@ -330,7 +330,7 @@ class Candidate:
 
 
 def _rows_of(node: BoundNode) -> int:
-    """Steps that a node takes in a segment, at least."""
+    """The least number of steps that a node takes in a segment."""
     images = [
         v.shape[1] for v in (*node.inputs, node.output) if v is not None and len(v.shape) == 4
     ]

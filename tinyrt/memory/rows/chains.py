@@ -1,8 +1,8 @@
-"""Which segments go together: ways through a model, each node alone or in a segment.
+"""Which segments go together: a way through a model runs each node alone or in a segment.
 
-What is kept while a segment runs depends on that segment alone: what it shares with others, before
-and behind it, is held whole. So the fullest moment of a way is that of its fullest part, and its
-work is the sum of theirs.
+The live bytes while a segment runs depend on that segment alone: tensors that it shares with the
+nodes before and after it are held whole. So the peak of a way is the highest peak of its parts, and
+its work is the sum of their work.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Piece:
 
     Attributes:
         segment: its nodes.
-        peak: bytes that are kept at its fullest step.
-        instructions: what it adds to a program.
+        peak: live bytes at its fullest step.
+        instructions: instructions that it adds to a program.
 
     """
 
@@ -33,12 +33,12 @@ Chain = tuple[Piece, ...]
 
 
 def chains(pieces: Sequence[Piece], live: Sequence[int], most: int) -> list[Chain]:
-    """Ways that no other beats in both bytes and work; the one with the fewest bytes first.
+    """Ways that no other way beats in both bytes and work, fewest bytes first.
 
     Args:
         pieces: segments, several of which may have nodes in common.
-        live: for each node, the bytes that are kept while it runs by itself.
-        most: bytes that a way's fullest moment must stay below.
+        live: for each node, the live bytes while it runs by itself.
+        most: bytes that a way's peak must stay below.
 
     """
     levels = sorted({n for n in (*live, *(p.peak for p in pieces)) if n < most})
@@ -55,7 +55,7 @@ def chains(pieces: Sequence[Piece], live: Sequence[int], most: int) -> list[Chai
 
 
 def _first_open(pieces: Sequence[Piece], live: Sequence[int], levels: Sequence[int]) -> int:
-    """The number of the lowest level at which there is a way."""
+    """The index of the lowest level at which a way exists."""
     low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
@@ -67,12 +67,12 @@ def _first_open(pieces: Sequence[Piece], live: Sequence[int], levels: Sequence[i
 
 
 def _cheapest(pieces: Sequence[Piece], live: Sequence[int], level: int) -> Chain | None:
-    """The way with the least work on which no more than ``level`` bytes are kept."""
+    """The way with the least work whose peak is at most ``level`` bytes."""
     starting: dict[int, list[Piece]] = {}
     for piece in pieces:
         if piece.peak <= level:
             starting.setdefault(piece.segment.first, []).append(piece)
-    # For each node, from the last one on: work, segments, and the way that they belong to.
+    # For each node, last one first: work, number of segments, and the way from that node on.
     best: list[tuple[int, int, Chain] | None] = [None] * len(live) + [(0, 0, ())]
     for node in range(len(live) - 1, -1, -1):
         options = [best[node + 1]] if live[node] <= level else []

@@ -20,13 +20,13 @@ MAX_SEVERAL = 4
 """Ways through a model with several segments whose buffers are placed."""
 
 SOON = 20
-"""Orders in which the buffers of what costs little are placed."""
+"""Orders in which the buffers of cheap candidates are placed."""
 
 BATCHES = (2, 4, 8, 16)
-"""Times that are tried as a batch."""
+"""Numbers of times that are tried as a batch."""
 
 MAX_RANGES = 20_000
-"""Runs of ops that are looked at: all those of 200 ops in a row."""
+"""Runs of ops that the search considers: all the runs within 200 ops."""
 
 MAX_OF_LEAST = 150
 """Per cent of the least bound that an arena with a pushed input may take to save instructions."""
@@ -52,9 +52,9 @@ def choose_segments(
         kernels: the target's; the arena holds their scratch memory.
         options: ports outside the arena, and alignment.
         most: bytes that the arena must be smaller than.
-        enough: bytes that are few enough: where no arena of so few is cheap, see ``row_costs``,
-            one that costs more.
-        pushed: a model input that comes row by row, and is not held.
+        enough: bytes that are few enough. If no arena of this size is cheap, see ``costs``, the
+            search takes one that costs more.
+        pushed: a model input that comes row by row and is never held whole.
         costly: whether a smaller arena is worth any cost.
         effort: how far the search goes.
 
@@ -73,10 +73,10 @@ def choose_segments(
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """Which of several candidates is taken.
+    """Chooses one of several candidates.
 
     Attributes:
-        most: bytes that its arena must be smaller than.
+        most: bytes that the candidate's arena must be smaller than.
         enough: bytes that are few enough.
         pushed: whether rows of the input are pushed.
         base: of the program to which little may be added; None where a candidate may cost anything.
@@ -104,8 +104,8 @@ class _Goal:
     def _pushing(self, candidates: Sequence[Candidate]) -> Candidate | None:
         """As ``best_of`` for rows that are pushed.
 
-        Whoever cannot hold the input would rather spend flash than time, and either than keep
-        nearly as much as with it.
+        A user who cannot hold the input prefers more flash to more time. Either is better than an
+        arena nearly as large as one that holds the input.
         """
         if self.base is None:
             return _smallest(candidates, self.most)
@@ -164,7 +164,7 @@ def _several(pieces: Sequence[Piece], live: Sequence[int], most: int) -> list[Ch
 
 
 def _pieces(model: Model, pushed: str | None, live: Sequence[int], most: int) -> list[Piece]:
-    """Segments of which ways below ``most`` bytes may consist."""
+    """Segments that may be parts of ways below ``most`` bytes."""
     runs = islice(_ranges(model.graph, model.ops, pushed), MAX_RANGES)
     ranges = [(first, stop, pushed) for first, stop in runs]
     if pushed is not None:
@@ -173,8 +173,8 @@ def _pieces(model: Model, pushed: str | None, live: Sequence[int], most: int) ->
         ranges += [(first, stop, None) for first, stop in rest if first >= behind]
     across = model.live_across(pushed)
     ranges = [r for r in ranges if across[r[0]] < most and across[r[1]] < most]
-    # Each way has a piece for the fullest node. Where less is kept than such a piece needs, a node
-    # may as well run alone.
+    # Each way has a piece for the fullest node. A node that keeps fewer bytes live than such a
+    # piece needs may as well run alone.
     fullest = max(range(len(live)), key=live.__getitem__)
     central = [r for r in ranges if r[0] <= fullest < r[1]]
     pieces = _built(model, central, most)
@@ -195,14 +195,14 @@ def _piece(candidate: Candidate) -> Piece:
 
 
 def _promising(candidates: Sequence[Candidate], finalists: int) -> list[Candidate]:
-    """Runs of ops that small arenas can come from, and among those the ones with little work."""
+    """Runs of ops that may give a small arena; among those, the runs with little work."""
     by_bound = sorted(candidates, key=lambda c: (c.bound, c.instructions))
     by_work = sorted(candidates, key=lambda c: c.instructions)
     return list(dict.fromkeys([*by_bound[:finalists], *by_work[:finalists]]))
 
 
 def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
-    """The same ops with other batches, and with rings that move earlier."""
+    """The same ops with other batch sizes, and with rings that shift earlier."""
     ways = [(1, True), *((n, early) for n in BATCHES for early in (True, False))]
     for times, early in ways:
         other = model.build(segment.first, segment.stop, segment.pushed, times, early)
@@ -211,7 +211,7 @@ def _ways(model: Model, segment: Segment) -> Iterator[Segment]:
 
 
 def _cheapest(candidates: Sequence[Candidate], enough: int) -> Candidate | None:
-    """The candidate with the fewest instructions of those that are soon placed in ``enough``."""
+    """The candidate with the fewest instructions that is quickly placed in ``enough`` bytes."""
     fitting = (candidate for candidate in candidates if candidate.bound <= enough)
     for candidate in sorted(fitting, key=lambda c: (c.instructions, c.bound)):
         candidate.place(SOON)
@@ -223,9 +223,9 @@ def _cheapest(candidates: Sequence[Candidate], enough: int) -> Candidate | None:
 def _smallest(
     candidates: Sequence[Candidate], most: int, enough: int = 0, base: Cost | None = None
 ) -> Candidate | None:
-    """The candidate with the smallest arena below ``most``; the first that takes ``enough``.
+    """The candidate with the smallest arena below ``most``, or the first within ``enough`` bytes.
 
-    Of two with the same arena, it is the one with less work.
+    Of two candidates with the same arena size, it takes the one with less work.
 
     Args:
         candidates: in any order.

@@ -1,8 +1,8 @@
 """What it costs to run ops row by row: instructions and bytes of code, estimated.
 
 The figures are those of a Cortex-M4, or of a Cortex-M55 for vector kernels, fitted to what the
-emulator counts for programs with and without segments. They say which of several segments is worth
-its bytes, not how fast a program is.
+emulator counts for programs with and without segments. They compare segments with each other; they
+do not predict how fast a program is.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ MAX_GROWTH = 3
 """By default, a segment may add this per cent of instructions, and of code."""
 
 VECTOR_STEP, VECTOR_RUN = 20, 45
-"""Instructions of a step on a Cortex-M55, and more of one that calls a kernel."""
+"""Instructions of a step on a Cortex-M55, and the further ones of a step that calls a kernel."""
 
 VECTOR = 16
 """Bytes that a vector of a Cortex-M55 holds."""
 
 LONG_ROW = 16
-"""Columns from which on a depthwise convolution's row is a long one."""
+"""Columns from which a depthwise convolution's row counts as long."""
 
 SHARED_LOOP = 120
-"""Bytes of the loop over steps that are there once, however many segments there are."""
+"""Bytes of the loop over steps, which all segments share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a program, or what is added to one.
+    """The cost of a program, or of an addition to a program.
 
     Attributes:
         instructions: per inference.
@@ -47,13 +47,13 @@ class Cost:
     code: int
 
     def is_cheap(self, base: Cost) -> bool:
-        """Whether that much may be added to ``base``."""
+        """Whether ``base`` may grow by this cost."""
         pairs = (self.instructions, base.instructions), (self.code, base.code)
         return all(more * 100 <= MAX_GROWTH * whole for more, whole in pairs)
 
 
 def whole_cost(graph: Graph, kernels: Kernels) -> Cost:
-    """Of a program without segments."""
+    """The cost of a program without segments."""
     nodes = list(graph.bound())
     if kernels.has_vectors:
         shared = 1_100 + kernels.code_bytes(node.op for node in nodes)
@@ -66,7 +66,7 @@ def whole_cost(graph: Graph, kernels: Kernels) -> Cost:
 
 
 def added_instructions(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) -> int:
-    """What segments add to a program's instructions per inference."""
+    """Instructions per inference that segments add to a program."""
     if kernels.has_vectors:
         return sum(_added_to_vectors(graph, s, kernels) for s in segments)
     return sum(_added_instructions(graph, s) for s in segments)
@@ -80,12 +80,12 @@ def added_code(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) ->
 
 
 def _vector_code(node: BoundNode) -> int:
-    """Of an op's call and parameters: a multiplier and a shift for each channel."""
+    """Bytes of an op's call and parameters: a multiplier and a shift for each channel."""
     return 24 + (128 + 5 * node.output.shape[-1] if is_weighted(node) else 0)
 
 
 def _instructions(node: BoundNode) -> int:
-    """Of one op: depthwise products are one by one, others two and more at once."""
+    """Instructions of one op: depthwise kernels multiply one by one, others two or more at once."""
     size, macs = node.output.size, OPS[node.op].macs(node)
     if not macs:
         return 6 * sum(v.size for v in node.inputs if v is not None and not v.is_constant)
@@ -109,7 +109,7 @@ def _added_instructions(graph: Graph, segment: Segment) -> int:
 
 
 def _added_to_vectors(graph: Graph, segment: Segment, kernels: Kernels) -> int:
-    """The same where vector kernels compute: calls for a few rows instead of those for all."""
+    """Added instructions with vector kernels: calls for a few rows replace one for all rows."""
     total = 0
     nodes = [graph.bind(s.node.index) if s.node is not None else None for s in segment.stages]
     ops = [OPS[node.op].row_op(node) if node is not None else None for node in nodes]
@@ -129,7 +129,7 @@ def _added_to_vectors(graph: Graph, segment: Segment, kernels: Kernels) -> int:
 
 
 def _step_instructions(segment: Segment, step: Step, each: int) -> int:
-    """Of a step beside its rows; ``each`` is for a word of a row that moves, in quarters."""
+    """Instructions of a step besides its rows; ``each``: quarters of one, per word moved."""
     stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
     total = 45
     if ring is not None:
@@ -144,7 +144,7 @@ def _step_instructions(segment: Segment, step: Step, each: int) -> int:
 
 
 def _set_up(stage: Stage, step: Step) -> int:
-    """What the kernel spends on a batch beside what it would spend on its rows anyway."""
+    """Instructions of the kernel's set-up for a batch, beyond the work on its rows."""
     node = stage.node
     if node is None or stage.fold is not None:
         return 0
@@ -159,12 +159,12 @@ def _set_up(stage: Stage, step: Step) -> int:
 
 
 def _takes_short_rows(node: BoundNode) -> bool:
-    """Whether a depthwise convolution's rows have a kernel of their own."""
+    """Whether a depthwise convolution takes the kernel for short rows."""
     return node.attrs_as(DepthwiseConv2dAttrs).stride == (1, 1) and node.output.shape[2] < LONG_ROW
 
 
 def _added_code(segment: Segment, kernels: Kernels) -> int:
-    """The loop over steps and its tables; calls that are alike share one."""
+    """Bytes of the loop over steps and its tables; similar calls share one case."""
     numbers = {i: i for i in range(len(segment.stages))}
     advancing = len({s.stage for s in segment.steps if s.shift or s.clear or s.fill})
     uneven = [
@@ -181,7 +181,7 @@ def _added_code(segment: Segment, kernels: Kernels) -> int:
 
 
 def _added_kernels(graph: Graph, segments: tuple[Segment, ...], kernels: Kernels) -> int:
-    """Kernels that only segments need, without those that only whole tensors need."""
+    """Bytes of kernels that only segments need, less those that only whole tensors need."""
     folds = {s.node.index for g in segments for s in g.stages if s.fold and s.node is not None}
     if kernels.has_vectors:
         return -500 * bool(folds)

@@ -1,4 +1,4 @@
-"""Several memories for a model with segments: which buffers go where, and where they lie there."""
+"""Several memory regions for a model with segments: the region and the offset of each buffer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Division:
     Attributes:
         region: of each buffer, its region's place in the order of cost.
         offsets: of each buffer, from its region's start.
-        sizes: bytes that are taken of each region.
+        sizes: bytes used of each region.
 
     """
 
@@ -38,11 +38,11 @@ def divide(
     traffic: Sequence[float],
     tries: int,
 ) -> Division:
-    """Buffers in regions, the first of which are the fastest: what is used most goes first.
+    """Divide buffers among regions: those with the most traffic go to the first, fastest regions.
 
     Args:
         packing: what to place.
-        together: buffers that must lie in one region, for each such set; others go where they may.
+        together: sets of buffers, each of which must lie in one region; other buffers are free.
         regions: in the order of their cost, the cheapest to use first.
         traffic: for each buffer, bytes read and written per inference.
         tries: orders in which the buffers of each region are placed.
@@ -63,7 +63,7 @@ def divide(
 def _orders(
     packing: Packing, together: Sequence[Sequence[int]], traffic: Sequence[float]
 ) -> list[list[Group]]:
-    """Groups that want to be in the first region, most urgent first: by use, then for the fit."""
+    """Orders of groups for the first region, most urgent first: by traffic, then by size."""
     extents = packing.extents
     grouped = {i for group in together for i in group}
     alone = (i for i in range(len(extents.names)) if i not in grouped)
@@ -105,7 +105,7 @@ def _fill(
 
 
 def _that_fit(packing: Packing, memory: Region, remaining: Sequence[Group]) -> list[Group]:
-    """As many of these groups, in this order, as a quick placement gets into the region."""
+    """The groups, taken in this order, that a quick placement fits into the region."""
     if memory.nbytes is None:
         return list(remaining)
     chosen: list[Group] = []

@@ -1,8 +1,8 @@
 """Which bytes of each buffer must be kept, step by step, while a model with segments runs.
 
-A buffer need not be whole all the time: a ring holds only the rows that are still to be read, an
-input dies from the front as its rows are copied, an output grows as its rows are written. So its
-part that counts is an interval of its own bytes that changes from step to step.
+A buffer need not be live as a whole. A ring holds only the rows that are still to be read, an
+input dies from the front as its rows are copied, an output grows as its rows are written. So the
+live part of a buffer is an interval of its bytes, which changes from step to step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tinyrt.memory.lifetimes import Buffer, scratch_name
 from tinyrt.memory.segments import Access, Segment, Step
 
 FREE = 1 << 40
-"""Bytes that no arena has: where a buffer begins at a time when nothing of it is kept."""
+"""More bytes than any arena has: the low end of a buffer's interval while none of it is live."""
 
 Span = tuple[int, int]
 
@@ -28,9 +28,9 @@ class Clock:
     """Times of a model: one for each node outside of segments, one for each step of a segment.
 
     Attributes:
-        begins: the first time of each node; those of a segment have the same ones.
+        begins: the first time of each node; all nodes of a segment have the same one.
         ends: the last time of each node.
-        count: how many times there are, with one before the first node and one behind the last.
+        count: number of times, with one before the first node and one after the last.
 
     """
 
@@ -53,19 +53,19 @@ class Clock:
         return cls((*begins, now), (*ends, now), now + 1)
 
     def span(self, buffer: Buffer) -> Span:
-        """The first time at which a buffer is kept, and the first one behind."""
+        """The times [first, stop) at which a buffer is live."""
         return self.begins[buffer.first + 1], self.ends[buffer.last + 1] + 1
 
 
 @dataclass(slots=True)
 class Extents:
-    """What is kept of each buffer.
+    """The live bytes of each buffer at each time.
 
     Attributes:
         names: of the buffers.
         nbytes: their sizes.
-        low: (buffers, times) the first byte that is kept; ``FREE`` where nothing is.
-        high: (buffers, times) the first one behind; ``-FREE`` likewise.
+        low: (buffers, times) the first live byte; ``FREE`` where none is live.
+        high: (buffers, times) the end of the live bytes; ``-FREE`` where none is live.
 
     """
 
@@ -75,7 +75,7 @@ class Extents:
     high: NDArray[np.int64]
 
     def live(self) -> NDArray[np.int64]:
-        """Bytes that are kept, at each time."""
+        """Live bytes at each time."""
         live: NDArray[np.int64] = np.maximum(self.high - self.low, 0).sum(axis=0)
         return live
 
@@ -86,7 +86,7 @@ def extents_of(
     segments: Sequence[Segment],
     scratch: Mapping[int, int],
 ) -> Extents:
-    """What is kept of each buffer of a model.
+    """The live bytes of each buffer of a model.
 
     Args:
         graph: the model.
@@ -126,9 +126,9 @@ def extents_of(
 
 
 class _Places:
-    """Places for rows in one buffer, and which of them are kept, from a segment's end to its start.
+    """Places for rows in one buffer and which are live, from a segment's end to its start.
 
-    A place is kept as long as what it holds will be read.
+    A place is live as long as a later step reads what it holds.
     """
 
     def __init__(self, count: int, nbytes: int, times: int, behind: bool) -> None:
@@ -140,7 +140,7 @@ class _Places:
         self._since = times
 
     def touch(self, step: int, touched: int, live_before: int) -> None:
-        """Note that a step touches some places, and what was kept before it."""
+        """Record the places that a step touches, and the places that are live before it."""
         self.fill(step)
         during = touched | self.live | live_before
         self.low[step] = min(self.low[step], _lowest(during) * self.nbytes)
@@ -149,7 +149,7 @@ class _Places:
         self.live = live_before
 
     def fill(self, step: int) -> None:
-        """Note what is kept down to a step."""
+        """Record the live places of all steps back to this one."""
         if self._since > step and self.live:
             times = self._since - step
             self.low[step : self._since] = [_lowest(self.live) * self.nbytes] * times
@@ -164,7 +164,7 @@ def _lowest(places: int) -> int:
 def _places(
     graph: Graph, segment: Segment, scratch: Mapping[int, int], behind: Collection[str]
 ) -> dict[str, _Places]:
-    """Runs the segment backwards; buffers by name."""
+    """Follow the segment backwards: buffer name -> its places."""
     times = len(segment.steps)
     places: dict[str, _Places] = {}
     sums = {stage.writes.name for stage in segment.stages if stage.fold is not None}
@@ -210,7 +210,7 @@ def _places(
 
 
 def _mask(access: Access, row: int, step: Step, places: _Places) -> int:
-    """The places that a step's rows, from ``row`` on, touch through an access."""
+    """The places that an access touches for a step's rows, which begin at ``row``."""
     start, stop = access.span(row, step.first, step.count)
     first, last = start // places.nbytes, (stop - 1) // places.nbytes
     return (1 << (last + 1)) - (1 << first)

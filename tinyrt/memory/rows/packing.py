@@ -1,4 +1,4 @@
-"""Offsets for buffers whose kept parts change over time."""
+"""Offsets for buffers whose live parts change over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIES = 300
 """Orders that are tried after the fixed ones, each a small change of the best."""
 
 MAX_PLACED = 100_000
-"""Buffers that are placed in all these orders at most, so that large models do not take minutes."""
+"""Limit of buffers placed over all these orders, so that large models do not take minutes."""
 
 PATIENCE = 1_300
 """Orders without a smaller arena after which the search ends."""
@@ -25,15 +25,15 @@ PATIENCE = 1_300
 Span = tuple[int, int]
 
 Gaps = list[dict[int, list[Span]]]
-"""For each buffer and each other one that is kept at the same time: distances between their
-offsets, as open intervals, that are too close."""
+"""For each buffer and each other buffer live at the same time: open intervals of distances between
+their offsets that are too small."""
 
 
 def gaps_of(extents: Extents, leads: Leads) -> Gaps:
-    """Distances that keep the kept parts apart at all times.
+    """Distances at which live parts would overlap at some time.
 
     Args:
-        extents: what is kept.
+        extents: the live bytes of each buffer.
         leads: outputs and inputs, by their numbers, that may overlap, see ``overlap``.
 
     """
@@ -43,9 +43,9 @@ def gaps_of(extents: Extents, leads: Leads) -> Gaps:
         times = np.flatnonzero(extents.low[i] < FREE)
         if not times.size:
             continue
-        # Most buffers are kept for a short while: only that is looked at.
+        # Most buffers are live for a short while: compare these times only.
         alive = slice(times[0], times[-1] + 1)
-        # The most by which i's end lies behind j's begin, both counted from their own starts.
+        # The farthest that i's live end lies past j's live begin, each counted from its own start.
         reach = (extents.high[i, alive] - extents.low[:, alive]).max(axis=1)
         back = (extents.high[:, alive] - extents.low[i, alive]).max(axis=1)
         for j in np.flatnonzero(reach > -FREE // 2).tolist():
@@ -61,9 +61,9 @@ class Packing:
     """The problem of placing buffers in few bytes.
 
     Attributes:
-        extents: what is kept of each.
-        live: bytes that must be kept at each time, with the most that outputs and inputs can share.
-        bound: bytes that no placement can do without.
+        extents: the live bytes of each buffer.
+        live: live bytes at each time, less the most that outputs and inputs can share.
+        bound: lower bound of the bytes of any placement.
 
     """
 
@@ -97,7 +97,7 @@ class Packing:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """What keeps the buffers apart."""
+        """Distances between buffers that are too small."""
         return gaps_of(self.extents, self._leads)
 
     def lowest(self, i: int, at: dict[int, int]) -> int:
@@ -116,12 +116,12 @@ class Packing:
     def in_order(
         self, order: Sequence[int], most: int | None = None, before: Mapping[int, int] | None = None
     ) -> dict[int, int] | None:
-        """Each buffer in turn at the lowest place that is free.
+        """Place each buffer in turn at the lowest free offset.
 
         Args:
-            order: of the buffers.
-            most: bytes at which to give up: None is the answer then.
-            before: places of buffers that are the first in the order.
+            order: the buffers in the order of placing.
+            most: limit in bytes: the result is None once a buffer ends beyond it.
+            before: offsets of the first buffers of the order, which are placed already.
 
         """
         at = dict(before or {})

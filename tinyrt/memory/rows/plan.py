@@ -19,7 +19,7 @@ from tinyrt.memory.segments import Segment
 from tinyrt.ops import verify
 
 WORTHWHILE = 95
-"""Per cent of the arena without segments below which one with segments is worth its work."""
+"""An arena with segments pays if it takes less than this per cent of the arena without."""
 
 
 def plan_by_rows(
@@ -37,11 +37,11 @@ def plan_by_rows(
         graph: a verified graph.
         kernels: the target's; the arena holds their scratch memory.
         options: regions, ports outside the arena, and alignment. Where regions have sizes, one plan
-            that fits is as good as another; what a segment moves lies in one region.
-        enough: bytes that are few enough: a plan without segments is taken if it takes no more,
-            and one that costs more than the others only if none of them does.
-        costly: whether a smaller arena is worth any number of instructions and bytes of code; else
-            it may cost 3 % of either, as estimated in ``row_costs``.
+            that fits is as good as another. Buffers that a segment's steps move lie in one region.
+        enough: bytes that are few enough. A plan without segments is taken if it takes no more. A
+            costly plan is taken only if no cheap plan fits.
+        costly: whether a smaller arena may cost any number of instructions and bytes of code; else
+            it may cost 3 % of either, as estimated in ``costs``.
         effort: how far the search goes; the plan of a quick one is an estimate, and not checked.
 
     Raises:
@@ -61,7 +61,7 @@ def plan_by_rows(
         too_small = error
         enough = min(enough or NO_LIMIT, sum(r.nbytes or NO_LIMIT for r in options.regions))
     plans = [] if whole is None else [whole]
-    # What is the smallest in one region may not be where it is divided.
+    # The smallest plan in one region may not be the smallest once it is divided.
     divided = whole is None or len(options.regions) > 1
     for at_any_cost in dict.fromkeys((costly, True)) if divided else (costly,):
         try:
@@ -99,8 +99,8 @@ def plan_pushed(
         kernels: likewise.
         options: likewise.
         enough: likewise.
-        costly: likewise; where nothing is that cheap, 3 % more instructions and any code will do,
-            and where nothing is that cheap either, the smallest arena is taken anyway.
+        costly: likewise. If no plan is that cheap, the plan may cost 3 % more instructions and any
+            number of code bytes. If none is that cheap either, the smallest arena is taken.
         effort: likewise.
 
     Raises:
@@ -134,7 +134,7 @@ def plan_pushed(
 
 
 def _not_by_rows(graph: Graph) -> UnsupportedError:
-    """What keeps the input from coming row by row, the first thing that does."""
+    """The error that names the first obstacle to an input that comes row by row."""
     message, hint = "the model's input cannot come row by row", "leave out --input-rows"
     inputs = [graph.value(name) for name in graph.fed]
     names = ", ".join(value.describe() for value in inputs)

@@ -1,4 +1,4 @@
-"""The steps of a segment as bytes, with what repeats written once."""
+"""The steps of a segment as bytes; repeated steps are written once, as a loop."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SHIFT, FILL, RUN = 0x80, 0x40, 0x20
 """Bits of a step; see ``tinyrt_rows.h``."""
 
 END, AT_END, AGAIN = 0x3F, 0x10, 0x1F
-"""Bytes between steps; see there, too."""
+"""Bytes between steps; see ``tinyrt_rows.h``."""
 
 MOST = 255
-"""Bytes that are gone back, and how often."""
+"""Limit of the bytes that a loop jumps back, and of its rounds."""
 
 LOOP_BYTES = 3
-"""What a repetition takes besides its steps."""
+"""Bytes that a loop takes besides its steps."""
 
 
 def encode(segment: Segment, numbers: Mapping[int, int]) -> bytes:
@@ -35,12 +35,12 @@ def encode(segment: Segment, numbers: Mapping[int, int]) -> bytes:
 
 
 def _step(step: Step, block: int, number: int) -> bytes:
-    """The step's byte, behind those that say what is left out."""
+    """The step's byte, preceded by the bytes for rows that the batch leaves out."""
     missing = block - step.first - step.count if step.run else block
     cuts = [step.first] * (step.first > 0) + [AT_END | missing] * (missing > 0)
     shifts = SHIFT * step.shift
     if step.clear:
-        # What is kept is filled where nothing is left out, and the block where something is.
+        # FILL alone fills the rows that stay. Behind cuts, FILL fills the block.
         rest = [*cuts, number | FILL | RUN * step.run] if cuts else [number | RUN]
         return bytes([number | FILL, *rest])
     if not step.run and (step.shift or not step.fill):
@@ -49,7 +49,7 @@ def _step(step: Step, block: int, number: int) -> bytes:
 
 
 def _loops(steps: Sequence[bytes]) -> bytes:
-    """The repetition that saves most, and what is around it."""
+    """The steps as bytes: the loop that saves the most bytes, and the steps around it."""
     start, period, rounds = _best_repetition(steps)
     if rounds < 2:
         return b"".join(steps)
@@ -76,7 +76,7 @@ def _best_repetition(steps: Sequence[bytes]) -> tuple[int, int, int]:
 
 
 def _runs(codes: NDArray[np.int64], period: int) -> list[tuple[int, int]]:
-    """Where steps equal those one period later: start and length of each long enough run."""
+    """Runs of steps that equal the steps one period later: start and length of each long run."""
     same = np.concatenate([[False], codes[:-period] == codes[period:], [False]])
     starts, stops = np.flatnonzero(np.diff(same)).reshape(-1, 2).T
     long = stops - starts >= period
