@@ -1,1 +1,1 @@
-"""Float arithmetic whose every bit is defined: compiled loops, and the memory they work in."""
+"""Float arithmetic that gives the same bits everywhere: compiled loops and their buffers."""

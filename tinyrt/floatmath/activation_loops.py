@@ -1,4 +1,4 @@
-"""A compiled loop of the gradient of clamps, in one pass over memory."""
+"""A compiled loop that computes the gradient of a clamp in one pass over memory."""
 
 from __future__ import annotations
 

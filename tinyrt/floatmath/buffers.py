@@ -1,7 +1,7 @@
-"""Memory for large results, used again once nobody refers to it.
+"""A pool of buffers for large arrays: a buffer is reused once no array refers to it.
 
-Each step of training asks for the same sizes. From the operating system, fresh memory costs more
-than the arithmetic of a pass over it: its pages are cleared and mapped one by one.
+Each training step needs buffers of the same sizes. Fresh memory from the operating system costs
+more than the arithmetic of a pass over it, because its pages are cleared and mapped one by one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import DTypeLike, NDArray
 from tinyrt.ir import Shape
 
 MIN_BYTES = 2**17
-"""Smaller arrays come from the allocator's own stock."""
+"""Least size of a pooled array; smaller arrays come from NumPy's allocator."""
 ALIGNMENT = 64
-"""Of a buffer's address, in bytes: a vector that lies in two lines of the cache costs twice."""
+"""Alignment of arrays in bytes: access to a vector that spans two cache lines costs twice."""
 MAX_BYTES = 2**28
-"""Of all buffers kept; beyond, all are let go of."""
+"""Limit on the total size of the pool; a request beyond it empties the pool."""
 
 
 _lock = Lock()
@@ -48,19 +48,19 @@ def add(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 
 def address(array: NDArray[Any]) -> int:
-    """Of the first element."""
+    """Address of the first element."""
     number: int = array.__array_interface__["data"][0]
     return number
 
 
 def release() -> None:
-    """Keep nothing: what no array is a view of is freed now, the rest with its arrays."""
+    """Empty the pool: unused buffers are freed now, the others together with their last array."""
     with _lock:
         _pool.clear()
 
 
 def _unused(nbytes: int) -> NDArray[np.uint8]:
-    """A buffer that no array is a view of, with room to align one."""
+    """A buffer that no array uses, with ``ALIGNMENT`` spare bytes to align an array."""
     buffers = _pool[nbytes]
     for i in range(len(buffers)):
         if sys.getrefcount(buffers[i]) == _REFERENCES:
@@ -69,10 +69,10 @@ def _unused(nbytes: int) -> NDArray[np.uint8]:
     if nbytes > MAX_BYTES:
         return buffer
     if nbytes + sum(size * len(free) for size, free in _pool.items()) > MAX_BYTES:
-        _pool.clear()  # of sizes that may never be asked for again
+        _pool.clear()  # buffers of these sizes may never be needed again
     _pool[nbytes].append(buffer)
     return buffer
 
 
 _REFERENCES = next(sys.getrefcount(b[0]) for b in [[np.empty(0, np.uint8)]])
-"""That an element of a list has while nothing else refers to it."""
+"""Reference count of a list element that nothing else refers to."""

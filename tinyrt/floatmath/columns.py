@@ -1,8 +1,8 @@
 """Sums and scalings of the columns of float matrices, as batch normalisation needs them.
 
-Each is one pass over memory, where array expressions need several. Parts of the rows run by
-threads; how they are cut depends on the sizes alone, and with it the bits. Rows are (n, c), float32
-or float64, all else is (c,) of the same type.
+Each function makes one pass over memory; array expressions need several. Threads share the rows.
+The rows are split into parts by their sizes alone, so the result has the same bits with any number
+of threads. Rows are (n, c), float32 or float64; all other operands are (c,) of the same type.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Array = NDArray[Any]
 
 
 def sums(rows: Array, centre: Array) -> Array:
-    """The sums of ``rows - centre`` and of its squares, (2, c)."""
+    """Column sums of ``rows - centre`` and of ``(rows - centre)**2``, (2, c)."""
     return _over_parts(_sums, centre, rows)
 
 
 def products(rows: Array, grad: Array, centre: Array) -> Array:
-    """The sums of ``grad``, (n, c) as well, and of ``grad * (rows - centre)``, (2, c)."""
+    """Column sums of ``grad`` (n, c) and of ``grad * (rows - centre)``, (2, c)."""
     return _over_parts(_products, centre, rows, grad)
 
 

@@ -1,4 +1,4 @@
-"""Loops over floats, compiled by Numba at their first call and kept on disk where that may be."""
+"""Loops over floats: Numba compiles them at their first call and caches them on disk if it can."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 FEATURES: frozenset[str] = frozenset(
     cpu_target.target_context.codegen().magic_tuple()[2].split(",")
 )
-"""What LLVM knows of this CPU: "+avx512f" and the like."""
+"""LLVM's feature flags of this CPU, such as "+avx512f"."""
 
 
 def compiled(loop: Loop) -> Loop:
-    """The loop as machine code that holds no lock, its sums neither reordered nor contracted."""
+    """The loop as machine code: it releases the GIL and neither reorders nor contracts sums."""
     dispatcher = numba.njit(nogil=True, error_model="numpy")(loop)
     dispatcher._cache = KernelCache(loop)
     return cast("Loop", dispatcher)

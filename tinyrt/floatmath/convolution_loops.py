@@ -1,4 +1,4 @@
-"""Compiled loops of float convolutions: all outputs of some images, as tiles of products.
+"""Compiled loops of float convolutions, which compute all outputs of some images tile by tile.
 
 The same loops compute a convolution and its derivatives; see ``convolution_tables``.
 """
@@ -32,21 +32,21 @@ def products(
     y_bytes: Any,
     columns: int,
 ) -> None:
-    """Products of what is read of each image with a matrix, for each group of channels.
+    """For each image and group of channels, the product of the elements read with a matrix.
 
     Args:
         x: images (n, h, w, c), C-contiguous.
         border: rows above and columns to the left, height and width with zeros around.
-        per_channel: whether each column of a product reads a channel of its own.
-        groups: how many there are, and the bytes from one's channels in ``x`` to the next's.
-        tables: rows, steps, starts and places; what they hold is said in ``product_tile``.
-        count: rows of the products; the tables end in copies of the last, to fill a tile.
+        per_channel: whether column ``c`` of a product reads channel ``c`` alone.
+        groups: number of groups, and bytes in ``x`` from a group's channels to the next group's.
+        tables: rows, steps, starts and places, as in ``product_tile``.
+        count: rows of the products; copies of the last row pad the tables to a full tile.
         w: address of the first matrix.
-        w_bytes: from one image's matrix to the next's, from group to group, from row to row.
-        start: address of what the sums of the first group start from.
-        y: address of the first image's and group's result.
-        y_bytes: from one image's results to the next's, from group to group.
-        columns: of each matrix.
+        w_bytes: strides of the matrices, in bytes: from image to image, group to group, row to row.
+        start: address of the start values of the first group's sums.
+        y: address of the result of the first image and group.
+        y_bytes: strides of the results, in bytes: from image to image, group to group.
+        columns: columns of each matrix.
 
     """
     n, height, width, c = x.shape
@@ -97,15 +97,15 @@ def product(
 
     Args:
         like: an array of the elements' type.
-        per_channel: see there.
+        per_channel: as in ``products``.
         x: address of the image.
-        tables: see there.
-        count: see there.
+        tables: as in ``products``.
+        count: as in ``products``.
         w: address of the matrix.
-        w_bytes: from row to row of the matrix.
-        start: address of what the sums start from.
+        w_bytes: bytes from row to row of the matrix.
+        start: address of the sums' start values.
         y: address of the result.
-        columns: of the matrix.
+        columns: columns of the matrix.
 
     """
     rows, starts = np.int64(tables[0].ctypes.data), np.int64(tables[2].ctypes.data)

@@ -1,8 +1,8 @@
-"""A compiled loop over the taps of depthwise convolutions of floats, as specified.
+"""A compiled loop of depthwise float convolutions, which sums over the taps in the specified order.
 
-It holds no lock, so that blocks of images run by threads, and neither reorders nor contracts sums:
-the bits depend on the block alone. All operands are C-contiguous and of one type, float32 or
-float64; pairs are (along height, along width).
+The loop releases the GIL, so threads can work on blocks of images. It neither reorders nor
+contracts sums, so the bits depend on the block alone. All operands are C-contiguous and of one
+type, float32 or float64. Pairs are (along height, along width).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinyrt.floatmath.compiled import compiled
 
 @compiled
 def tap_range(start: int, size: int, step: int, taps: int) -> tuple[int, int]:
-    """First tap, and the one after the last, of those that lie within ``size`` elements."""
+    """Range (first, last + 1) of the taps that lie within ``size`` elements."""
     first = 0 if start >= 0 else (-start + step - 1) // step
     last = min(taps, (size - start + step - 1) // step)
     return first, max(first, last)

@@ -1,9 +1,9 @@
-"""Exponentials, logarithms, angles and powers whose every bit is defined.
+"""Exponential, logarithmic and trigonometric functions and powers with the same bits everywhere.
 
-NumPy's and the C library's differ in the last bit from one CPU to the next, since they have code of
-its own for each. These run the same operations in the same order everywhere; what they are is in
-``elementary_formulas``. All compute in float64: results in float32 are rounded once more, and
-nearly always the nearest.
+NumPy and the C library have separate code for each CPU, so their last bits differ from one CPU to
+the next. The functions here run the same operations in the same order everywhere; see
+``elementary_formulas``. All compute in float64. A float32 result is rounded once more and is nearly
+always the nearest float32.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tinyrt.floatmath.function import Array
 from tinyrt.floatmath.parallel import each_part
 
 FEW = 4096
-"""Elements up to which NumPy does the operations, unless Numba is there: it takes its time."""
+"""Arrays up to this many elements use NumPy unless Numba is imported: importing Numba is slow."""
 PASSES = 8
-"""A pass over memory takes as long as so many elements' bytes, about."""
+"""Approximate cost of one element, in passes over its bytes in memory."""
 WHOLE_POWERS = 64
-"""Exponents up to here multiply."""
+"""Largest magnitude of an exponent that is computed by multiplication."""
 PI_BITS = 1200
-"""Of pi, to bring the largest float64 to an angle below a turn."""
+"""Bits of pi after the point: enough to reduce the largest float64 to an angle below a turn."""
 
 
 def exp(x: ArrayLike) -> Array:
@@ -37,7 +37,7 @@ def exp(x: ArrayLike) -> Array:
 
 
 def expm1(x: ArrayLike) -> Array:
-    """``e**x - 1``, to the last places near 0, too."""
+    """``e**x - 1``, accurate near 0 too."""
     return _apply("expm1", x)
 
 
@@ -74,11 +74,11 @@ def cos(x: ArrayLike) -> Array:
 def power(a: ArrayLike, b: ArrayLike) -> Array:
     """``a**b``; NaN where a is negative and b is not whole.
 
-    One exponent for all that is small and whole, or a half more, is multiplied out. Others go
-    through the logarithm in float64: float32 comes out as from a C library; float64 may lack the
-    last 12 bits.
+    A scalar exponent up to ``WHOLE_POWERS`` that is a multiple of 1/2 is computed by multiplication
+    and a square root. Other exponents go through the logarithm in float64: float32 results are as
+    good as a C library's, float64 results may lack the last 12 bits.
     """
-    common = np.result_type(a, b)  # a number of Python's does not widen an array
+    common = np.result_type(a, b)  # a Python number does not widen an array
     dtype = common if common.kind == "f" else np.dtype(np.float64)
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
     with np.errstate(all="ignore"):
@@ -92,7 +92,7 @@ def power(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def whole_power(x: Any, exponent: int, start: Any = 1.0) -> Any:
-    """``start * x**exponent`` by products alone, for an exponent from 0 on."""
+    """``start * x**exponent`` by multiplication alone; the exponent is at least 0."""
     while exponent:
         if exponent & 1:
             start = start * x
@@ -125,7 +125,7 @@ def _apply(name: str, operand: ArrayLike) -> Array:
 
 
 def _turned(name: str, operand: ArrayLike) -> Array:
-    """A function of angles; of larger ones than the formulas take, less their whole turns."""
+    """A function of angles; whole turns are first removed from angles above ``LARGEST_ANGLE``."""
     x = np.asarray(operand)
     large = ~(np.abs(x) <= formulas.LARGEST_ANGLE)
     if not large.any():
@@ -136,7 +136,7 @@ def _turned(name: str, operand: ArrayLike) -> Array:
 
 
 def _less_turns(x: float) -> float:
-    """The rest of division by two pi, exactly up to one rounding."""
+    """The remainder of ``x`` divided by two pi, rounded once."""
     if not math.isfinite(x):
         return math.nan
     top, bottom = abs(x).as_integer_ratio()

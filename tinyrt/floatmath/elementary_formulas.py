@@ -1,8 +1,9 @@
-"""Elementary functions written out in operations whose every bit IEEE 754 defines.
+"""Elementary functions, written in operations for which IEEE 754 defines every bit.
 
-Each takes and returns float64, with an error of at most four units in the last place. Written
-without a branch, so that one text serves arrays, as NumPy's, and single numbers, as compiled loops'
-(``elementary_loops``): both do the same operations in the same order. ``elementary`` is the door.
+Each function takes and returns float64, with an error of at most four units in the last place. The
+formulas have no branches, so the same code serves NumPy arrays and the single numbers of compiled
+loops (``elementary_loops``). Both run the same operations in the same order. Callers use
+``elementary``.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any
 import numpy as np
 
 ROUND = 6755399441055744.0
-"""Three halves of 2**52: added, it leaves the nearest whole number in the lowest bits."""
+"""1.5 * 2**52: added to x, it leaves the whole number nearest to x in the lowest bits."""
 ROUND_BITS = int(np.float64(ROUND).view(np.int64))
 SIGN = -(2**63)
 MIN_NORMAL = 2.0**-1022
 INFINITY, NAN = math.inf, math.nan
 
-# In two parts, the first with few enough bits that its whole multiples are exact.
+# log(2) in two parts; the first has so few bits that its products with whole numbers are exact.
 LOG_2 = (float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33"))
 PER_LOG_2 = float.fromhex("0x1.71547652b82fep+0")
 QUARTER_TURN = (
@@ -29,10 +30,10 @@ QUARTER_TURN = (
 )
 PER_QUARTER_TURN = float.fromhex("0x1.45f306dc9c883p-1")
 LARGEST_ANGLE = 2.0**19
-"""Of sin and cos: up to here, multiples of the parts of a quarter turn are exact."""
+"""Largest angle for sin and cos: up to here, multiples of a quarter turn's parts are exact."""
 ROOT_HALF_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64))
 
-# Taylor's, from the highest power down; arcs' are of the squared argument.
+# Series coefficients from the highest power down. LOG, SIN and COS are in the squared argument.
 EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 EXPM1 = tuple(1 / math.factorial(k) for k in range(16, 1, -1))
 LOG = tuple(2 / k for k in range(23, 2, -2))
@@ -41,9 +42,9 @@ COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(9, 0, -1))
 
 PART = np.array([0.0] + [1 / k for k in range(1, 17)])
 ERF_STEPS = 8
-"""Places per unit where erf is known."""
+"""Table entries of erf per unit of x."""
 ERF_END = 6.0
-"""Beyond, it is 1."""
+"""From here on, erf is 1."""
 # fmt: off
 ERF = np.array([
     0.0, 0.1403162048013338, 0.27632639016823696, 0.4041169094348223, 0.5204998778130465,
@@ -60,11 +61,11 @@ ERF = np.array([
     0.9999999999999982, 0.9999999999999996, 0.9999999999999999, 1.0,
 ])
 # fmt: on
-"""At the places 0, 1/8, ... 6."""
+"""erf at 0, 1/8, ... 6."""
 
 
 def bits(x: Any) -> Any:
-    """The representation, as int64."""
+    """The bits of a float64, as int64."""
     return np.float64(x).view(np.int64)
 
 
@@ -74,12 +75,12 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 
 def magnitude(x: Any) -> Any:
-    """The number without its sign."""
+    """The absolute value."""
     return np.int64(bits(x) & ~SIGN).view(np.float64)
 
 
 def with_sign(size: Any, x: Any) -> Any:
-    """A number that is not negative, with the sign of ``x``."""
+    """``size``, which is not negative, with the sign of ``x``."""
     return np.int64(bits(size) | (bits(x) & SIGN)).view(np.float64)
 
 
@@ -89,7 +90,7 @@ def power_of_two(n: Any) -> Any:
 
 
 def horner(x: Any, coefficients: Any) -> Any:
-    """The polynomial, its coefficients from the highest power down."""
+    """The polynomial at ``x``; coefficients from the highest power down."""
     total = coefficients[0] + 0.0 * x
     for c in coefficients[1:]:
         total = total * x + c
@@ -97,7 +98,7 @@ def horner(x: Any, coefficients: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """``2**n`` times the exponential of what is left."""
+    """The exponential: ``2**n`` times that of ``x - n log(2)``."""
     within = np.minimum(np.maximum(x, -746.0), 710.0)
     shifted = within * PER_LOG_2 + ROUND
     n, whole = bits(shifted) - ROUND_BITS, shifted - ROUND
@@ -108,14 +109,14 @@ def exp(x: Any) -> Any:
 
 
 def expm1(x: Any) -> Any:
-    """``exp(x) - 1``, to the last places near 0, too."""
+    """``exp(x) - 1``, accurate near 0 too."""
     small = np.minimum(np.maximum(x, -0.35), 0.35)
     near = horner(small, EXPM1) * (small * small) + small
     return choose(x == small, near, exp(x) - 1.0)
 
 
 def log(x: Any) -> Any:
-    """By the exponent, and the series of ``log((1 + s) / (1 - s))``."""
+    """The logarithm from the float's exponent and the series of ``log((1 + s) / (1 - s))``."""
     tiny = x < MIN_NORMAL
     word = bits(choose(tiny, x * 2.0**54, x))
     exponent = (word - ROOT_HALF_BITS) >> 52
@@ -130,13 +131,13 @@ def log(x: Any) -> Any:
 
 
 def tanh(x: Any) -> Any:
-    """By the exponential of twice the size."""
+    """The hyperbolic tangent from ``exp(2 |x|)``."""
     t = expm1(2.0 * np.minimum(magnitude(x), 22.0))
     return with_sign(t / (t + 2.0), x)
 
 
 def erf(x: Any) -> Any:
-    """By the series about the nearest of the known places."""
+    """The error function by its Taylor series about the nearest table entry."""
     size = np.minimum(magnitude(x), ERF_END)
     shifted = choose(size == size, size, 0.0) * ERF_STEPS + ROUND
     at = (shifted - ROUND) / ERF_STEPS
@@ -163,7 +164,7 @@ def cos(x: Any) -> Any:
 
 
 def turned(x: Any, quarters: Any) -> Any:
-    """The sine of the angle and so many quarter turns."""
+    """The sine of ``x`` plus ``quarters`` quarter turns."""
     shifted = x * PER_QUARTER_TURN + ROUND
     whole = shifted - ROUND
     q = bits(shifted) - ROUND_BITS + quarters

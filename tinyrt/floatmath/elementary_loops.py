@@ -26,20 +26,20 @@ for _formula in (
     *(formulas.exp, formulas.expm1, formulas.log, formulas.tanh, formulas.erf),
     *(formulas.sin, formulas.cos),
 ):
-    # Called, a formula would keep the loop from working on vectors.
+    # A formula that is not inlined would keep LLVM from vectorising the loop.
     register_jitable(forceinline=True)(_formula)
 
 
 @compiled
 def exp(x: Any, y: Any) -> None:
-    """The exponential of ``x`` into ``y``: here and below float32 or float64 (n,)."""
+    """The exponential of ``x`` into ``y``. All loops here take float32 or float64 arrays (n,)."""
     for i in range(x.size):
         y[i] = formulas.exp(np.float64(x[i]))
 
 
 @compiled
 def expm1(x: Any, y: Any) -> None:
-    """The exponential less 1."""
+    """``exp(x) - 1`` into ``y``."""
     for i in range(x.size):
         y[i] = formulas.expm1(np.float64(x[i]))
 

@@ -1,15 +1,15 @@
-"""Differentiable functions, of arrays or of whatever stands for arrays.
+"""Differentiable functions of arrays and tensors.
 
 A vector-Jacobian product is written once and serves every order of differentiation. It uses only
 operators, methods that arrays and tensors have under the same name (``reshape``, ``transpose``,
 ``sum``, slicing), and calls of a ``Function``. Given arrays, it computes at NumPy's speed. Given
-tensors, each of these is recorded on the tape, so the gradient can be differentiated again.
+tensors, it records each operation on the tape, so the gradient can be differentiated again.
 
-What cannot be written so, because it writes into an array, comes as a family that is closed under
-differentiation. A linear function and its adjoint are each other's gradient (``linear_pair``). A
-convolution y = x * w makes ``<g, x * w>`` linear in each of g, x and w: its derivatives in the
-three are y, dx and dw, each bilinear in the other two, and the gradients of any one of them are
-the other two again (``bilinear_triple``).
+A function that writes into an array cannot be differentiated in this way. Such functions come in
+families that are closed under differentiation. A linear function and its adjoint are each other's
+gradient (``linear_pair``). For a convolution y = x * w, ``<g, x * w>`` is linear in each of g, x
+and w. Its derivatives in the three are y, dx and dw, each bilinear in the other two operands. The
+gradients of any one of them are the other two again (``bilinear_triple``).
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ class Function:
     """A differentiable function with one output.
 
     Attributes:
-        name: for messages and traces.
-        forward: ``(attrs, *arrays) -> array``; raises ``ShapeError`` where shapes do not fit.
+        name: name in messages and traces.
+        forward: ``(attrs, *arrays) -> array``; raises ``ShapeError`` if shapes do not fit.
         vjp: ``(attrs, inputs, output, grad) -> gradients``. With J the Jacobian of the output
             with respect to one input, the gradient of that input is ``grad^T J``, in the input's
-            shape; None where there is none. One that is dear to compute comes as a callable, which
-            is called only if the gradient is wanted.
+            shape, or None if there is none. A gradient that is expensive to compute may be a
+            callable, which is called only if the gradient is needed.
         deployed: ``attrs -> (op, its attributes)``: the op of the table that computes the same, so
-            that a traced graph may hold it. Where there is none: None, or a function giving it.
+            that a traced graph can hold it. None, or a function that returns None, if there is no
+            such op.
 
     """
 
@@ -48,7 +49,7 @@ class Function:
     deployed: Callable[[Any], tuple[str, Any] | None] | None = None
 
     def __call__(self, attrs: Any, *operands: Any) -> Any:
-        """The value for arrays; a tensor among the operands computes and records it instead."""
+        """The value for arrays; if an operand is a tensor, that tensor computes and records it."""
         for operand in operands:
             record = getattr(operand, "record", None)
             if record is not None:
@@ -68,9 +69,9 @@ def linear_pair(
     """A function A that is linear in its operand, and its adjoint: ``<A x, u> = <x, A' u>``.
 
     Args:
-        name: of the function; the adjoint's has ``_adjoint`` appended.
+        name: name of the function; the adjoint's name has ``_adjoint`` appended.
         forward: ``(attrs, x) -> A x``.
-        adjoint: ``(attrs, u) -> A' u``; gets the same attributes.
+        adjoint: ``(attrs, u) -> A' u``, with the same attributes.
 
     """
 
@@ -91,7 +92,7 @@ def linear_pair(
 
 @dataclass(frozen=True, slots=True)
 class BilinearTriple:
-    """The partial derivatives of ``T(x, w, g) = <g, y(x, w)>``, which is linear in each.
+    """The partial derivatives of ``T(x, w, g) = <g, y(x, w)>``, linear in x, w and g.
 
     Attributes:
         y: ``(attrs, x, w)``, the derivative in g.
@@ -111,7 +112,7 @@ def bilinear_triple(
     dx: Callable[[Any, Array, Array], Array],
     dw: Callable[[Any, Array, Array], Array],
 ) -> BilinearTriple:
-    """Three functions, each differentiated by the other two; operands as in ``BilinearTriple``."""
+    """Three functions, each with the other two as gradients; operands as in ``BilinearTriple``."""
 
     def y_vjp(attrs: Any, inputs: Sequence[Array], output: Array, u: Array) -> tuple[Gradient, ...]:
         del output

@@ -1,4 +1,4 @@
-"""A compiled loop of products of float matrices, as tiles."""
+"""A compiled loop that multiplies float matrices tile by tile."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def multiply(
     """``y`` (n, rows, columns) = ``start + a @ b`` of (n, rows, k) and (n, k, columns).
 
     Args:
-        start: (columns,); all are of its type.
+        start: (columns,); its type is the type of all operands.
         places: addresses of ``a``, ``b`` and ``y``.
-        a_strides: bytes, any.
-        b_strides: columns are contiguous.
-        y_strides: columns are contiguous.
-        a_shape: nothing is empty.
+        a_strides: strides of ``a`` in bytes; any are allowed.
+        b_strides: strides of ``b`` in bytes; its columns must be contiguous.
+        y_strides: strides of ``y`` in bytes; its columns must be contiguous.
+        a_shape: shape of ``a``; no operand may be empty.
 
     """
     n, count, k = a_shape

@@ -1,4 +1,4 @@
-"""Compiled loops of max pooling's gradient, which goes where each output was taken from.
+"""Compiled loops of max pooling's gradient: it goes to the element that each output was taken from.
 
 Images are (n, h, w, c), outputs (n, out_h, out_w, c), all C-contiguous; pairs are (along height,
 along width). Taps are counted row by row.
@@ -15,7 +15,7 @@ from tinyrt.floatmath.compiled import compiled
 
 @compiled
 def choose(x: Any, chosen: Any, kernel: Any, stride: Any, before: Any) -> None:
-    """The tap of each output: the first of those with the greatest element; -1 for none."""
+    """The tap of each output: the first one that reads the greatest element; -1 for none."""
     best = np.empty(x.shape[3], x.dtype)
     for n in range(chosen.shape[0]):
         for oy in range(chosen.shape[1]):
@@ -36,7 +36,7 @@ def choose(x: Any, chosen: Any, kernel: Any, stride: Any, before: Any) -> None:
 
 @compiled
 def scatter(chosen: Any, grad: Any, dx: Any, kernel: Any, stride: Any, before: Any) -> None:
-    """Add each output's gradient to ``dx``, an image, where the output was taken from."""
+    """Add each output's gradient to the element of ``dx`` that the output was taken from."""
     for n in range(grad.shape[0]):
         for oy in range(grad.shape[1]):
             for ox in range(grad.shape[2]):
@@ -53,7 +53,7 @@ def scatter(chosen: Any, grad: Any, dx: Any, kernel: Any, stride: Any, before: A
 
 @compiled
 def gather(chosen: Any, x: Any, out: Any, kernel: Any, stride: Any, before: Any) -> None:
-    """``out``, an output, from where each was taken: the adjoint of ``scatter``."""
+    """Fill ``out`` with the elements of ``x`` at the chosen taps: the adjoint of ``scatter``."""
     for n in range(out.shape[0]):
         for oy in range(out.shape[1]):
             for ox in range(out.shape[2]):

@@ -1,9 +1,9 @@
-"""What Numba compiled, kept in tinyrt's own cache.
+"""Functions compiled by Numba, kept in tinyrt's own cache.
 
-Numba's own cache unpickles whatever lies in its files, and so runs whatever stands in them. Here,
-an entry is only unpickled once its digest, its owner and its permissions have been checked;
-anything else is compiled anew. The key has everything that the code depends on: ``sources`` says
-what of it Numba cannot know.
+Numba's own cache unpickles any file in its folder and so may run foreign code. This cache first
+checks an entry's digest, owner and permissions, and unpickles it only if they are right. Otherwise
+the function is compiled anew. The key holds everything that the machine code depends on. It has a
+digest of the source files (``sources``), because Numba does not track all of them.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     @property
     def cache_path(self) -> str:
-        """The folder."""
+        """The cache's folder."""
         return str(cache_folder(KIND))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of that signature, or None."""
         content = read_entry(KIND, self._name(sig, target_context.codegen()))
         if content is None:
-            target_context.refresh()  # only who compiles needs all that Numba can compile
+            target_context.refresh()  # only a compilation needs Numba's full registry
             return None
         rtsys.initialize(target_context)
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature, where that can be used by another process."""
+        """Keep the function compiled for a signature, if another process can use it."""
         if data.lifted or data.library.has_dynamic_globals:
             return
-        # Where nothing can be kept, the next start compiles again, and nothing else is lost.
+        # If the entry cannot be written, the next start compiles again: that costs time only.
         with suppress(OutputError):
             keep(KIND, self._name(sig, data.codegen), serialize.dumps(data._reduce()))
 
@@ -71,7 +71,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
 @cache
 def sources() -> str:
-    """A digest of all source files that compiled functions and their constants stand in."""
+    """A digest of all source files that define compiled functions and their constants."""
     package = Path(__file__).parents[1]
     files = [package / "fixedpoint.py", package / "backends" / "lanes.py"]
     for folder in ("floatmath", "ops", "backends/numba"):

@@ -1,7 +1,7 @@
-"""Work on large float arrays block by block, so that each block stays in the cache, by threads.
+"""Threads that work on large float arrays block by block, so that each block stays in the cache.
 
-How the work is cut depends on the sizes alone, never on the number of threads: results have the
-same bits with one thread and with many.
+The split into blocks depends on the sizes alone, never on the number of threads. So results have
+the same bits with one thread and with many.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ BLOCK_BYTES = 2**18
 """Bytes of a block's operands: a part of a second-level cache."""
 
 PART_BYTES = 2**19
-"""Least bytes of a part of a pass over memory: less takes no longer than to wake a thread."""
+"""Least bytes of a part of a pass over memory; a smaller part costs less than waking a thread."""
 
 MAX_THREADS = 4
-"""Threads unless told otherwise, where there are as many processors."""
+"""Default limit on the number of threads; never more than there are processors."""
 
 
 class _Threads:
@@ -34,7 +34,7 @@ class _Threads:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Use so many threads within a ``with`` block; for the whole process."""
+    """Use ``count`` threads within a ``with`` block; applies to the whole process."""
     before, _Threads.count = _Threads.count, count
     try:
         yield
@@ -45,13 +45,13 @@ def threads(count: int) -> Iterator[None]:
 def each_block(
     count: int, nbytes: int, work: Callable[[slice], Result], block_bytes: int = BLOCK_BYTES
 ) -> list[Result]:
-    """Do work on all of ``count`` images or rows; the results in order.
+    """Call ``work`` for each block of ``count`` images or rows; return its results in order.
 
     Args:
-        count: how many there are.
-        nbytes: of the operands of all of them.
-        work: gets the slice of a block; must touch no other block's results.
-        block_bytes: of a block, about.
+        count: number of images or rows.
+        nbytes: bytes of all operands together.
+        work: takes the slice of a block; must not touch the results of other blocks.
+        block_bytes: approximate bytes of a block.
 
     """
     if nbytes <= block_bytes:
@@ -83,7 +83,7 @@ def each_block(
 
 
 def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
-    """As ``each_block`` for one pass over memory: a few parts, since nothing stays in the cache."""
+    """As ``each_block`` for one pass over memory: a few large parts, because no data is reused."""
     parts = MAX_THREADS
     while parts > 1 and nbytes < parts * PART_BYTES:
         parts //= 2
@@ -91,9 +91,10 @@ def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[
 
 
 class _Job:
-    """Work that a helper may take until whoever asked for it has nothing left to do.
+    """Work that a helper thread may take until the calling thread has finished its own share.
 
-    Of the pools of the standard library, each hand-over costs more than a pass over a small tensor.
+    The thread pools of the standard library are too slow: handing over one job costs more than a
+    pass over a small tensor.
     """
 
     __slots__ = ("_claim", "_end", "_run", "error")
@@ -105,7 +106,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def take(self) -> None:
-        """Do it, unless that has been called off."""
+        """Run the work, unless ``finish`` has called it off."""
         run = self._run
         if run is None or not self._claim.acquire(blocking=False):
             return
@@ -114,13 +115,13 @@ class _Job:
         except BaseException as error:
             self.error = error
         finally:
-            # What it refers to must not outlive the call that asked for it.
+            # The arrays that ``run`` refers to must not outlive the call that asked for the work.
             del run
             self._run = None
             self._end.release()
 
     def finish(self) -> None:
-        """Wait for the helper; one that has not started by now, on a busy machine, never will."""
+        """Wait for a helper that runs the work; call the work off if no helper has started it."""
         if self._claim.acquire(blocking=False):
             self._run = None
         else:
@@ -129,7 +130,7 @@ class _Job:
 
 @cache
 def _helpers(count: int) -> SimpleQueue[_Job]:
-    """Where that many threads wait for jobs."""
+    """The queue from which ``count`` helper threads take their jobs."""
     jobs: SimpleQueue[_Job] = SimpleQueue()
 
     def serve() -> None:
@@ -142,5 +143,5 @@ def _helpers(count: int) -> SimpleQueue[_Job]:
 
 
 if hasattr(os, "register_at_fork"):
-    # Threads do not live on in the child, which starts its own.
+    # A fork does not copy threads: the child process starts its own.
     os.register_at_fork(after_in_child=_helpers.cache_clear)

@@ -1,7 +1,8 @@
-"""Products of float matrices whose every bit is defined: on any CPU, with any number of threads.
+"""Products of float matrices with the same bits on any CPU and with any number of threads.
 
-An element is the sum of its products in their order, each added without being rounded. Libraries
-of linear algebra choose an order for each CPU, and with it the last bits.
+An element is the sum of its products in order of the inner index. Each product is added without
+being rounded first (FMA). Libraries of linear algebra choose another order of the sum for each CPU,
+so their last bits differ.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from tinyrt.floatmath.function import Array
 from tinyrt.floatmath.parallel import PART_BYTES, each_part
 
 PANEL = 64
-"""Columns that are copied side by side, where matrices are large, for the cache's sake."""
+"""Columns of a panel: panels of large matrices are copied contiguously, to stay in the cache."""
 PACKED_ROWS, PACKED_BYTES = 48, 2**17
-"""From how many rows and bytes on that pays."""
+"""Least rows and bytes of a matrix for which copying panels pays."""
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -29,7 +30,7 @@ def matmul(a: Array, b: Array) -> Array:
         dtype = np.result_type(a, b, np.float32)
         a, b = np.asarray(a, dtype), np.asarray(b, dtype)
     if b.ndim == 2 and a.ndim > 2:
-        # One matrix for all: one product with the rows of all.
+        # All matrices of a share b: one product with the rows of all of them.
         rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
         product = matmul(rows, b)
         return product.reshape(*a.shape[:-1], b.shape[1])
@@ -44,7 +45,7 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def orthogonalised(matrix: Array) -> Array:
-    """Q of the matrix's QR decomposition, by Householder's reflections, sums in a given order."""
+    """Q of the matrix's QR decomposition, by Householder reflections with sums in a fixed order."""
     rest, q = matrix.copy(), np.eye(len(matrix))
     for k in range(len(matrix) - 1):
         mirror = rest[k:, k].copy()
@@ -61,7 +62,7 @@ def _products(a: Array, b: Array) -> Array:
         return np.zeros((len(a), a.shape[1], b.shape[2]), a.dtype)
     if _has_lines(b):
         return _product(a, b)
-    # (b.T @ a.T).T has the same bits; of both, what takes the smaller copies.
+    # (b.T @ a.T).T has the same bits; the form with the smaller copies is computed.
     turned = 0 if _has_lines(a.swapaxes(1, 2)) else a.size
     if turned + len(a) * a.shape[1] * b.shape[2] < b.size:
         y = _product(b.swapaxes(1, 2), a.swapaxes(1, 2))
@@ -81,7 +82,7 @@ def _product(a: Array, b: Array) -> Array:
         panels = [(np.ascontiguousarray(b[part]), y[part]) for part in parts]
     else:
         panels = [(b if _has_lines(b) else np.ascontiguousarray(b), y)]
-    # What a pass over memory takes as long as, about.
+    # Approximate cost in bytes of a pass over memory.
     cost = a.nbytes + y.nbytes + y.size * k // 4
     if cost < 2 * PART_BYTES:
         _into(a, panels)
@@ -93,7 +94,7 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _into(a: Array, panels: list[tuple[Array, Array]]) -> None:
-    """Multiply with each panel (count, k, n), whose columns are contiguous, into its result."""
+    """Multiply ``a`` with each panel (count, k, n) into its result; columns are contiguous."""
     multiply = _multiply()
     for b, y in panels:
         start = np.zeros(b.shape[2], b.dtype)
@@ -103,7 +104,7 @@ def _into(a: Array, panels: list[tuple[Array, Array]]) -> None:
 
 @cache
 def _multiply() -> Any:
-    # Numba takes its time to be imported.
+    # Importing Numba is slow.
     from tinyrt.floatmath.matrix_loops import multiply
 
     return multiply

@@ -1,8 +1,9 @@
-"""A register tile: sums of products for several rows and vectors of columns at once, in floats.
+"""A register tile: float sums of products for several rows and several vectors of columns at once.
 
-Compilers keep neither arrays of sums in registers nor block loops for them: the tile is written in
-LLVM's vector types, fully unrolled but for the loop over products. Rows are found through tables of
-byte offsets, so that one tile serves a convolution with any window and both of its derivatives.
+Compilers do not keep arrays of accumulators in registers and do not block loops for registers. So
+the tile is written in LLVM's vector types and fully unrolled, except for the loop over products.
+Tables of byte offsets locate the rows, so one tile serves a convolution with any window and both of
+its derivatives.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ Intrinsic = Callable[..., Any]
 I1, I32, I64 = (ir.IntType(bits) for bits in (1, 32, 64))
 
 WIDE = "+avx512f" in FEATURES
-"""Whether vectors of 64 bytes fit one register and there are 32 of those."""
+"""Whether the CPU has AVX-512: 32 registers of 64 bytes."""
 VECTOR_BYTES = 64 if WIDE else 32
 ROWS = (8, 8, 8, 6) if WIDE else (8, 6)
-"""Rows of a tile that is one vector wide, two, and so on: sums that fit into the registers."""
+"""Rows of a tile of one vector, two vectors, and so on, so that all sums fit into registers."""
 ROWS_PER_CHANNEL = 9
-"""Rows of a tile, one vector wide, where each column has factors of its own: the taps of 3 x 3."""
+"""Rows of a per-channel tile, which is one vector wide: as many as a 3 x 3 kernel has taps."""
 MAX_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
 
 
 class _Vectors:
-    """Loads and stores of vectors side by side.
+    """Loads and stores of adjacent vectors.
 
     Args:
         builder: the IR builder.
         element: LLVM's type of an element.
-        vectors: how many.
-        channels: columns that are touched, i64; None for all.
+        vectors: number of vectors.
+        channels: number of columns read and written, i64; None for all.
 
     """
 
@@ -50,7 +51,7 @@ class _Vectors:
         self._masks = [self._first(channels, v) for v in range(vectors if channels else 0)]
 
     def _first(self, channels: Any, vector: int) -> Any:
-        """Which lanes of a vector are among the first ``channels`` columns."""
+        """Mask of the lanes of a vector that belong to the first ``channels`` columns."""
         places = ir.VectorType(I32, self.lanes)
         begin = vector * self.lanes
         columns = ir.Constant(places, list(range(begin, begin + self.lanes)))
@@ -64,12 +65,12 @@ class _Vectors:
         return self.builder.shuffle_vector(first, none, everywhere)
 
     def spread(self, address: Any) -> Any:
-        """The one element at an address in every lane."""
+        """A vector with the element at ``address`` in every lane."""
         pointer = self.builder.inttoptr(address, self.element.as_pointer())
         return self._splat(self.builder.load(pointer), self.kind)
 
     def load(self, address: Any) -> list[Any]:
-        """The vectors from an address on; columns that are not touched are 0."""
+        """The vectors from ``address`` on; columns beyond ``channels`` are 0."""
         pointers = self._pointers(address)
         if not self._masks:
             return [self.builder.load(pointer, align=self.item) for pointer in pointers]
@@ -89,7 +90,7 @@ class _Vectors:
         return self.builder.call(function, [a, b, c])
 
     def store(self, values: list[Any], address: Any) -> None:
-        """Write the vectors from an address on."""
+        """Write the vectors from ``address`` on."""
         pointers = self._pointers(address)
         if not self._masks:
             for value, pointer in zip(values, pointers, strict=True):
@@ -118,14 +119,14 @@ def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
             x[rows[i] + steps[k]] * w[k * w_bytes][c] for k in range(count)
         )
 
-    Elements are of the type of the array ``like``. All else are addresses but the numbers
-    ``count``, ``w_bytes`` and ``channels``; ``rows``, ``steps``, ``starts`` and ``places`` are
-    tables of int64 that hold bytes. Columns are contiguous. A sum runs in the order of ``k``, and
-    products are added without being rounded, whatever the CPU: one that cannot do so in one
-    instruction calls the C library, with the same bits, slowly.
+    Elements have the type of the array ``like``. ``count``, ``w_bytes`` and ``channels`` are
+    numbers; all other arguments are addresses. ``rows``, ``steps``, ``starts`` and ``places`` are
+    int64 tables of byte offsets. Columns are contiguous. A sum runs in the order of ``k``. On every
+    CPU, products are added without being rounded first (FMA). A CPU without an FMA instruction
+    calls the C library instead: slowly, with the same bits.
 
     Args:
-        vectors: vectors side by side; of them, ``channels`` columns are read and written.
+        vectors: adjacent vectors of the tile; ``channels`` of their columns are read and written.
         per_channel: whether column ``c`` reads ``x[rows[i] + steps[k]][c]`` instead. Then the tile
             has ``ROWS_PER_CHANNEL`` rows, else ``ROWS[vectors - 1]``.
 
@@ -170,7 +171,7 @@ def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
 
 
 def _sum_up(columns: _Vectors, height: int, per_channel: bool, args: Any) -> None:
-    """Write the tile's code; arguments from ``x`` to ``places``."""
+    """Emit the tile's code; ``args`` are the arguments from ``x`` to ``places``."""
     builder, vectors = columns.builder, columns.vectors
     x, rows, steps, count, w, w_bytes, start, starts, y, places = args
 
