@@ -1,4 +1,4 @@
-"""One file per op; ``OPS`` is the table that everything else reads."""
+"""The ops, one file each, and their table ``OPS``, which all other packages read."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ OPS |= {
 
 
 def ops_where(holds: Callable[[OpSpec[Any]], bool]) -> frozenset[str]:
-    """Names of the ops of which that is true."""
+    """Names of the ops whose record satisfies ``holds``."""
     return frozenset(name for name, spec in OPS.items() if holds(spec))
 
 
@@ -174,11 +174,13 @@ TABLES = ops_where(lambda spec: Form.INT8 in spec.forms and spec.forms[Form.INT8
 
 
 def prepared(node: BoundNode, kind: type[PreparedT]) -> PreparedT:
-    """The integer record of a quantised node, see ``OpSpec.prepared``, which must be of that type.
+    """The precomputed constants of a quantised node, checked to have the type ``kind``.
+
+    See ``OpSpec.prepared``.
 
     Raises:
         VerifyError: the op has no such form, or parameters break its rules.
-        TypeError: the record is of another type.
+        TypeError: the constants have another type.
 
     """
     record = OPS[node.op].prepared(node)

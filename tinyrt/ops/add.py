@@ -17,13 +17,13 @@ from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, qparams, re
 from tinyrt.ops.shared.traits import Traits
 
 LEFT_SHIFT = 20
-"""Bits by which centred int8 inputs are raised, so that rescaling them loses nothing visible."""
+"""Left shift of centred int8 inputs in bits; rescaling then loses no visible precision."""
 
 LEFT_SHIFT_S16 = 15
-"""The same for int16 inputs, as many as an int32 has room for."""
+"""Left shift of centred int16 inputs: as many bits as an int32 has room for."""
 
 HALF = (1 << 30, 0)
-"""Mantissa and exponent of the input with the larger scale."""
+"""Mantissa and exponent 1/2: the multiplier of the input with the larger scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class AddAttrs:
 
 @dataclass(frozen=True, slots=True)
 class AddS8:
-    """What the kernel on int8 or int16 knows beforehand.
+    """Precomputed constants of the kernel on int8 or int16.
 
     Attributes:
         a_zp: the first input's zero point.
@@ -49,7 +49,7 @@ class AddS8:
         y_zp: the output's zero point.
         act_min: least output.
         act_max: greatest output.
-        left_shift: bits by which centred inputs are raised.
+        left_shift: left shift of centred inputs, in bits.
 
     """
 

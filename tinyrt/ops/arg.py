@@ -1,4 +1,4 @@
-"""arg_max and arg_min: where along a dimension the extremum lies, the first if several."""
+"""arg_max and arg_min: index of the extremum along a dimension; the first one if several."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CHOICES = ("arg_max", "arg_min")
 
 @dataclass(frozen=True, slots=True)
 class ArgAttrs:
-    """TFLite's ArgMaxOptions with its axis, which goes; ``dtype`` is int32 or int64."""
+    """TFLite's ArgMaxOptions with its reduction axis; ``dtype`` (output) is int32 or int64."""
 
     axis: int
     dtype: DType = DType.INT32
 
 
 def infer(attrs: ArgAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """float32, int8 or int16 -> indices, without the axis."""
+    """float32, int8 or int16 -> indices, without the reduction axis."""
     x = operand(inputs, 0, "input")
     check_computable(x, "the search for an extremum")
     if attrs.dtype not in (DType.INT32, DType.INT64):
@@ -41,7 +41,7 @@ def _ref(function: Any, attrs: ArgAttrs, x: Array) -> Array:
 
 
 def prepare(node: BoundNode) -> ArgAttrs:
-    """A scale is positive, so raw values are compared."""
+    """The attributes: raw values are compared, because a scale is always positive."""
     qparams(node.input(0))
     return node.attrs_as(ArgAttrs)
 

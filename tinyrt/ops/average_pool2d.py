@@ -1,4 +1,4 @@
-"""average_pool2d: mean over a window, of those elements that lie inside the input."""
+"""average_pool2d: mean of the elements under a window; padding does not count."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sums(window: Window, x: Array) -> Array:
 
 
 def _spread(where: tuple[Window, Shape], grad: Array) -> Array:
-    """The adjoint of the sums: each output's value to every element under its window."""
+    """The adjoint of the sums: adds each output's value to every element under its window."""
     window, x_shape = where
     dx = window.padded_zeros(x_shape, grad.dtype)
     for _, _, taps in window.taps():
@@ -42,7 +42,7 @@ SPREAD, _ = linear_pair("average_pool2d_dx", _spread, _gather)
 
 
 def _counts(window: Window, x: Array) -> Array:
-    """How many taps lie inside the input: (1, out_h, out_w, 1), in the dtype of ``x``."""
+    """Number of taps inside the input: (1, out_h, out_w, 1), in the dtype of ``x``."""
     return _sums(window, np.ones((1, *x.shape[1:3], 1), x.dtype))
 
 
@@ -55,7 +55,7 @@ def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
 def vjp(
     attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: each output's, shared equally."""
+    """Gradient of x: each output's gradient, shared equally among the elements it averages."""
     (x,) = inputs
     window = window_of(attrs, x.shape)
     share = activation_grad(output, grad, attrs.activation) / _counts(window, x)
@@ -74,9 +74,9 @@ def _mean(p: Pool2dS8, total: Array, count: Array) -> Array:
 
 
 def rows(node: BoundNode) -> RowOp | None:
-    """Sums of rows under a window over everything; else rows under the window.
+    """A fold over rows if the window covers the whole input, else the rows under the window.
 
-    Only if the window never leaves the input: padding does not count.
+    None if a window overlaps padding: an average leaves padding out, so no fill value serves.
     """
     x = node.input(0).shape
     window = window_of(node.attrs_as(Pool2dAttrs), x)

@@ -1,4 +1,4 @@
-"""batch_matmul: products of matrices that are both computed."""
+"""batch_matmul: products of pairs of matrices, both of them activations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BatchMatmulAttrs:
 
 @dataclass(frozen=True, slots=True)
 class BatchMatmulS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         attrs: the op's attributes.
@@ -66,12 +66,12 @@ class BatchMatmulS8:
 
 @dataclass(frozen=True, slots=True)
 class BatchMatmulS16:
-    """What the kernel on int16 knows beforehand.
+    """Precomputed constants of the kernel on int16.
 
     Attributes:
         attrs: the op's attributes.
-        mult: mantissa of 15 bits of ``a_scale * b_scale / y_scale``.
-        right: right shift behind it.
+        mult: 15-bit mantissa of ``a_scale * b_scale / y_scale``.
+        right: right shift after the multiplication.
 
     """
 
@@ -140,7 +140,7 @@ def macs(node: BoundNode) -> int:
 
 
 def prepare_s8(node: BoundNode) -> BatchMatmulS8:
-    """The multiplier of one node; the product of scales is a float32, as TFLite has it."""
+    """The multiplier of one node; the product of scales is a float32, as in TFLite."""
     a, b, y = node.input(0), node.input(1), node.output
     require_s8(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)

@@ -1,4 +1,4 @@
-"""cast: another element type, in float graphs."""
+"""cast: conversion to another element type, in float graphs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def infer(attrs: CastAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
 
 
 def ref_f32(attrs: CastAttrs, x: Array) -> Array:
-    """Numbers are cut to integers towards zero; what is not 0 is true.
+    """The values in the new type. Integers round towards zero; every number but 0 is true.
 
-    Floats beyond an integer's limits give the limit and NaN gives 0, as processors that saturate
-    have it: C leaves it open.
+    Floats beyond an integer type's limits give the limit, and NaN gives 0, as on processors that
+    saturate. C leaves these cases undefined.
     """
     dtype = attrs.dtype.numpy
     if x.dtype.kind != "f" or dtype.kind != "i":
         return x.astype(dtype)
     limits = np.iinfo(dtype)
-    # The greatest integer is no float: one more is, and the comparison with it is exact.
+    # The greatest integer may have no exact float. One more has, so this comparison is exact.
     high = x >= -float(limits.min)
     fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(dtype)
     return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))

@@ -31,7 +31,7 @@ from tinyrt.ops.shared.traits import Traits
 COMPARABLE = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 
 LEFT_SHIFT = 8
-"""Bits by which centred inputs are raised before they are rescaled: to steps of 1/256."""
+"""Left shift of centred inputs in bits, before they are rescaled: to steps of 1/256."""
 
 ACCEPTED = {
     "equal": 0b0010,
@@ -41,22 +41,22 @@ ACCEPTED = {
     "greater": 0b0100,
     "greater_equal": 0b0110,
 }
-"""Comparison -> which orders make it true: less, equal, greater, neither, from bit 0 on."""
+"""Comparison -> the orders that make it true; bits 0 to 3: less, equal, greater, unordered."""
 
 BY_STORED_VALUE = ("less", "less_equal", "greater", "greater_equal")
-"""Comparisons that LiteRT makes of int16 values as they are stored, whatever their scales."""
+"""Comparisons for which LiteRT compares raw int16 values and ignores their scales."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the integer kernels know beforehand.
+    """Precomputed constants of the integer kernels.
 
     Attributes:
         zps: both inputs' zero points.
         mults: mantissas of both scales.
         shifts: their exponents.
-        stored: whether stored values compare as rescaled ones do: both inputs have the same
-            parameters, and no two of their values fall together when they are rescaled.
+        stored: whether comparing raw values gives the same as comparing rescaled values. It does
+            if both inputs have the same parameters and rescaling keeps different values apart.
 
     """
 
@@ -82,7 +82,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
 
 
 def prepare(node: BoundNode) -> Compared:
-    """Each input's scale is a multiplier of its own, below 1: TFLite has no other."""
+    """A multiplier for each input's scale; it must be below 1, as in TFLite."""
     a, b = node.input(0), node.input(1)
     require_alike(a, b)
     (a_scale, a_zp), (b_scale, b_zp) = qparams(a), qparams(b)
@@ -108,7 +108,7 @@ def _multiplier(x: Value) -> tuple[int, int]:
 
 
 def prepare_stored(node: BoundNode) -> Compared:
-    """int16 values are compared as they are stored, so both inputs share their parameters."""
+    """Checks that both inputs share their parameters: raw int16 values are compared."""
     a, b = node.input(0), node.input(1)
     require_alike(a, b)
     if qparams(a) != qparams(b):

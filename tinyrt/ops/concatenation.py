@@ -34,13 +34,13 @@ class ConcatenationAttrs:
 
 @dataclass(frozen=True, slots=True)
 class ConcatenationS8:
-    """What the integer kernel knows beforehand; the axis counts from the front."""
+    """Precomputed constants of the integer kernel; the axis counts from the front."""
 
     axis: int
 
 
 def infer(attrs: ConcatenationAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Shapes equal but along the axis -> their sum along the axis."""
+    """Inputs of one shape except along the axis -> that shape, with the sum along the axis."""
     types = [operand(inputs, i, f"input {i}") for i in range(max(1, len(inputs)))]
     first = types[0]
     axis = axis_of(attrs.axis, len(first.shape))
@@ -71,7 +71,7 @@ def ref_f32(attrs: ConcatenationAttrs, *inputs: Array) -> Array:
 def vjp(
     attrs: ConcatenationAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradients of all inputs: the output's, split."""
+    """Gradients of all inputs: the output's gradient, split along the axis."""
     del output
     before = (slice(None),) * axis_of(attrs.axis, grad.ndim)
     ends = np.cumsum([x.shape[attrs.axis] for x in inputs])

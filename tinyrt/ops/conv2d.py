@@ -1,4 +1,4 @@
-"""conv2d: 2-D convolution, also grouped, with fused bias and activation."""
+"""conv2d: 2-D convolution, grouped or not, with fused bias and activation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def vjp(
     return (*gradients, *([bias_gradient(grad)] if bias else []))
 
 
-@lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
+@lru_cache(maxsize=256)  # training steps use the same few shapes again and again
 def _shapes(attrs: Conv2dAttrs, x: Shape, w: Shape) -> Shapes:
     return Shapes(window_of(attrs, x, w), x, w)
 

@@ -29,7 +29,7 @@ class CumsumAttrs:
 
 @dataclass(frozen=True, slots=True)
 class CumsumS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         attrs: the op's attributes.
@@ -56,7 +56,7 @@ def infer(attrs: CumsumAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
 
 
 def ref_f32(attrs: CumsumAttrs, x: Array) -> Array:
-    """Each element's sum with all before it; before it alone where ``exclusive``."""
+    """The sum of each element and all elements before it; without the element if ``exclusive``."""
     axis = axis_of(attrs.axis, x.ndim)
     ordered = np.flip(x, axis) if attrs.reverse else x
     sums = np.cumsum(ordered, axis, dtype=x.dtype)
@@ -76,7 +76,7 @@ _CUMSUM, _BACK = linear_pair("cumsum", ref_f32, _adjoint)
 def vjp(
     attrs: CumsumAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
-    """Gradient of x: running sums the other way."""
+    """Gradient of x: running sums in the opposite direction."""
     del inputs, output
     return (_BACK(attrs, grad),)
 
@@ -93,7 +93,7 @@ def prepare_s8(node: BoundNode) -> CumsumS8:
 def ref_s8(p: CumsumS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     """``clamp(requant(sum of rescale(x - x_zp)) + y_zp)``; sums start at ``rescale(-x_zp)``.
 
-    That start is TFLM's: where the zero point is not 0, all its outputs are shifted by it.
+    TFLM starts its sums there too. If the zero point is not 0, this shifts all outputs.
     """
     mult, shift = HALF
     raised = (x.astype(np.int64) - p.x_zp) << LEFT_SHIFT

@@ -16,7 +16,7 @@ from tinyrt.ops.shared.walks import strides_of
 
 @dataclass(frozen=True, slots=True)
 class BlockAttrs:
-    """TFLite's options of both: the height and width of a block."""
+    """TFLite's options of both ops: the height and width of a block."""
 
     block: int
 
@@ -45,7 +45,7 @@ def _spread(attrs: BlockAttrs, shape: Shape) -> Shape:
 
 
 def depth_to_space(attrs: BlockAttrs, x: Array) -> Array:
-    """Each pixel's channels, in groups, become a block of pixels, row by row."""
+    """The channels of each pixel, in groups, become the pixels of a block in row-major order."""
     n, h, w, c = x.shape
     b = attrs.block
     spread = x.reshape(_spread(attrs, x.shape)).transpose(0, 1, 3, 2, 4, 5)
@@ -75,7 +75,7 @@ def _split(attrs: BlockAttrs, shape: Shape) -> Shape:
 
 
 def space_to_depth(attrs: BlockAttrs, x: Array) -> Array:
-    """Each block of pixels, row by row, becomes the channels of one."""
+    """The pixels of each block, in row-major order, become the channels of one pixel."""
     n, h, w, c = x.shape
     b = attrs.block
     split = x.reshape(_split(attrs, x.shape)).transpose(0, 1, 3, 2, 4, 5)

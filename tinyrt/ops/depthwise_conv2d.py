@@ -1,4 +1,4 @@
-"""depthwise_conv2d: each input channel with filters of its own, fused bias and activation."""
+"""depthwise_conv2d: each filter reads one input channel; fused bias and activation."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def infer(
 
 
 def _spread(padded: Array, w: Array) -> Array:
-    """One channel per output channel: output channel ``c * m + j`` reads input channel ``c``."""
+    """Repeats the input channels: output channel ``c * m + j`` reads input channel ``c``."""
     per_channel = w.shape[3] // padded.shape[3]
     return padded if per_channel == 1 else np.repeat(padded, per_channel, axis=3)
 
 
 def _convolve(window: Window, padded: Array, w: Array) -> Array:
-    """Sum over taps, of any kind of number."""
+    """Sum over taps, for any number type."""
     spread = _spread(padded, w)
     y = np.empty((padded.shape[0], *window.out, w.shape[3]), np.result_type(padded, w))
 
@@ -81,7 +81,7 @@ def _convolve(window: Window, padded: Array, w: Array) -> Array:
 
 def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
     """``activation(sum(x * w) + bias)``; shapes as in ``infer``."""
-    # Numba takes its time to be imported, and only floats need it.
+    # Importing Numba is slow, and only floats need it.
     from tinyrt.floatmath.depthwise_loops import depthwise
 
     window = window_of(attrs, x.shape, w.shape)
@@ -94,7 +94,7 @@ def ref_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None 
 
 
 def train_f32(attrs: DepthwiseConv2dAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """As ``ref_f32``, as a convolution in groups of one channel."""
+    """As ``ref_f32``, computed as a grouped convolution with one input channel per group."""
     turned = w.transpose(3, 1, 2, 0)
     return activate(biased(_shapes(attrs, x.shape, w.shape), x, turned, bias), attrs.activation)
 
@@ -113,7 +113,7 @@ def vjp(
     )
 
 
-@lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
+@lru_cache(maxsize=256)  # training steps use the same few shapes again and again
 def _shapes(attrs: DepthwiseConv2dAttrs, x: Shape, w: Shape) -> Shapes:
     return Shapes(window_of(attrs, x, w), x, (w[3], w[1], w[2], 1))
 

@@ -24,7 +24,7 @@ from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qpar
 from tinyrt.ops.shared.traits import Traits
 
 DIVISOR_BITS = 31
-"""Integer bits of the divisor as a fixed-point number: it is a whole one."""
+"""Integer bits of the divisor as a fixed-point number; it has no fraction bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class DivAttrs:
 
 @dataclass(frozen=True, slots=True)
 class DivS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         a_zp: the dividend's zero point.
@@ -59,7 +59,7 @@ class DivS8:
 
 
 def infer(attrs: DivAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Two inputs of one dtype -> their broadcast shape; places and counts are not divided."""
+    """Two float32, int8 or int16 inputs of one dtype -> their broadcast shape."""
     (y,) = infer_binary(inputs, attrs.activation)
     check_computable(y, "div")
     return (y,)
@@ -81,7 +81,7 @@ def vjp(
 
 
 def prepare_s8(node: BoundNode) -> DivS8:
-    """Multiplier and clamp of one node; the ratio of scales is a float32, as TFLite has it."""
+    """Multiplier and clamp of one node; the ratio of scales is a float32, as in TFLite."""
     a, b, y = node.input(0), node.input(1), node.output
     require_s8(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
@@ -92,7 +92,8 @@ def prepare_s8(node: BoundNode) -> DivS8:
 def ref_s8(p: DivS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
     """``clamp(requant((a - a_zp) / (b - b_zp)) + y_zp)``, by a fixed-point reciprocal.
 
-    Where the divisor is 0, the output is the least or the greatest one, by the dividend's sign.
+    If the divisor is 0, the output is the greatest or least one, depending on the dividend's sign,
+    or the zero point if the dividend is 0 too.
     """
     dividend, divisor = np.broadcast_arrays(
         a.astype(np.int64) - p.a_zp, b.astype(np.int64) - p.b_zp
@@ -100,7 +101,7 @@ def ref_s8(p: DivS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int
     dividend = np.where(divisor < 0, -dividend, dividend)
     size = np.maximum(np.abs(divisor), 1)
     inverse, exponent = reciprocal(size, DIVISOR_BITS)
-    # Bits by which the dividend can be raised: those before its first significant one.
+    # The dividend's redundant sign bits: it can be shifted left by so many without overflow.
     spare = 31 - np.frexp(np.where(dividend < 0, -dividend - 1, dividend).astype(np.float64))[1]
     quotient = rounding_doubling_high_mul(dividend << spare, inverse)
     scaled = rounding_divide_by_pot(

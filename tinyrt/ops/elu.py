@@ -24,7 +24,7 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
 def vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times 1 on the positive side, ``y + 1`` on the other."""
+    """Gradient of x: ``grad`` times 1 where x is positive, times ``y + 1`` elsewhere."""
     del attrs
     negative = constant(inputs[0]) <= 0
     return (grad * (output * negative + 1),)

@@ -1,4 +1,4 @@
-"""embedding: rows of a table, picked by indices that are not known before the model runs."""
+"""embedding: rows of a table, picked by indices that are computed at run time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
 
 
 def ref(attrs: NoAttrs, table: Array, indices: Array) -> Array:
-    """The rows; an index beyond the table takes the nearest (LiteRT refuses to run there)."""
+    """The rows; an index outside the table picks the nearest row (LiteRT reports an error)."""
     del attrs
     return np.asarray(table[np.clip(indices, 0, len(table) - 1)])
 

@@ -1,4 +1,4 @@
-"""erf: the Gauss error function, in float; passes recognise what it is part of, or write it out."""
+"""erf: the Gauss error function, in float; passes fuse it into gelu or replace it by other ops."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def exp_ref(attrs: NoAttrs, x: Array) -> Array:
 def exp_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times y."""
+    """Gradient of x: ``grad * y``."""
     del attrs, inputs
     return (grad * output,)
 
@@ -41,13 +41,13 @@ def log_ref(attrs: NoAttrs, x: Array) -> Array:
 def log_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: divided by x."""
+    """Gradient of x: ``grad / x``."""
     del attrs, output
     return (grad / inputs[0],)
 
 
 def prepare_log(node: BoundNode) -> LutS8:
-    """The float function of every int8 value; where there is none, the least output."""
+    """The float function of every int8 value; the least output where the logarithm is undefined."""
     return float_table(node, lambda x: np.where(x > 0, elementary.log(x), np.float32(-np.inf)))
 
 

@@ -1,7 +1,7 @@
-"""fake_quantize: real values rounded to a grid of integers, in float; where a model says int8.
+"""fake_quantize: float values rounded to a quantisation grid, where the model prescribes one.
 
-It stands for ONNX's QuantizeLinear and DequantizeLinear on an activation while the passes run;
-then it becomes the parameters of the tensor that it computes.
+The op stands for a pair of ONNX's QuantizeLinear and DequantizeLinear on an activation while the
+passes run. After that, its grid becomes the quantisation parameters of its output tensor.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class FullyConnectedAttrs:
     """TFLite's FullyConnectedOptions.
 
     Attributes:
-        keep_num_dims: keep all dimensions of the input but the last, instead of flattening them.
+        keep_num_dims: keep the input's leading dimensions in the output instead of flattening them.
         activation: fused activation.
 
     """
@@ -40,7 +40,7 @@ class FullyConnectedAttrs:
 
 @dataclass(frozen=True, slots=True)
 class FullyConnectedS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     x_zp: int
     requant: Requant
@@ -49,7 +49,7 @@ class FullyConnectedS8:
 
 @dataclass(frozen=True, slots=True)
 class FullyConnectedS16:
-    """What the kernel on int16 activations knows beforehand."""
+    """Precomputed constants of the kernel on int16 activations."""
 
     requant: WideRequant | Requant
     keep_num_dims: bool
@@ -104,7 +104,7 @@ def vjp(
 
 
 def _exact(x: Array, w: NDArray[np.int8], keep_num_dims: bool) -> NDArray[np.int64]:
-    """``x @ w.T`` of whole numbers, in a type that holds every sum and has a fast product."""
+    """``x @ w.T`` of whole numbers, computed in a type that holds every sum and is fast."""
     return _shaped(_rows(x, w) @ w.T.astype(x.dtype), x, keep_num_dims).astype(np.int64)
 
 

@@ -20,9 +20,9 @@ class GatherAttrs:
     """TFLite's GatherOptions with its indices.
 
     Attributes:
-        axis: the dimension that they index.
-        indices: from the front, flattened.
-        shape: their shape, which takes the dimension's place.
+        axis: the dimension that the indices refer to.
+        indices: the flattened indices, counted from the front.
+        shape: shape of the indices; it replaces the indexed dimension in the output's shape.
 
     """
 
@@ -45,7 +45,7 @@ def infer(attrs: GatherAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
 
 
 def move(attrs: GatherAttrs, x: Array) -> Array:
-    """The elements."""
+    """The picked elements."""
     indices = np.asarray(attrs.indices, np.int64).reshape(attrs.shape)
     return np.asarray(np.take(x, indices, axis=attrs.axis))
 

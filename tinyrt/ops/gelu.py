@@ -25,7 +25,7 @@ CUBE = 0.044715
 
 @dataclass(frozen=True, slots=True)
 class GeluAttrs:
-    """TFLite's GeluOptions: whether the tanh approximation is meant."""
+    """TFLite's GeluOptions: whether to use the tanh approximation."""
 
     approximate: bool = False
 
@@ -69,7 +69,7 @@ def ref_f32(attrs: GeluAttrs, x: Array) -> Array:
 def vjp(
     attrs: GeluAttrs, inputs: Sequence[Any], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
-    """Gradient of x: ``P(x) + x p(x)``, or that of the approximation."""
+    """Gradient of x: ``P(x) + x p(x)``, or the derivative of the tanh approximation."""
     del output
     (x,) = inputs
     if not attrs.approximate:

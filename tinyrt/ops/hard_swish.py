@@ -17,7 +17,7 @@ from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 HIRES_BITS = 7
-"""Bits by which an int8 input is raised to fill an int16."""
+"""Left shift, in bits, by which an int8 input fills an int16."""
 
 INT16_MIN, INT16_MAX = -(2**15), 2**15 - 1
 
@@ -44,8 +44,8 @@ def vjp(
 def prepare_s8(node: BoundNode) -> LutS8:
     """TFLite's 16-bit fixed-point function of every int8 value.
 
-    The input is held in 16 bits; ``(x + 3) / 6`` saturates by arithmetic on a scale of
-    ``3 / 2**15``; the product with x goes to the output's scale.
+    The input is held in 16 bits. ``(x + 3) / 6`` is clipped by saturating arithmetic at a scale of
+    ``3 / 2**15``. The product with x is rescaled to the output's scale.
     """
     x, y = node.input(0), node.output
     require_s8(x, y)
@@ -80,7 +80,7 @@ def _share(raised: Int64s, mult: int, shift: int) -> Int64s:
 
 
 def _int16_multiplier(real: float) -> tuple[int, int]:
-    """Mantissa of 15 bits and exponent."""
+    """15-bit mantissa and exponent of ``real``."""
     mult, shift = multiplier(real)
     rounding = 1 << 15
     if mult >= INT32_MAX - rounding:

@@ -28,14 +28,14 @@ from tinyrt.ops.shared.spec import (
 FIXED_OUTPUT = (1 / 128, 0)
 OUTPUT_BITS = 7
 MIN_NORM = 1e-6
-"""What rows are divided by, at least."""
+"""Least divisor of a row."""
 MAX_LENGTH = 33_000
-"""Elements of a row whose squares an int32 sum holds."""
+"""Most elements of a row whose sum of squares fits an int32."""
 
 
 @dataclass(frozen=True, slots=True)
 class L2NormalizationS8:
-    """What the integer kernel knows beforehand: the input's zero point."""
+    """Precomputed constants of the integer kernel: the input's zero point."""
 
     x_zp: int
 
@@ -59,7 +59,7 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
 def vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
-    """Gradient of x: what of ``grad`` is at right angles to the output, over the norm."""
+    """Gradient of x: the component of ``grad`` orthogonal to the output, divided by the norm."""
     del attrs
     norm = ((inputs[0] * inputs[0]).sum(-1, keepdims=True) + MIN_NORM**2) ** 0.5
     return ((grad - output * (grad * output).sum(-1, keepdims=True)) / norm,)

@@ -43,14 +43,14 @@ def ref_f32(attrs: LeakyReluAttrs, x: Array) -> Array:
 def vjp(
     attrs: LeakyReluAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times the slope of its side."""
+    """Gradient of x: ``grad`` times 1 where x is positive, times ``alpha`` elsewhere."""
     del output
     return (grad * _slopes(attrs, constant(inputs[0])),)
 
 
 @dataclass(frozen=True, slots=True)
 class LeakyReluS16:
-    """What the kernel on int16 knows beforehand: a multiplier for each side.
+    """Precomputed constants of the kernel on int16: a multiplier for each side.
 
     Attributes:
         mult: mantissa of ``x_scale / y_scale``.
@@ -66,7 +66,7 @@ class LeakyReluS16:
     neg_shift: int
 
     def apply(self, centred: Array) -> Array:
-        """Rescaled inputs, int64 like they are."""
+        """The rescaled inputs; inputs and outputs are int64."""
         positive = rescale(centred, self.mult, self.shift)
         return np.where(centred >= 0, positive, rescale(centred, self.neg_mult, self.neg_shift))
 

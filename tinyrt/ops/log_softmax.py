@@ -44,19 +44,19 @@ INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
 OUTPUT_INTEGER_BITS = 4
 FIXED_OUTPUT = (16 / 256, 127)
-"""The range [-16, 0]."""
+"""Scale and zero point of an int8 output: the range [-16, 0]."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSoftmaxS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         mult: mantissa that brings an input difference to Q5.
         shift: its exponent.
         back_mult: mantissa that brings Q5 to input differences.
         back_shift: its exponent.
-        diff_min: least difference to the row's maximum that Q5 holds; below, exp counts as 0.
+        diff_min: least difference to the row's maximum that Q5 holds; below it, exp is taken as 0.
 
     """
 
@@ -118,7 +118,7 @@ def prepare_s8(node: BoundNode) -> LogSoftmaxS8:
 def ref_s8(p: LogSoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     """``(x - max) - log(sum(exp(x - max)))`` in Q5, brought to steps of 1/16.
 
-    Outputs whose difference to the maximum is too large for the result to be held are the least.
+    If the difference to the maximum is too large for a result in Q5, the output is the least int8.
     """
     below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
     total = p.exponentials()[below].sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""logical_and, logical_or, logical_not: of truth values, which are never quantised."""
+"""logical_and, logical_or and logical_not of truth values, which are never quantised."""
 
 from __future__ import annotations
 

@@ -54,12 +54,12 @@ def prepare_s8(node: BoundNode) -> LutS8:
 
 
 def prepare_s16(node: BoundNode) -> SigmoidS16:
-    """Where inputs lie in the table."""
+    """The multiplier from inputs to positions in the table."""
     return prepare_sigmoid(node, most_left=0)
 
 
 def ref_s16(p: SigmoidS16, x: Array) -> Array:
-    """By table, linear between its entries; ``1 - f(-x)`` below 0."""
+    """Linear interpolation between table entries; ``1 - f(-x)`` for x below 0."""
     positions = p.positions(x)
     magnitude, table = np.abs(positions), sigmoid_table()
     index, rest = np.minimum(magnitude >> 9, 254), magnitude & 0x1FF

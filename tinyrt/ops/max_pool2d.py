@@ -37,12 +37,12 @@ def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Which element each output of a pooling was taken from: the first of the greatest.
+    """For each output of a pooling, the element it was taken from: the first greatest element.
 
     Attributes:
         window: the sliding window.
         x_shape: the input's shape.
-        taps: int32, in the output's shape: which tap of the window it was, row by row.
+        taps: int32, in the output's shape: the tap that read the element, counted row by row.
 
     """
 
@@ -52,7 +52,7 @@ class Chosen:
 
     @classmethod
     def of(cls, window: Window, x: Array) -> Chosen:
-        """The choices for an input."""
+        """The chosen elements for an input."""
         taps = np.empty((len(x), *window.out, x.shape[3]), np.int32)
         each_part(
             len(x), x.nbytes, lambda part: _loops().choose(x[part], taps[part], *_steps(window))
@@ -83,7 +83,7 @@ def _steps(window: Window) -> tuple[Pair, Pair, Pair]:
 
 
 def _loops() -> ModuleType:
-    # Numba takes its time to be imported, and only training needs it.
+    # Importing Numba is slow, and only training needs it.
     from tinyrt.floatmath import max_pool_loops
 
     return max_pool_loops
@@ -95,7 +95,7 @@ SCATTER, _ = linear_pair("max_pool2d_dx", _scatter, _gather)
 def vjp(
     attrs: Pool2dAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: each output's goes to the first of its greatest elements."""
+    """Gradient of x: each output's gradient goes to the first greatest element of its window."""
     x = np.ascontiguousarray(constant(inputs[0]))
     chosen = Chosen.of(window_of(attrs, x.shape), x)
     return (SCATTER(chosen, activation_grad(output, grad, attrs.activation)),)
@@ -108,9 +108,9 @@ def ref_integer(p: Pool2dS8, x: Array) -> Array:
 
 
 def rows(node: BoundNode) -> RowOp | None:
-    """Rows under the window; padding never is the greatest.
+    """Rows under the window; padding has the least int8 value, so it is never the greatest.
 
-    It is filled byte by byte: not where it takes two.
+    Padding rows are filled byte by byte, so an int16 input may have no padding.
     """
     fill = INT8_MIN if node.input(0).dtype is DType.INT8 else None
     return windowed_rows(node, window_of(node.attrs_as(Pool2dAttrs), node.input(0).shape), fill)

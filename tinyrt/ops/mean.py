@@ -34,7 +34,7 @@ class MeanAttrs:
 
 @dataclass(frozen=True, slots=True)
 class MeanS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         axes: counted from the front, ascending.
@@ -62,7 +62,7 @@ def axes_of(attrs: MeanAttrs, x: Shape) -> tuple[int, ...]:
 
 
 def infer(attrs: MeanAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Reduced dimensions go, or become 1."""
+    """Reduced dimensions are removed; with ``keep_dims`` they become 1."""
     x = operand(inputs, 0, "input")
     check_computable(x, "mean")
     axes = axes_of(attrs, x.shape)
@@ -80,7 +80,7 @@ def ref_f32(attrs: MeanAttrs, x: Array) -> Array:
 def vjp(
     attrs: MeanAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: each output's, shared equally."""
+    """Gradient of x: each output's gradient, shared equally among the elements it averages."""
     del output
     (x,) = inputs
     axes = axes_of(attrs, x.shape)
@@ -97,7 +97,7 @@ def prepare(node: BoundNode) -> MeanS8:
     count = size_of(tuple(x.shape[i] for i in axes))
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
     mult, shift = multiplier(float(x_scale) / float(y_scale))
-    # As many bits as the division takes away, so that the mantissa keeps its precision.
+    # Shift by as many bits as the division removes, so that the mantissa keeps its precision.
     spare = min(count.bit_length() - 1, 32, 31 + shift)
     return MeanS8(
         axes,

@@ -23,7 +23,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
 def vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradients of both inputs: each output's goes to the input chosen, the first if equal."""
+    """Gradients of both inputs: ``grad`` goes to the chosen input, to the first one if equal."""
     del attrs
     a, b = inputs
     first = constant(output) == constant(a)

@@ -1,4 +1,4 @@
-"""mirror_pad: a border that repeats the elements inside it in the opposite order."""
+"""mirror_pad: a border that mirrors the elements next to it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class MirrorPadAttrs:
     """TFLite's MirrorPadOptions with its paddings.
 
     Attributes:
-        paddings: per dimension, how many elements come before and after.
-        mode: REFLECT leaves the border's own element out, SYMMETRIC repeats it.
+        paddings: for each dimension, the number of elements added before and after.
+        mode: REFLECT mirrors without the edge element, SYMMETRIC repeats the edge element.
 
     """
 
@@ -33,7 +33,7 @@ class MirrorPadAttrs:
 
 
 def infer(attrs: MirrorPadAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Each dimension grows by its paddings, which it must be able to mirror."""
+    """Each dimension grows by its paddings, which may not exceed the elements to mirror."""
     x = operand(inputs, 0, "input")
     if attrs.mode not in MODES:
         raise ShapeError(f"mode {attrs.mode!r}", expected=" or ".join(MODES))
@@ -52,7 +52,7 @@ def infer(attrs: MirrorPadAttrs, inputs: Sequence[TensorType | None]) -> tuple[T
 
 
 def move(attrs: MirrorPadAttrs, x: Array) -> Array:
-    """The elements inside their mirrored border."""
+    """The input inside its mirrored border."""
     for axis in range(x.ndim):
         x = np.take(x, _index(attrs, axis, x.shape[axis]), axis=axis)
     return np.asarray(x)
@@ -67,7 +67,7 @@ def _index(attrs: MirrorPadAttrs, axis: int, size: int) -> Array:
 
 
 def picks(attrs: MirrorPadAttrs, shape: Shape) -> Picks:
-    """One image: the padded dimensions from the last one as columns, those before it as rows."""
+    """One image: the last padded dimension gives the columns, the dimensions before it the rows."""
     padded = [i for i, pair in enumerate(attrs.paddings) if pair != (0, 0)] or [0]
     last = padded[-1] if shape else 0
     run = size_of(shape[last + 1 :])

@@ -26,7 +26,7 @@ class MulAttrs:
 
 @dataclass(frozen=True, slots=True)
 class MulS8:
-    """What the kernel on int8 or int16 knows beforehand.
+    """Precomputed constants of the kernel on int8 or int16.
 
     Attributes:
         a_zp: the first input's zero point.

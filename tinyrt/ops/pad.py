@@ -32,7 +32,7 @@ class PadAttrs:
 
     Attributes:
         paddings: elements before and after, for each dimension.
-        value: what to fill with, as a real number.
+        value: the fill value, as a real number.
 
     """
 
@@ -42,14 +42,14 @@ class PadAttrs:
 
 @dataclass(frozen=True, slots=True)
 class PadS8:
-    """What the integer kernel knows beforehand; ``fill`` is a raw value."""
+    """Precomputed constants of the integer kernel; ``fill`` is a raw value."""
 
     paddings: Paddings
     fill: int
 
 
 def infer(attrs: PadAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Each dimension grows by what is put before and after it."""
+    """Each dimension grows by its paddings."""
     x = operand(inputs, 0, "input")
     fits = all(len(pair) == 2 and min(pair) >= 0 for pair in attrs.paddings)
     if not fits or not x.shape or len(attrs.paddings) != len(x.shape):
@@ -69,7 +69,7 @@ def ref_f32(attrs: PadAttrs, x: Array) -> Array:
 def vjp(
     attrs: PadAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: the output's, without the border."""
+    """Gradient of x: the output's gradient without the border."""
     del output
     inner = zip(attrs.paddings, inputs[0].shape, strict=True)
     return (grad[tuple(slice(before, before + d) for (before, _), d in inner)],)

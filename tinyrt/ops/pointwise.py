@@ -1,4 +1,4 @@
-"""pointwise: several element-wise ops on one tensor, which int8 models compute as one table."""
+"""pointwise: a chain of element-wise ops on one tensor; int8 models compute it as one table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tinyrt.ops.shared.spec import Array, Form, IntegerForm, OpSpec, Quant, qpar
 from tinyrt.ops.shared.traits import Traits
 
 Operand = int | float
-"""An int is 0 for the input and i for the result of step i, from 1; a float is that number."""
+"""An int is a tensor: 0 the input, i the result of step i, from 1. A float is a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class PointwiseAttrs:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What computes the steps.
+    """Shape rule and kernels of the steps.
 
     Attributes:
-        table: the ops that they may name, and others.
+        table: the op table; steps name ops in it.
 
     """
 
@@ -87,7 +87,7 @@ class _Steps:
         return results[-1]
 
     def exact_f32(self, attrs: PointwiseAttrs, x: Array) -> Array:
-        """As ``ref_f32`` on float32, each op's result rounded correctly, but in rare cases."""
+        """As ``ref_f32`` on float32; each op's result is correctly rounded but in rare cases."""
         results = [x]
         for step in attrs.steps:
             y = self._result(step, [_wide(k) for k in results], np.float64)
@@ -119,7 +119,7 @@ def _wide(x: Array) -> Array:
 
 
 def pointwise_of(table: Mapping[str, OpSpec[Any]]) -> OpSpec[PointwiseAttrs]:
-    """The record of the op, whose steps are ops of that table, as it is when they are computed."""
+    """The record of pointwise. Its steps are looked up in ``table`` only when they are computed."""
     steps = _Steps(table)
     return OpSpec(
         name="pointwise",

@@ -29,7 +29,7 @@ from tinyrt.ops.shared.traits import Traits
 
 @dataclass(frozen=True, slots=True)
 class PreluS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         x_zp: the input's zero point.

@@ -1,4 +1,4 @@
-"""quantize and dequantize: the border between float and integers, and between integers."""
+"""quantize and dequantize: conversion between float and integers, and between integer types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class StoredWeights:
-    """Scales of constant weights, in a shape that broadcasts to theirs, and their zero point."""
+    """Scales and zero point of constant weights; the scales broadcast to the weights' shape."""
 
     scales: NDArray[np.float32]
     zero_point: int
@@ -56,7 +56,7 @@ class StoredWeights:
 
 @dataclass(frozen=True, slots=True)
 class Rescale:
-    """From one integer quantisation to another, where one of them is int16.
+    """Multiplier from one integer quantisation to another, if one of them is int16.
 
     Attributes:
         x_zp: the input's zero point.

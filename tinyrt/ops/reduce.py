@@ -47,7 +47,7 @@ def shape_with_ones(attrs: ReduceAttrs, x: Array) -> Shape:
 def sum_vjp(
     attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
-    """Gradient of x: its sum's."""
+    """Gradient of x: the gradient of the sum that the element belongs to."""
     del output
     (x,) = inputs
     return (REPEAT(x.shape, grad.reshape(shape_with_ones(attrs, x))),)
@@ -56,7 +56,7 @@ def sum_vjp(
 def extremum_vjp(
     attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
-    """Gradient of x: its extremum's, shared equally among the elements that attain it."""
+    """Gradient of x: the extremum's gradient, shared equally by the elements that attain it."""
     (x,) = inputs
     shape = shape_with_ones(attrs, x)
     attains = constant(x) == constant(output).reshape(shape)
@@ -95,7 +95,7 @@ SUM = OpSpec(
     ref_f32=partial(_ref_f32, np.sum),
     vjp=sum_vjp,
     forms=both_forms(prepare_sum, mean_integer),
-    # A mean that is not divided.
+    # A mean without the division.
     traits=Traits(channelwise=True, dims={"axes": Dims.AXES}),
 )
 

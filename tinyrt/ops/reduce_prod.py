@@ -30,15 +30,15 @@ from tinyrt.ops.shared.traits import Dims, Traits
 
 @dataclass(frozen=True, slots=True)
 class ReduceProdInteger:
-    """What the integer kernels know beforehand.
+    """Precomputed constants of the integer kernels.
 
     Attributes:
         axes: the reduced dimensions, counted from the front.
-        keep_dims: whether they stay, as 1.
+        keep_dims: whether reduced dimensions stay, with size 1.
         x_zp: the input's zero point.
         y_zp: the output's zero point.
-        mult: mantissa of 15 bits of ``x_scale / y_scale**(1 / n)``, for n factors.
-        right: the right shift behind it.
+        mult: 15-bit mantissa of ``x_scale / y_scale**(1 / n)``, for n factors.
+        right: right shift after the multiplication.
         dtype: the output's.
 
     """
@@ -65,7 +65,7 @@ def vjp(attrs: ReduceAttrs, inputs: Sequence[Array], output: Array, grad: Array)
 
 
 def prepare(node: BoundNode) -> ReduceProdInteger:
-    """One multiplier for each factor: their product is that of all scales."""
+    """The multiplier of each factor; applied n times, it gives ``x_scale**n / y_scale``."""
     x, y = node.input(0), node.output
     require_alike(x, y)
     attrs = node.attrs_as(ReduceAttrs)
@@ -87,7 +87,7 @@ def ref_integer(p: ReduceProdInteger, x: Array) -> Array:
     product = factors[..., 0]
     for i in range(1, factors.shape[-1]):
         if not product.any():
-            break  # 0 stays 0, and of many factors products soon are
+            break  # 0 stays 0, and products of many factors soon reach it
         product = _rescaled(p, product * factors[..., i])
     limited = np.clip(_rescaled(p, product) + p.y_zp, *limits_of(p.dtype))
     shape = tuple(1 if i in p.axes else d for i, d in enumerate(x.shape))

@@ -1,4 +1,4 @@
-"""relu, relu6, relu_n1_to_1 and relu_0_to_1 on their own, where nothing could absorb them."""
+"""relu, relu6, relu_n1_to_1 and relu_0_to_1 as separate ops, if their producer cannot fuse them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _ref_f32(activation: str, attrs: NoAttrs, x: Array) -> Array:
 def _vjp(
     activation: str, attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: passes strictly between the bounds."""
+    """Gradient of x: ``grad`` strictly between the bounds, 0 elsewhere."""
     del attrs, inputs
     return (activation_grad(output, grad, activation),)
 
@@ -53,7 +53,7 @@ def _prepare_own_range(activation: str, node: BoundNode) -> LutS8:
 
 @dataclass(frozen=True, slots=True)
 class ClampS16:
-    """What the kernel on int16 knows beforehand.
+    """Precomputed constants of the kernel on int16.
 
     Attributes:
         mult: mantissa of ``x_scale / y_scale``.
@@ -86,8 +86,8 @@ def _ref_s16(p: ClampS16, x: Array) -> Array:
 def _prepare_relu6(node: BoundNode) -> LutS8:
     """``clamp(x)`` for every int8 value.
 
-    TFLM's kernel clamps raw values and never rescales, so that an output with a scale of its own
-    would come out wrong on a device: it is refused.
+    Input and output must share scale and zero point. TFLM's kernel clamps raw values and never
+    rescales, so an output with another scale would be wrong on a device.
     """
     x, y = node.input(0), node.output
     require_s8(x, y)

@@ -1,4 +1,4 @@
-"""broadcast_to and tile: the same elements several times."""
+"""broadcast_to and tile: repetition of elements along dimensions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BroadcastToAttrs:
 
 @dataclass(frozen=True, slots=True)
 class TileAttrs:
-    """How often the input comes along each dimension."""
+    """The number of repetitions along each dimension."""
 
     multiples: tuple[int, ...]
 
@@ -33,7 +33,7 @@ class TileAttrs:
 def infer_broadcast(
     attrs: BroadcastToAttrs, inputs: Sequence[TensorType | None]
 ) -> tuple[TensorType, ...]:
-    """A shape that broadcasts to ``shape`` -> that."""
+    """A shape that broadcasts to ``shape`` -> ``shape``."""
     x = operand(inputs, 0, "input")
     if any(d < 1 for d in attrs.shape) or broadcast(x.shape, attrs.shape) != attrs.shape:
         raise ShapeError(f"{x} to {list(attrs.shape)}", expected="a shape that it broadcasts to")
@@ -46,7 +46,7 @@ def repeat(attrs: BroadcastToAttrs, x: Array) -> Array:
 
 
 def walk_broadcast(attrs: BroadcastToAttrs, shape: Shape) -> Walk:
-    """Standing still along what repeats."""
+    """A walk with stride 0 along the repeated dimensions."""
     aligned = (1,) * (len(attrs.shape) - len(shape)) + shape
     steps = zip(aligned, strides_of(aligned), strict=True)
     return Walk(attrs.shape, tuple(0 if d == 1 else step for d, step in steps))
@@ -64,12 +64,12 @@ def infer_tile(attrs: TileAttrs, inputs: Sequence[TensorType | None]) -> tuple[T
 
 
 def tile(attrs: TileAttrs, x: Array) -> Array:
-    """The input side by side with itself."""
+    """The input, repeated along each dimension."""
     return np.tile(x, attrs.multiples)
 
 
 def walk_tile(attrs: TileAttrs, shape: Shape) -> Walk:
-    """Again and again along each dimension."""
+    """A walk with two axes per dimension: the repetitions with stride 0, then the elements."""
     dims: list[int] = []
     strides: list[int] = []
     for d, m, step in zip(shape, attrs.multiples, strides_of(shape), strict=True):

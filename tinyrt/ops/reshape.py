@@ -28,7 +28,7 @@ class ReshapeAttrs:
 
 @dataclass(frozen=True, slots=True)
 class ReshapeS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     new_shape: Shape
 
@@ -56,7 +56,7 @@ def ref_f32(attrs: ReshapeAttrs, x: Array) -> Array:
 def vjp(
     attrs: ReshapeAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: the output's, reshaped back."""
+    """Gradient of x: the output's gradient, reshaped back."""
     del attrs, output
     return (grad.reshape(inputs[0].shape),)
 

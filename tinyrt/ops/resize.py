@@ -1,4 +1,4 @@
-"""resize_nearest_neighbor and resize_bilinear: images of another height and width."""
+"""resize_nearest_neighbor and resize_bilinear: images resized to another height and width."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FRACTION_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class ResizeAttrs:
-    """TFLite's options of both.
+    """TFLite's options of both ops.
 
     Attributes:
         size: the output's height and width.
-        align_corners: whether the corner pixels' centres keep their places.
-        half_pixel_centers: whether pixels are squares, so that centres lie at halves.
+        align_corners: whether the centres of the corner pixels of input and output coincide.
+        half_pixel_centers: whether pixel centres lie at half-integer positions.
 
     """
 
@@ -64,7 +64,7 @@ def _scale(attrs: ResizeAttrs, n: int, out: int) -> np.float32:
 
 
 def nearest_indices(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
-    """The input's index for every output, computed in float32 as TFLite does."""
+    """For each output index, the input index, computed in float32 as in TFLite."""
     centre = np.float32(0.5 if attrs.half_pixel_centers else 0.0)
     position = (np.arange(out, dtype=np.float32) + centre) * _scale(attrs, n, out)
     if attrs.align_corners:
@@ -75,7 +75,7 @@ def nearest_indices(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
 
 
 def nearest(attrs: ResizeAttrs, x: Array) -> Array:
-    """The pixel that lies nearest."""
+    """The nearest input pixel for each output pixel."""
     rows = nearest_indices(attrs, x.shape[1], attrs.size[0])
     columns = nearest_indices(attrs, x.shape[2], attrs.size[1])
     return x[:, rows[:, None], columns[None, :]]
@@ -92,7 +92,7 @@ def nearest_picks(attrs: ResizeAttrs, shape: Shape) -> Picks:
 def shares(
     attrs: ResizeAttrs, n: int, out: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """For every output: the two inputs it lies between, and the share of the second."""
+    """For each output index: the two input indices around it, and the weight of the second one."""
     scale = _scale(attrs, n, out)
     position = np.arange(out, dtype=np.float32) * scale
     if attrs.half_pixel_centers:
@@ -105,7 +105,7 @@ def shares(
 
 
 def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
-    """Weights (out, n) of all inputs in every output."""
+    """Interpolation matrix (out, n): the weight of each input in each output."""
     first, second, share = shares(attrs, n, out)
     weights = np.zeros((out, n), np.float32)
     np.add.at(weights, (np.arange(out), first), 1 - share)
@@ -135,21 +135,21 @@ def _matrices(attrs: ResizeAttrs, x: Array) -> tuple[NDArray[np.float32], NDArra
 
 
 def bilinear_f32(attrs: ResizeAttrs, x: Array) -> Array:
-    """Weighted mean of the four pixels around."""
+    """Weighted mean of the four nearest input pixels."""
     return _interpolate(_matrices(attrs, x), x)
 
 
 def bilinear_vjp(
     attrs: ResizeAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
-    """Gradient of x: each output's, in its shares."""
+    """Gradient of x: each output's gradient times the weights of its four input pixels."""
     del output
     return (_INTERPOLATE_BACK(_matrices(attrs, inputs[0]), grad),)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Along one dimension, for every output: the two inputs, and their shares in 1/1024."""
+    """For each output index along one dimension: two input indices, and their weights in 1/1024."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -159,14 +159,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class BilinearS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     rows: Axis
     columns: Axis
 
 
 def fixed_shares(attrs: ResizeAttrs, n: int, out: int) -> Axis:
-    """As ``shares``, in the integer kernel's arithmetic."""
+    """As ``shares``, computed in the integer kernel's fixed-point arithmetic."""
     one = 1 << FRACTION_BITS
     if attrs.align_corners and out > 1:
         scale = (one * (n - 1) + (out - 1) // 2) // (out - 1)

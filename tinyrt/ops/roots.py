@@ -14,7 +14,7 @@ from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 SPARE_BITS = 20
-"""Bits kept of a reciprocal root before it is brought to the output's scale."""
+"""Extra fraction bits of a reciprocal root, until it is rescaled to the output's scale."""
 
 
 def sqrt_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -77,7 +77,7 @@ def prepare_rsqrt(node: BoundNode) -> LutS8:
 
 
 def prepare_sqrt(node: BoundNode) -> LutS8:
-    """The float root of every int8 value in whole steps, the rest cut off; 0 below 0."""
+    """The float root of every int8 value, rounded down to whole output steps; 0 for x below 0."""
     x, y = node.input(0), node.output
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)

@@ -1,4 +1,4 @@
-"""select_v2: of two tensors, the element that a truth value names; all three broadcast."""
+"""select_v2: a truth value chooses each element from one of two tensors; all three broadcast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tinyrt.ops.shared.traits import Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Truth values, and two inputs of one dtype -> the shape that all broadcast to."""
+    """Truth values and two inputs of one dtype -> their common broadcast shape."""
     del attrs
     condition = operand(inputs, 0, "the condition")
     if condition.dtype is not DType.BOOL:

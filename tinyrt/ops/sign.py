@@ -23,7 +23,7 @@ def abs_ref(attrs: NoAttrs, x: Array) -> Array:
 def abs_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times its sign."""
+    """Gradient of x: ``grad * sign(x)``."""
     del attrs, output
     return (grad * np.sign(constant(inputs[0])),)
 
@@ -48,7 +48,7 @@ def neg_ref(attrs: NoAttrs, x: Array) -> Array:
 def neg_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: the output's, negated."""
+    """Gradient of x: the output's gradient, negated."""
     del attrs, inputs, output
     return (-grad,)
 
@@ -62,7 +62,7 @@ def sign_ref(attrs: NoAttrs, x: Array) -> Array:
 def no_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: 0, as for every function that is constant between its steps."""
+    """Gradient of x: 0, as for every piecewise constant function."""
     del attrs, inputs, output
     return (grad * 0.0,)
 

@@ -1,4 +1,4 @@
-"""slice: a part of each dimension, every so many elements; also backwards."""
+"""slice: a strided part of each dimension; strides may be negative."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SliceAttrs:
 
     Attributes:
         begin: the first element along each dimension, counted from the front.
-        size: how many elements.
-        strides: the steps between them, not 0.
-        dropped: dimensions of which one element is taken and that go, ascending.
+        size: number of elements taken along each dimension.
+        strides: step between these elements, not 0.
+        dropped: dimensions of size 1 that the output leaves out, ascending.
 
     """
 
@@ -56,7 +56,7 @@ def infer(attrs: SliceAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tenso
 
 
 def move(attrs: SliceAttrs, x: Array) -> Array:
-    """The part."""
+    """The elements of the slice."""
     index = []
     for first, count, stride in zip(attrs.begin, attrs.size, attrs.strides, strict=True):
         end = first + count * stride
@@ -65,7 +65,7 @@ def move(attrs: SliceAttrs, x: Array) -> Array:
 
 
 def walk(attrs: SliceAttrs, shape: Shape) -> Walk:
-    """Along each dimension, its own steps."""
+    """A walk with the slice's stride along each dimension."""
     steps = strides_of(shape)
     strides = tuple(step * stride for step, stride in zip(steps, attrs.strides, strict=True))
     begin = sum(step * first for step, first in zip(steps, attrs.begin, strict=True))
@@ -73,7 +73,7 @@ def walk(attrs: SliceAttrs, shape: Shape) -> Walk:
 
 
 def rebatch(attrs: SliceAttrs, old: int, new: int) -> SliceAttrs:
-    """The attributes for batch size ``new`` instead of ``old``, where all samples are taken."""
+    """The attributes for batch size ``new`` instead of ``old``; the slice must take all samples."""
     whole = (attrs.begin[:1], attrs.size[:1], attrs.strides[:1]) == ((0,), (old,), (1,))
     return (
         replace(attrs, size=(new, *attrs.size[1:])) if whole and 0 not in attrs.dropped else attrs

@@ -56,12 +56,12 @@ class SoftmaxAttrs:
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         mult: mantissa that brings an input difference to Q5.
         shift: its exponent, positive.
-        diff_min: least difference to the row's maximum that Q5 holds; below, exp counts as 0.
+        diff_min: least difference to the row's maximum that Q5 holds; below it, exp is taken as 0.
 
     """
 
@@ -81,7 +81,7 @@ class SoftmaxS8:
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxS16:
-    """What the kernel on int16 knows beforehand.
+    """Precomputed constants of the kernel on int16.
 
     Attributes:
         mult: mantissa that brings an input difference to steps of 10 / 65535.
@@ -124,7 +124,7 @@ def vjp(
 
 
 def prepare_s8(node: BoundNode) -> SoftmaxS8:
-    """The input's multiplier, capped where exp of one step is already invisible."""
+    """The input's multiplier, capped: at the cap, exp of one step already rounds to 0."""
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_fixed(y, FIXED_OUTPUT)

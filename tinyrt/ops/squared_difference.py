@@ -25,12 +25,12 @@ from tinyrt.ops.shared.spec import (
 from tinyrt.ops.shared.traits import Traits
 
 LEFT_SHIFT = 7
-"""Bits by which centred inputs are raised, so that their squares fit 32 bits."""
+"""Left shift of centred inputs in bits; the squares still fit 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredDifferenceS8:
-    """What the integer kernel knows beforehand: as ``AddS8``, for a square of the difference."""
+    """Precomputed constants of the integer kernel; fields as in ``AddS8``, for the square."""
 
     a_zp: int
     a_mult: int

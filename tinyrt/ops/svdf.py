@@ -1,4 +1,4 @@
-"""svdf: a dense layer over a window in time, its weights a product of features and time."""
+"""svdf: a dense layer over a time window; its weights are products of feature and time weights."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tinyrt.ops.shared.spec import (
 )
 
 STATE = 4
-"""The input that holds past features; the second output holds them for the next run."""
+"""The input with the past features; the second output is the state for the next run."""
 
 DTYPES = {
     DType.FLOAT32: (DType.FLOAT32, (DType.FLOAT32,), DType.FLOAT32),
     DType.INT8: (DType.INT8, (DType.INT16, DType.INT8), DType.INT32),
 }
-"""Dtype of the input -> those of feature weights, of time weights and state, and of the bias."""
+"""Dtype of the input -> dtypes of the feature weights, of time weights and state, of the bias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class SvdfAttrs:
 
     Attributes:
         rank: filters that make up one output.
-        activation: fused activation; the integer form clamps to int8 alone, whatever it is.
+        activation: fused activation; the integer form ignores it and clamps to int8 only.
 
     """
 
@@ -52,15 +52,15 @@ class SvdfAttrs:
 
 @dataclass(frozen=True, slots=True)
 class SvdfS8:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         rank: filters that make up one output.
         x_zp: the input's zero point.
-        feature: mantissa and exponent from products with the input to the state.
+        feature: mantissa and exponent from sums of input times feature weights to the state.
         state_zp: the state's zero point.
         state_dtype: int16, or int8.
-        time: mantissa and exponent from products with the state to the output.
+        time: mantissa and exponent from sums of state times time weights to the output.
         y_zp: the output's zero point.
 
     """
@@ -111,7 +111,7 @@ def infer(attrs: SvdfAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
 
 
 def _next_state(state: Array, newest: Array, memory: int) -> Array:
-    """Each filter's row of the past, moved on by one; (n, filters, memory)."""
+    """The state shifted by one time step, with ``newest`` at its end; (n, filters, memory)."""
     rows = state.reshape(*newest.shape, memory)
     return np.concatenate([rows[:, :, 1:], newest[:, :, None].astype(state.dtype)], axis=2)
 
@@ -124,7 +124,7 @@ def _sums(products: Array, rank: int) -> Array:
 def ref_f32(
     attrs: SvdfAttrs, x: Array, features: Array, time: Array, bias: Array | None, state: Array
 ) -> tuple[Array, Array]:
-    """``activation(bias + sum(state * time))`` behind ``x @ features.T`` as newest state."""
+    """``activation(bias + sum(state * time))``; ``x @ features.T`` is the newest step of state."""
     rows = _next_state(state, matmul(x, features.T), time.shape[1])
     y = _sums(rows * time, attrs.rank)
     y = y if bias is None else y + bias
@@ -132,7 +132,7 @@ def ref_f32(
 
 
 def prepare_s8(node: BoundNode) -> SvdfS8:
-    """Both multipliers: ratios of scales in float32, as TFLM has them."""
+    """Both multipliers: ratios of scales in float32, as in TFLM."""
     x, state, y = node.input(0), node.input(STATE), node.output
     require_s8(x, y)
     if node.outputs[1].q != state.q:
@@ -171,7 +171,7 @@ def ref_s8(
     """As ``ref_f32``; sums over time wrap at 32 bits, as a register does."""
     products = (x.astype(np.int64) - p.x_zp) @ features.astype(np.int64).T
     newest = multiply_by_quantized_multiplier(products, *p.feature)
-    # TFLM limits features before it adds the zero point, so that they may wrap.
+    # TFLM clamps the features before it adds the zero point, so the sum may wrap.
     limited = np.clip(newest, *limits_of(p.state_dtype)) + p.state_zp
     rows = _next_state(state, limited, time.shape[1])
     acc = _sums((rows.astype(np.int64) - p.state_zp) * time, p.rank)
@@ -181,7 +181,7 @@ def ref_s8(
 
 
 def macs(node: BoundNode) -> int:
-    """Filters times what each reads: the input, and its past."""
+    """For each filter, the length of the input plus the length of its state."""
     (filters, k), memory = node.input(1).shape, node.input(2).shape[1]
     return node.input(0).shape[0] * filters * (k + memory)
 

@@ -52,12 +52,12 @@ def prepare_s8(node: BoundNode) -> LutS8:
 
 
 def prepare_s16(node: BoundNode) -> SigmoidS16:
-    """Where inputs lie in the table."""
+    """The multiplier from inputs to positions in the table."""
     return prepare_sigmoid(node, most_left=1)
 
 
 def ref_s16(p: SigmoidS16, x: Array) -> Array:
-    """``2 * sigmoid(2 * x) - 1`` by table, linear between its entries."""
+    """``2 * sigmoid(2 * x) - 1`` by linear interpolation between table entries."""
     positions = p.positions(x)
     magnitude, table = np.abs(positions), sigmoid_table()
     index, rest = np.minimum(magnitude >> 8, 254), magnitude & 0xFF

@@ -30,7 +30,7 @@ class TransposeAttrs:
 
 @dataclass(frozen=True, slots=True)
 class TransposeS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     perm: tuple[int, ...]
 
@@ -54,7 +54,7 @@ def ref_f32(attrs: TransposeAttrs, x: Array) -> Array:
 def vjp(
     attrs: TransposeAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: the output's, permuted back."""
+    """Gradient of x: the output's gradient, permuted back."""
     del inputs, output
     return (grad.transpose(tuple(int(i) for i in np.argsort(attrs.perm))),)
 

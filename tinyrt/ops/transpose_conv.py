@@ -1,4 +1,4 @@
-"""transpose_conv: what a convolution's gradient does, as a layer with learnt weights."""
+"""transpose_conv: the input gradient of a convolution as a layer with its own weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TransposeConvAttrs:
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     attrs: TransposeConvAttrs
     x_zp: int
@@ -45,19 +45,19 @@ class TransposeConvS8:
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvS16:
-    """What the kernel on int16 activations knows beforehand."""
+    """Precomputed constants of the kernel on int16 activations."""
 
     attrs: TransposeConvAttrs
     requant: WideRequant | Requant
 
 
 def window_of(attrs: TransposeConvAttrs, w: Shape) -> Window:
-    """How the kernel slides over the output."""
+    """The window that slides over the output."""
     return Window.of(attrs.size, (w[1], w[2]), attrs.stride, attrs.padding)
 
 
 def _shapes(attrs: TransposeConvAttrs, x: Shape, w: Shape) -> Shapes:
-    """The convolution from output to input, whose gradient this is."""
+    """Shapes of the convolution from output to input; this op is its input gradient."""
     return Shapes(window_of(attrs, w), (x[0], *attrs.size, w[0]), (w[3], w[1], w[2], w[0]))
 
 
@@ -84,11 +84,11 @@ def _turned(w: Array) -> Array:
 
 
 def ref_f32(attrs: TransposeConvAttrs, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Each input, times the kernel, added to the outputs under it; then bias and activation."""
+    """Adds each input times the kernel to the outputs under it; then bias and activation."""
     shapes, turned = _shapes(attrs, x.shape, w.shape), _turned(w)
     if np.isfinite(w).all():
         acc = CONVOLUTION.dx.forward(shapes, x, turned)
-    else:  # the loops multiply weights with zeros between inputs, which only these would tell
+    else:  # the loops multiply weights with zeros: NaN for a weight that is not finite
         with np.errstate(invalid="ignore"):
             acc = adjoint(shapes, x, turned)
     return activate(acc if bias is None else acc + bias, attrs.activation)

@@ -20,7 +20,7 @@ def sin_ref(attrs: NoAttrs, x: Array) -> Array:
 def sin_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times its cosine."""
+    """Gradient of x: ``grad * cos(x)``."""
     del output
     return (grad * _COS(attrs, inputs[0]),)
 
@@ -34,7 +34,7 @@ def cos_ref(attrs: NoAttrs, x: Array) -> Array:
 def cos_vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradient of x: times minus its sine."""
+    """Gradient of x: ``-grad * sin(x)``."""
     del output
     return (-grad * _SIN(attrs, inputs[0]),)
 

@@ -1,4 +1,4 @@
-"""unidirectional_sequence_lstm: an LSTM over a sequence, which goes on where the last run ended."""
+"""unidirectional_sequence_lstm: an LSTM over a sequence; each run continues from the last state."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from tinyrt.ops.shared.table_s16 import SigmoidS16
 from tinyrt.ops.tanh import ref_s16 as tanh_s16
 
 GATES = ("input", "forget", "cell", "output")
-"""In TFLite's order. Inputs 1 to 4 are their weights for the input, 5 to 8 those for the hidden
-state, 9 to 12 their biases."""
+"""Gates in TFLite's order. Inputs 1 to 4 are the gates' weights for the input, inputs 5 to 8 their
+weights for the hidden state, inputs 9 to 12 their biases."""
 HIDDEN, CELL = 13, 14
-"""Inputs: the states. The second and third output are what they become."""
+"""Indices of the state inputs. The second and third output are the next states."""
 GATE_SCALE = 2.0**-12
-"""Of what gates take their functions of."""
+"""Scale of the int16 arguments of the gates' functions."""
 UNIT_SCALE = 2.0**-15
-"""Of what these functions give."""
+"""Scale of the int16 results of the gates' functions."""
 
 DTYPES = {
     DType.FLOAT32: (DType.FLOAT32, DType.FLOAT32, DType.FLOAT32),
     DType.INT8: (DType.INT8, DType.INT32, DType.INT16),
     DType.INT16: (DType.INT8, DType.INT64, DType.INT16),
 }
-"""Dtype of the input -> those of weights, biases and cell state."""
+"""Dtype of the input -> dtypes of weights, biases and cell state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,18 @@ class LstmAttrs:
 
 @dataclass(frozen=True, slots=True)
 class LstmInteger:
-    """What the integer kernel knows beforehand.
+    """Precomputed constants of the integer kernel.
 
     Attributes:
         x_zp: the input's zero point.
-        h_zp: the hidden state's, and the output's.
-        h_dtype: their dtype.
-        from_x: per gate, from products with the input to int16 at ``GATE_SCALE``.
-        from_h: likewise, from products with the hidden state.
-        forget: mantissa and exponent of the cell state times its gate.
-        update: likewise, of the input gate times the cell gate.
-        output: likewise, of the output gate times the cell state's tanh.
-        cell_tanh: how that tanh finds its place in the table.
+        h_zp: zero point of the hidden state and the output.
+        h_dtype: dtype of the hidden state and the output.
+        from_x: for each gate, requantisation of input times weights to int16 at ``GATE_SCALE``.
+        from_h: for each gate, the same for hidden state times weights.
+        forget: mantissa and exponent for the cell state times the forget gate.
+        update: mantissa and exponent for the input gate times the cell gate.
+        output: mantissa and exponent for the output gate times the cell state's tanh.
+        cell_tanh: multiplier from the cell state to positions in the table of tanh.
         cell_clip: limit of the raw cell state; 0 for none.
         time_major: whether time comes before samples.
 
@@ -95,7 +95,7 @@ class LstmInteger:
 
 
 GATE_TABLE = SigmoidS16(3, 0)
-"""Where gates' sums, at ``GATE_SCALE``, lie in the table."""
+"""Multiplier from the gates' sums, at ``GATE_SCALE``, to positions in the table."""
 
 
 def infer(attrs: LstmAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -142,7 +142,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _gate_requant(x: Value, w: Value) -> Requant | WideRequant:
-    """From products of a tensor with weights to int16 at the gates' scale."""
+    """Requantisation of a tensor times weights to int16 at the gates' scale."""
     scale = weight_scales(w, axis=0, channels=1)[0]
     mult, shift = multiplier(float(np.float64(qparams(x)[0]) * np.float64(scale) / GATE_SCALE))
     if x.dtype is DType.INT8:
@@ -205,7 +205,7 @@ def _times(a: Array, b: Array, requant: tuple[int, int]) -> NDArray[np.int64]:
 
 
 def ref_integer(p: LstmInteger, x: Array, *others: Array) -> tuple[Array, Array, Array]:
-    """As ``ref_f32``, all intermediates in int16; what gates take of either input rounds apart."""
+    """As ``ref_f32`` with int16 intermediates; a gate rounds its two products separately."""
     w, r, b = ([a.astype(np.int64) for a in others[k : k + 4]] for k in (0, 4, 8))
     h, c = others[12], others[13]
     outputs = []
@@ -230,7 +230,7 @@ def ref_integer(p: LstmInteger, x: Array, *others: Array) -> tuple[Array, Array,
 
 
 def macs(node: BoundNode) -> int:
-    """Four gates of each unit, each of input and hidden state, at every step."""
+    """For each time step, unit and gate (4): the length of the input plus the hidden state's."""
     n, t, k = node.input(0).shape
     units = node.output.shape[2]
     return n * t * 4 * units * (k + units)
@@ -240,7 +240,7 @@ def joined(node: BoundNode, first: int) -> Array:
     """Four constants one behind the other.
 
     Raises:
-        UnsupportedError: one of them is computed at run time.
+        UnsupportedError: one of the tensors is computed at run time.
 
     """
     parts = [node.input(i).data for i in range(first, first + 4)]

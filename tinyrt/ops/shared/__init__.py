@@ -1,1 +1,1 @@
-"""What records of ops share: their own form, shapes, windows, tables, walks."""
+"""Code that op records share: the record itself, shape rules, windows, tables and walks."""

@@ -1,4 +1,4 @@
-"""Activations that are fused into other ops: a clamp, in float or of raw values."""
+"""Activations fused into other ops: clamps of real values (float) or of raw values (integer)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }
 
 ALONE: dict[str, tuple[float, float]] = {"RELU_0_TO_1": (0.0, 1.0)}
-"""Clamps that are an op, but that no other op can absorb."""
+"""Clamps that exist only as ops: no other op can absorb them as a fused activation."""
 
 
 def fused_activation(node: Node | BoundNode) -> str:
-    """The activation fused into a node; NONE also where its op cannot have one."""
+    """The activation fused into a node; NONE too if the op has no such attribute."""
     activation = getattr(node.attrs, "activation", "NONE")
     return str(activation)
 
 
 def with_activation(node: Node | BoundNode, activation: str) -> object:
-    """The attributes of a node whose op can absorb an activation, with that one."""
+    """The node's attributes with this fused activation; the op must have that attribute."""
     attrs = node.attrs
     if not is_dataclass(attrs) or isinstance(attrs, type):
         raise TypeError(f"{node.op} '{node.name}' has {attrs}, which holds no activation")
@@ -54,7 +54,7 @@ def bounds(activation: str) -> tuple[float, float]:
 
 
 def clamp_of(activation: str) -> tuple[float, float]:
-    """Bounds of an activation, fused or an op of its own."""
+    """Bounds of an activation, whether it is fused into an op or is a separate op."""
     return ALONE.get(activation) or bounds(activation)
 
 
@@ -70,14 +70,14 @@ def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
 
 
 def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
-    """The gradient that passes the clamp: where the output lies strictly inside its bounds."""
+    """The clamp's gradient: ``grad`` where the output lies strictly inside the bounds, else 0."""
     if activation == "NONE":
         return grad
     low, high = clamp_of(activation)
     y = constant(output)
     if not isinstance(grad, np.ndarray):
         return grad * ((y > low) & (y < high))
-    # Numba takes its time to be imported, and only training needs it.
+    # Importing Numba is slow, and only training needs it.
     from tinyrt.floatmath.activation_loops import pass_within
 
     passed = buffers.empty(grad.shape, grad.dtype)
@@ -105,6 +105,6 @@ def act_range(activation: str, output: Value) -> tuple[int, int]:
 
 
 def _steps(real: float, scale: np.float32) -> int:
-    # Beyond the output's own limits the count does not matter, but a tiny scale must not overflow.
+    # The caller clips to the dtype's limits anyway. This limit keeps a tiny scale from overflowing.
     steps = min(max(float(np.float32(real)) / float(scale), -(2.0**18)), 2.0**18)
     return round_half_away(float(np.float32(steps)))

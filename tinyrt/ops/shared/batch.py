@@ -15,8 +15,8 @@ def rebatch(graph: Graph, batch: int) -> Graph:
     """The graph with ``batch`` samples along the first axis of every activation.
 
     Raises:
-        ShapeError: the model's first axis is not a batch axis throughout, so that samples would
-            mix: an op moves, joins or reduces it.
+        ShapeError: the first axis is not a batch axis in the whole model. Some op moves, joins or
+            reduces it and so mixes samples, or the model keeps state.
 
     """
     if graph.states and batch != batch_of(graph):
@@ -31,12 +31,13 @@ def rebatch(graph: Graph, batch: int) -> Graph:
     fixed = {value.name for value in values.values() if value.is_constant}
     for bound in graph.bound():
         if all(v is None or v.name in fixed for v in bound.inputs):
-            fixed.update(v.name for v in bound.outputs)  # no sample has a part in it
+            fixed.update(v.name for v in bound.outputs)  # does not depend on any sample
             nodes.append(bound.node)
             continue
         ranks = {len(v.shape) for v in bound.inputs if v is not None and not v.is_constant}
         if 1 in ranks or len(ranks) > 1:
-            # Along its only axis an op may add or compare; behind more axes, samples are broadcast.
+            # An op on rank 1 may add or compare samples. Of two ranks, the lower one is broadcast
+            # against the higher one's last axes, so its first axis is not the batch.
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
         if bound.op == "cumsum" and _first_axis_is_summed(bound):
             raise _mixes(f"{bound.describe()} adds samples up", bound.output)
@@ -52,7 +53,7 @@ def rebatch(graph: Graph, batch: int) -> Graph:
 
 
 def _first_axis_is_summed(node: BoundNode) -> bool:
-    """Whether a cumulative sum, which keeps every shape, adds samples up."""
+    """Whether a cumsum adds samples up; its output shape does not show it."""
     attrs: Any = node.attrs  # CumsumAttrs, of a module above this one
     return axis_of(attrs.axis, len(node.output.shape)) == 0
 

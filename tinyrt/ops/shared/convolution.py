@@ -1,8 +1,9 @@
-"""Convolutions of images: of whole numbers on NumPy alone, of floats by compiled loops.
+"""Convolutions of images: whole numbers with NumPy, floats with compiled loops.
 
-Of whole numbers, what each output reads is gathered into the rows of a matrix, block of images by
-block, so that the matrix stays in the cache. A library of linear algebra multiplies, whose order of
-sums is its own: that must not matter. Of floats it would, so there the loops give the order.
+For whole numbers, the elements that each output reads are copied into one row of a matrix (im2col).
+This is done for one block of images at a time, so that the matrix stays in the cache. NumPy's
+linear algebra library multiplies the matrices. It chooses the order of the sums, so the sums must
+be exact. Sums of floats are not exact: compiled loops fix their order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.window import Window
 
 BLOCK_BYTES = 2**20
-"""Of a block's matrix: a second-level cache's size."""
+"""Bytes of the im2col matrix of a block: about the size of a second-level cache."""
 
 Result = TypeVar("Result")
 
@@ -29,7 +30,7 @@ Result = TypeVar("Result")
 def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
     """Sum over taps and input channels: (n, out_h, out_w, c_out).
 
-    Of numbers whose sums are exact.
+    The sums must be exact in the operands' type.
     """
     window, c_out = shapes.window, shapes.w[0]
     y = buffers.empty((len(x), *window.out, c_out), np.result_type(x, w))
@@ -47,9 +48,9 @@ def convolve(shapes: Shapes, x: Array, w: Array) -> Array:
 
 
 def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
-    """The derivative in x: each tap's weights carry the gradient back to what the tap read.
+    """The derivative in x: each tap adds gradient times weights to the elements that it read.
 
-    Of numbers whose sums are exact.
+    The sums must be exact in the operands' type.
     """
     padded = shapes.window.padded_zeros(shapes.x, grad.dtype)
 
@@ -65,12 +66,12 @@ def adjoint(shapes: Shapes, grad: Array, w: Array) -> Array:
 
 
 def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]) -> list[Result]:
-    """Do work on blocks of images, each with what its outputs read, (outputs, taps * channels)."""
+    """Call ``work`` for each block of images with its matrix (outputs, taps * channels)."""
     size = math.prod(window.kernel) * x.shape[3]
 
     def block(images: slice) -> Result:
         patches = window.patches(window.pad(x[images]))
-        # A copy unless the patches lie one behind the other, as pixels of pointwise layers do.
+        # The reshape copies, unless the patches are contiguous as in 1 x 1 convolutions.
         return work(images, patches.reshape(-1, size))
 
     nbytes = len(x) * math.prod(window.out) * size * x.itemsize
@@ -78,7 +79,7 @@ def _by_columns(window: Window, x: Array, work: Callable[[slice, Array], Result]
 
 
 def _compiled() -> ModuleType:
-    # Numba takes its time to be imported, and only floats need it.
+    # Importing Numba is slow, and only floats need it.
     from tinyrt.ops.shared import convolution_products
 
     return convolution_products
@@ -90,12 +91,12 @@ CONVOLUTION = bilinear_triple(
     lambda *operands: _compiled().dx(*operands),
     lambda *operands: _compiled().dw(*operands),
 )
-"""Of floats: by compiled loops that read the windows where they are."""
+"""Float convolution and its derivatives: compiled loops read the windows without copying them."""
 
 
 def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
-    """``CONVOLUTION.y`` plus the bias (c_out,), where there is one."""
-    # The loops multiply weights with the zeros of padding, of which only these would tell.
+    """``CONVOLUTION.y`` plus the bias (c_out,), if there is one."""
+    # The loops multiply weights with the padding's zeros: NaN for a weight that is not finite.
     if shapes.window.is_padded and not np.isfinite(w).all():
         return _without_padding(shapes, x, w, bias)
     y: Array = _compiled().convolve(shapes, x, w, bias)
@@ -103,7 +104,7 @@ def biased(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
 
 
 def _without_padding(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> Array:
-    """The sum over taps that lie within the image, as kernels have it."""
+    """The sum over taps that lie within the image, as C kernels compute it."""
     start = np.zeros(shapes.w[0], w.dtype) if bias is None else bias
     y = np.empty((len(x), *shapes.window.out, shapes.w[0]), np.result_type(x, start))
     y[:] = start
@@ -117,7 +118,7 @@ def _without_padding(shapes: Shapes, x: Array, w: Array, bias: Array | None) -> 
 
 
 def bias_gradient(grad: Array) -> Array:
-    """The sum over images and pixels (n, h, w, c_out) -> (c_out,); for tensors, too."""
+    """The sum over images and pixels (n, h, w, c_out) -> (c_out,), of an array or a tensor."""
     if not isinstance(grad, np.ndarray):
         return grad.sum(axis=(0, 1, 2))
     total: Array = _compiled().channel_sums(grad)

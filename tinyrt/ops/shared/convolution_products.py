@@ -1,7 +1,7 @@
-"""Float convolutions and their derivatives by compiled tiles, parts of the images by threads.
+"""Float convolutions and their derivatives with compiled tiles; threads share the images.
 
-How the images are cut depends on their sizes alone, and with it the bits. Operands are float32 or
-float64 arrays of one type.
+The images are split into parts by their sizes alone, so the result has the same bits with any
+number of threads. All operands are float32, or all are float64.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def channel_sums(grad: Array) -> Array:
 def _into(
     y: Array, x: Array, weights: Array, start: Array, plan: Products, per_channel: bool
 ) -> None:
-    """Fill the plan's places of ``y`` (n, h, w, c) with sums that begin with ``start`` (c,)."""
+    """Write the plan's products plus ``start`` (c,) to the plan's places of ``y`` (n, h, w, c)."""
     matrices = np.ascontiguousarray(weights)
     groups, width = len(matrices), matrices.shape[4]
     item = x.itemsize
@@ -126,6 +126,6 @@ def _into(
 
 
 def _cost(x: Array, y: Array, plan: Products, channels: int) -> int:
-    """Bytes that a pass over memory takes in the same time, about: of both, and 1/4 a product."""
+    """Approximate cost in bytes of a pass over memory: the operands, and 1/4 byte per product."""
     products_per_image = plan.count * plan.tables[1].size * channels
     return x.nbytes + y.nbytes + len(x) * products_per_image // 4

@@ -1,4 +1,4 @@
-"""What a convolution and its derivatives know of their operands."""
+"""Shapes of the operands of a convolution and of its derivatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tinyrt.ops.shared.window import Window
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """What the convolution and its derivatives know of their operands.
+    """The window, and the shapes of input and weights.
 
     Attributes:
         window: how the kernel slides.
@@ -26,12 +26,12 @@ class Shapes:
 
     @property
     def group_count(self) -> int:
-        """Parts of the channels that do not see each other."""
+        """Number of channel groups; an output channel reads the inputs of its own group only."""
         return self.x[3] // self.w[3]
 
     @property
     def per_channel(self) -> bool:
-        """Whether each output channel reads one input channel, the one at its place."""
+        """Whether output channel ``c`` reads input channel ``c`` alone."""
         return self.w[3] == 1 and self.w[0] == self.x[3]
 
     def groups(self) -> Iterator[tuple[slice, slice]]:

@@ -1,15 +1,16 @@
-"""Where the products of a float convolution and of its derivatives lie: the loops' tables.
+"""Offset tables that turn float convolutions and their derivatives into matrix products.
 
-A convolution multiplies what each output reads, a row of taps and channels, with the weights as a
-matrix. Nothing is gathered for that: element ``k`` of row ``i`` lies at ``rows[i] + steps[k]`` of
-the padded image, and the table of steps is the same for all rows. The derivatives are such
-products, too:
+In a convolution, each output reads a row of taps and channels. The product multiplies that row with
+the weight matrix. The row is not copied: its element ``k`` lies at offset ``rows[i] + steps[k]`` of
+the padded image, for row ``i``. All rows share the table of steps. The derivatives are products of
+the same form:
 
-- in the weights: rows and steps change places, the gradient is the matrix;
-- in the input: elements whose place modulo the stride is the same are reached by the same taps, so
-  with the gradient as image and those taps' weights as matrix they are a convolution each.
+- Derivative in the weights: rows and steps are exchanged, and the gradient is the matrix.
+- Derivative in the input: the same taps reach all elements whose position modulo the stride is the
+  same. For each such position, the derivative is a convolution with the gradient as its image and
+  the weights of those taps as its matrix.
 
-All tables are int64 and hold bytes.
+All tables are int64. Their offsets are in bytes.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ Tables = tuple[Table, Table, Table, Table]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """Tables of products of one kind, for every image and group.
+    """Tables of one matrix product; every image and group uses the same tables.
 
     Attributes:
         border: rows above and columns to the left of the image, height and width with both.
         tables: rows, steps, starts, places.
-        count: rows of the product; their tables end in copies of the last.
-        taps: the taps of which the matrix consists, along height and along width.
+        count: rows of the product; copies of the last row pad the tables of rows.
+        taps: the taps whose weights form the matrix, along height and along width.
 
     """
 
@@ -50,10 +51,10 @@ class Products:
 
 @lru_cache(maxsize=64)
 def outputs(shapes: Shapes, item: int) -> Products:
-    """Of the convolution: a row per pixel, a step per tap and channel, the weights as matrix.
+    """Tables of the convolution: a row per pixel, a step per tap and channel; weights as matrix.
 
     Args:
-        shapes: of the convolution.
+        shapes: shapes of the convolution.
         item: bytes of an element.
 
     """
@@ -66,9 +67,9 @@ def outputs(shapes: Shapes, item: int) -> Products:
 
 @lru_cache(maxsize=64)
 def weight_sums(shapes: Shapes, item: int) -> Products:
-    """Of the derivative in the weights: a row per tap and channel, a step per pixel.
+    """Tables of the derivative in the weights: a row per tap and channel, a step per pixel.
 
-    Sums start from what the places hold.
+    The sums are added to the values that the result already holds.
     """
     steps, rows, border = _reads(shapes, item)
     columns = shapes.w[0] if shapes.per_channel else shapes.w[0] // shapes.group_count
@@ -78,7 +79,7 @@ def weight_sums(shapes: Shapes, item: int) -> Products:
 
 @lru_cache(maxsize=64)
 def input_parts(shapes: Shapes, item: int) -> list[Products]:
-    """Of the derivative in the input: a convolution of the gradient for each place in a stride."""
+    """Tables of the derivative in the input: one convolution per position modulo the stride."""
     stride_h, stride_w = shapes.window.stride
     pairs = ((a, b) for a in range(stride_h) for b in range(stride_w))
     return [
@@ -87,7 +88,7 @@ def input_parts(shapes: Shapes, item: int) -> list[Products]:
 
 
 def _reads(shapes: Shapes, item: int) -> tuple[Table, Table, tuple[int, int, int, int]]:
-    """Where each output's window begins, where its elements lie from there, and the border."""
+    """Offset of each output's window, offsets of the elements within a window, and the border."""
     window, (_, height, width, c) = shapes.window, shapes.x
     (top, left), (bottom, right) = window.before, window.after
     border = (top, left, top + height + bottom, left + width + right)
@@ -105,7 +106,7 @@ def _reads(shapes: Shapes, item: int) -> tuple[Table, Table, tuple[int, int, int
 
 
 def _input_part(shapes: Shapes, item: int, a: int, b: int) -> Products:
-    """The elements at (a, b) modulo the stride."""
+    """The derivative in the input elements whose position modulo the stride is (a, b)."""
     _, height, width, c = shapes.x
     c_out = shapes.w[0]
     (out_h, out_w), (sh, sw) = shapes.window.out, shapes.window.stride
@@ -130,8 +131,8 @@ def _reached(shapes: Shapes, axis: int, first: int, size: int) -> tuple[list[int
     """The taps that reach the elements ``first``, ``first + stride``, ... along an axis.
 
     Returns:
-        The taps; for each, the output that reads the first element through it; how many outputs
-        before the first one and after the last one are asked for.
+        The taps; for each tap, the output that reads element ``first`` through it; how many rows or
+        columns of padding the gradient needs before its first and after its last output.
 
     """
     window = shapes.window
@@ -146,7 +147,7 @@ def _reached(shapes: Shapes, axis: int, first: int, size: int) -> tuple[list[int
 
 
 def _outer(*parts: Table) -> Table:
-    """All sums of one element of each part, in row-major order."""
+    """The sums of all combinations of one element from each part, flat, in row-major order."""
     total = np.zeros((), np.int64)
     for part in parts:
         total = total[..., None] + part

@@ -1,4 +1,4 @@
-"""Run a graph with the reference kernels, value by value: the specification at work."""
+"""Runs a graph with the reference kernels, one op after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = Sequence[NDArray[Any] | None]
 
 
 def reference_kernel(node: BoundNode) -> Kernel:
-    """The node's reference kernel, prepared: takes the input arrays, returns the output array(s).
+    """The node's prepared reference kernel: a function from input arrays to output array(s).
 
     Raises:
         UnsupportedError: the op has no reference for the node's dtypes.
@@ -38,23 +38,23 @@ def reference_kernel(node: BoundNode) -> Kernel:
 
 
 def as_tuple(outputs: Outputs) -> tuple[NDArray[Any], ...]:
-    """What a kernel returns, as one array per output."""
+    """A kernel's result as a tuple with one array per output."""
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
-    """What a node computes whose inputs are all constant, once the budget allows it.
+    """The outputs of a node whose inputs are all constant, computed if the budget allows it.
 
     Raises:
         UnsupportedError: the op has no reference for the node's dtypes.
-        BudgetError: computing it would take more memory or work than is left.
+        BudgetError: the computation would take more memory or work than the budget has left.
 
     """
     what = f"'{node.output.name}', the constant result of {node.op},"
     spec, spent = OPS[node.op], budget.current()
     moved = sum(v.size * v.dtype.itemsize for v in (*node.inputs, *node.outputs) if v is not None)
     macs = spec.macs(node)
-    # A window's elements are gathered, one image at a time at least.
+    # The kernel copies the elements of all windows, of at least one image at a time.
     channels = node.output.shape[-1] if node.output.shape else 1
     gathered = WIDEST * (macs // max(channels, 1))
     copies = MOVING if spec.quant is Quant.SAME_AS_INPUT else COMPUTING
@@ -65,7 +65,7 @@ def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
 
 
 MOVING, COMPUTING = 2, 6
-"""Copies of its operands and results that a reference kernel holds, at most."""
+"""Upper bound on the copies of its operands and results that a reference kernel holds."""
 
 WIDEST = 8
 """Bytes of the widest element type."""

@@ -39,11 +39,11 @@ INPUT_INTEGER_BITS = 4
 
 @dataclass(frozen=True, slots=True)
 class LutS8:
-    """What the integer kernel knows beforehand: its answer to every input.
+    """Lookup table of an op with one int8 input.
 
     Attributes:
-        table: int8[256]; entry ``i`` answers the input whose byte, read as unsigned, is ``i``.
-        signed: whether answers are int8; else they are the bytes of uint8.
+        table: int8[256]; entry ``i`` is the output for the input whose byte, as uint8, is ``i``.
+        signed: whether the outputs are int8; otherwise the entries are bytes of uint8 outputs.
 
     """
 
@@ -57,13 +57,13 @@ class LutS8:
         return cls(np.roll(saturated, INT8_MIN))
 
     def lookup(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The answers to ``x``, of the same shape."""
+        """The outputs for ``x``, in the shape of ``x``."""
         entries = self.table[x.view(np.uint8)]
         return entries if self.signed else entries.view(np.uint8)
 
 
 def lut_s8(p: LutS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The integer specification of every op with a table."""
+    """The integer reference kernel of every op with a lookup table."""
     return p.lookup(x)
 
 
@@ -98,8 +98,8 @@ def fixed_point_inputs(x: Value) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Arguments of logistic and tanh for every int8 value, in ascending order.
 
     Returns:
-        The arguments in Q4, raw int32, and -1, 0 or 1 where the argument lies below, inside or
-        above the range that Q4 holds (an argument outside is given as 0).
+        The arguments as raw int32 in Q4, and for each argument -1, 0 or 1: it lies below, inside or
+        above the range of Q4. An argument outside that range is 0 in the first array.
 
     """
     scale, zp = qparams(x)
@@ -114,7 +114,7 @@ def fixed_point_inputs(x: Value) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def float_table(
     node: BoundNode, function: Callable[[NDArray[np.float32]], NDArray[np.float32]]
 ) -> LutS8:
-    """The table of an op that TFLite computes in float32 when it prepares the model.
+    """The lookup table of an op whose table TFLite computes in float32.
 
     ``round(function(scale * (x - zp)) * (1 / y_scale)) + y_zp``, each step rounded to float32,
     halves away from zero.
@@ -131,7 +131,7 @@ def float_table(
 
 
 def exp_f32(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``exp(x)``, correctly rounded to float32 as C libraries do in all but the rarest cases."""
+    """``exp(x)`` rounded to the nearest float32, as C libraries do too, except in rare cases."""
     return np.asarray(elementary.exp(x), np.float32)
 
 
@@ -144,7 +144,7 @@ def table_op(
     prepare: Callable[[BoundNode], LutS8],
     traits: Traits = NO_TRAITS,
 ) -> OpSpec[AttrsT]:
-    """The record of an op of one input whose int8 form, and no other, is the table of ``prepare``.
+    """The record of an op with one input and an int8 form only: the table from ``prepare``.
 
     The other fields are as in ``OpSpec``.
     """
@@ -169,7 +169,7 @@ def float_op(
     vjp: Vjp[AttrsT],
     traits: Traits = NO_TRAITS,
 ) -> OpSpec[AttrsT]:
-    """The record of an op of one input that is quantised as a step of ``pointwise`` only."""
+    """The record of a float op with one input; it is quantised only as a step of ``pointwise``."""
     return OpSpec(
         name=name,
         attrs=attrs,

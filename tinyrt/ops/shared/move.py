@@ -1,8 +1,8 @@
-"""What ops share that only move elements: one function of arrays says everything about each.
+"""Ops that only move elements: each op is defined by one function of arrays.
 
-The same function computes float and raw values; applied to the input's positions it gives the
-gradient. Where elements lie is said beside it: a walk over the input in regular steps, or rows and
-columns by tables.
+That function moves float values and raw values alike. Applied to the positions of the input's
+elements, it gives the index that the gradient needs. Each op also describes for C kernels where its
+elements lie in the input: as a walk with constant strides, or as tables of rows and columns.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Move = Callable[[Any, Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The output, element by element in order, as a walk over the input.
+    """The output's elements in order, as a walk over the input with constant strides.
 
     Attributes:
-        dims: how far the walk goes along each of its axes, the last one fastest.
-        strides: what one step along each adds to the position in the input.
-        begin: where it begins.
+        dims: steps along each axis of the walk; the last axis runs fastest.
+        strides: strides of these axes in the input, in elements.
+        begin: position of the first element in the input.
 
     """
 
@@ -53,14 +53,14 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The output as rows and columns of images, each of which lies somewhere in the input's.
+    """The output as images of rows and columns, with tables of offsets into the input's images.
 
     Attributes:
-        n: how many images.
-        x_size: elements of an image of the input.
-        rows: for each of the output's rows, where it begins in the input's image.
-        columns: for each column, how far from there.
-        run: elements that lie there side by side.
+        n: number of images.
+        x_size: elements of one image of the input.
+        rows: for each output row, its offset in the input's image.
+        columns: for each output column, its offset from the row's offset.
+        run: contiguous elements at each row and column.
 
     """
 
@@ -72,25 +72,25 @@ class Picks:
 
 
 LayoutOf = Callable[[Any, Shape], Walk | Picks]
-"""``(attrs, input's shape) -> where the output's elements lie in it``."""
+"""``(attrs, input's shape) -> layout``: where the output's elements lie in the input."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     move: Move
     attrs: Any
     layout: Walk | Picks
 
     def positions(self, shape: Shape) -> NDArray[np.int64]:
-        """Where in an input of that shape each element of the output lies."""
+        """For each output element, its position in an input of that shape."""
         return _positions(self.move, self.attrs, shape)
 
 
 @dataclass(frozen=True, slots=True)
 class _Positions:
-    """Where in the input, of some shape, each element of the output lies."""
+    """For each output element, its position in the input; and the input's shape."""
 
     index: NDArray[np.int64]
     shape: Shape
@@ -116,7 +116,7 @@ def _ref_f32(move: Move, attrs: Any, x: Array) -> Array:
 def _vjp(
     move: Move, attrs: Any, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient]:
-    """Gradient of x: each element's, gathered from wherever it was moved to."""
+    """Gradient of x: for each element, the sum of the gradients where it was moved to."""
     del output
     shape = tuple(inputs[0].shape)
     return (_SCATTER(_Positions(_positions(move, attrs, shape), shape), grad),)
@@ -151,12 +151,12 @@ def move_op(
     """The record of an op with one input that only moves elements.
 
     Args:
-        name: the op's.
-        attrs: its attributes' class.
+        name: name of the op.
+        attrs: class of its attributes.
         infer: its shape rule.
-        move: what it does.
-        layout_of: where its output's elements lie in the input.
-        traits: what is true of it.
+        move: the function that moves the elements.
+        layout_of: gives the positions of the output's elements in the input.
+        traits: its traits.
         int16: whether TFLite has the op for int16.
 
     """

@@ -1,4 +1,4 @@
-"""What average_pool2d and max_pool2d share."""
+"""Attributes, shape rule and preparation shared by average_pool2d and max_pool2d."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pool2dAttrs:
 
 @dataclass(frozen=True, slots=True)
 class Pool2dS8:
-    """What an integer pooling kernel knows beforehand."""
+    """Precomputed constants of an integer pooling kernel."""
 
     window: Window
     act_min: int

@@ -20,7 +20,7 @@ from tinyrt.ops.shared.activation import act_range, fused_activation
 from tinyrt.ops.shared.spec import Array, qparams, require_alike, require_s8
 
 MIN_RIGHT = 8
-"""Right shift behind a multiplication of an int64 accumulator, at least: TFLite allows no less."""
+"""Least right shift after the multiplication of an int64 accumulator; TFLite's own limit."""
 
 
 def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
@@ -28,8 +28,8 @@ def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
 
     Args:
         real: the ratio, positive.
-        most: what it must stay below: beyond ``2**30`` every accumulator overflows, and shifts
-            leave the 31 bits that kernels take.
+        most: exclusive upper bound of the ratio. From ``2**30`` on, every accumulator overflows and
+            the shift exceeds the 31 bits that kernels take.
 
     Raises:
         VerifyError: the ratio is too large, or no number.
@@ -46,7 +46,7 @@ def multiplier(real: float, most: float = 2.0**30) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Requant:
-    """From int32 accumulators to int8 or int16 outputs.
+    """Requantisation of int32 accumulators to int8 or int16 outputs.
 
     Attributes:
         mult: mantissas, one per output channel.
@@ -73,7 +73,7 @@ class Requant:
 
 @dataclass(frozen=True, slots=True)
 class WideRequant:
-    """From int64 accumulators to int16 outputs, whose zero point is 0.
+    """Requantisation of int64 accumulators to int16 outputs with zero point 0.
 
     Attributes:
         mult: mantissas of 15 bits, one per output channel.
@@ -162,10 +162,11 @@ def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
 
 
 def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
-    """Multipliers and clamp of an int16 op with int8 weights (input 1); as ``weighted_requant``.
+    """Multipliers and clamp of an int16 op with int8 weights (input 1).
 
-    Beside an int64 bias, or none, accumulators have 64 bits. Beside an int32 bias, which some
-    converters write, they have 32, and are rounded as for int8.
+    Arguments and errors are those of ``weighted_requant``. With an int64 bias or without a bias,
+    accumulators have 64 bits. Some converters write an int32 bias: then accumulators have 32 bits
+    and are rounded as for int8.
     """
     return node.noted_of_constants("wide requant", partial(_wide_requant, node, channel_axis))
 

@@ -1,8 +1,8 @@
-"""How an op's output comes row by row from rows of its inputs.
+"""Row-by-row form of ops: how one output row is computed from rows of the inputs.
 
-An op on one row of outputs is the same op on a tensor that is as high as its window: what lies
-above and below the image is held as rows of the padding's value, so that every row is computed
-alike.
+To compute one output row, the op runs on a tensor that is as high as its window. Padding above and
+below the image is held as rows that are filled with the padding's value. So every output row is
+computed in the same way.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tinyrt.ops.shared.window import BARE_ROWS, ROWS, Window
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
-    """Rows of one input that a row of outputs reads.
+    """The rows of one input that an output row reads.
 
     Output row ``r`` reads the input rows from ``r * step - above`` on.
 
     Attributes:
-        rows: how many it reads.
-        step: rows from one window to the next; 0 where all outputs read the same row.
+        rows: number of rows read.
+        step: rows from one window to the next; 0 if all output rows read the same input row.
         above: rows of padding above the input.
         below: rows of padding below it.
         fill: the raw value of padding.
@@ -47,11 +47,11 @@ class RowWindow:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What an average over height and width does with the sums of its channels.
+    """An average over height and width as per-channel sums of rows.
 
     Attributes:
-        channels: how many sums there are; each is an int32.
-        finish: sums -> the op's output, flat.
+        channels: number of int32 sums.
+        finish: computes the op's flat output from the sums.
 
     """
 
@@ -64,9 +64,9 @@ class RowOp:
     """An op that works row by row.
 
     Attributes:
-        node: the same op on the rows under its windows: one row of outputs.
-        windows: for each input, its rows; None for a constant or an absent one.
-        fold: where rows of input 0 are only added up, and the output follows from the sums.
+        node: the same op on the rows of one window, with one row of outputs.
+        windows: for each input, the rows that it reads; None for a constant or absent input.
+        fold: set if rows of input 0 are only added up and the output follows from the sums.
 
     """
 
@@ -75,7 +75,7 @@ class RowOp:
     fold: Fold | None = None
 
     def on_rows(self, count: int) -> BoundNode:
-        """The same op on the rows under so many windows: as many rows of outputs."""
+        """The same op on the rows of ``count`` windows, with ``count`` rows of outputs."""
         inputs = list(self.node.inputs)
         for i, (value, window) in enumerate(zip(inputs, self.windows, strict=True)):
             if value is not None and window is not None:
@@ -92,8 +92,8 @@ def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | 
 
     Args:
         node: input and output are (1, h, w, c).
-        window: what slides over the input.
-        fill: the raw value of padding; None where the op knows no such value.
+        window: the window that slides over the input.
+        fill: the raw value of padding; None if no raw value can stand for the padding.
 
     """
     x = node.input(0)
@@ -123,7 +123,7 @@ def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
 
 
 def one_row(node: BoundNode, attrs: Any = None) -> BoundNode:
-    """The node on a single row of each activation, with these attributes or its own."""
+    """The node on one row of each activation; ``attrs`` replaces its attributes if given."""
     activations = [v for v in node.inputs if v is not None and not v.is_constant]
     return _on_rows(node, {v.name: _row(v) for v in activations}, attrs)
 
@@ -158,7 +158,7 @@ def joined_rows(node: BoundNode, axis: int) -> RowOp | None:
 
 
 def _on_rows(node: BoundNode, inputs: Mapping[str, Value], attrs: Any) -> BoundNode:
-    """The node with these inputs instead of its own, and one row of outputs."""
+    """The node with these inputs and attributes, and one row of outputs."""
     on_rows = replace(
         node,
         node=node.node if attrs is None else replace(node.node, attrs=attrs),

@@ -1,4 +1,4 @@
-"""Checks that shape rules share; every one raises ``ShapeError`` and nothing else."""
+"""Checks that shape rules share; ``ShapeError`` is the only error that they raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Inputs = Sequence[TensorType | None]
 
 
 def operand(inputs: Inputs, i: int, name: str, rank: int | None = None) -> TensorType:
-    """Input ``i``, which must be present, of known size and of that rank.
+    """Input ``i``, which must be present, have positive dimensions and the given rank.
 
     Raises:
         ShapeError: it is absent, a dimension is not positive, or the rank differs.
@@ -78,7 +78,7 @@ WEIGHTED: dict[DType, tuple[tuple[DType, ...], tuple[DType, ...]]] = {
     DType.INT8: ((DType.INT8, DType.INT4), (DType.INT32,)),
     DType.INT16: ((DType.INT8,), (DType.INT64, DType.INT32)),
 }
-"""Dtype of an activation -> dtypes that weights and biases may have beside it."""
+"""Dtype of the activation -> dtypes allowed for weights and for biases."""
 
 
 def check_computable(x: TensorType, op: str) -> None:
@@ -88,7 +88,7 @@ def check_computable(x: TensorType, op: str) -> None:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """The axis counted from the front.
+    """The axis as an index from the front; a negative ``axis`` counts from the end.
 
     Raises:
         ShapeError: there is no such axis.
@@ -100,7 +100,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """The shape that both broadcast to, as NumPy does.
+    """The shape that both shapes broadcast to by NumPy's rules.
 
     Raises:
         ShapeError: two dimensions differ and neither is 1.
@@ -117,7 +117,7 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
-    """Two inputs of one dtype -> their broadcast shape; truth values and places aren't clamped."""
+    """Two inputs of one dtype -> their broadcast shape; indices and bool take no activation."""
     bounds(activation)
     a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
     if a.dtype is not b.dtype:
@@ -128,7 +128,7 @@ def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, 
 
 
 def infer_arithmetic(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
-    """As ``infer_binary``, of numbers: truth values are not added or multiplied."""
+    """As ``infer_binary``, for arithmetic: truth values are refused."""
     (y,) = infer_binary(inputs, activation)
     if y.dtype is DType.BOOL:
         raise ShapeError(f"inputs are {y.dtype.short}", expected="numbers: cast truth values first")
@@ -136,7 +136,7 @@ def infer_arithmetic(inputs: Inputs, activation: str = "NONE") -> tuple[TensorTy
 
 
 def sum_to(grad: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """The gradient of a broadcast: ``grad`` summed over what was repeated from ``shape``."""
+    """The gradient of a broadcast from ``shape``: ``grad`` summed over the repeated axes."""
     if grad.shape == shape:
         return grad
     extra = grad.ndim - len(shape)
@@ -158,7 +158,7 @@ def _repeat_vjp(
 
 
 REPEAT = Function("repeat", _repeat, _repeat_vjp)
-"""``(shape, x)``: x broadcast to the shape; what ``sum_to`` undoes."""
+"""``(shape, x)``: x broadcast to the shape; ``sum_to`` is its gradient."""
 
 
 def infer_float_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:

@@ -24,7 +24,7 @@ AttrsT = TypeVar("AttrsT")
 """An op's attributes."""
 
 PreparedT = TypeVar("PreparedT")
-"""What an integer form knows beforehand."""
+"""The precomputed constants of an integer form."""
 
 Infer = Callable[[AttrsT, Sequence[TensorType | None]], tuple[TensorType, ...]]
 
@@ -48,21 +48,21 @@ class Quant(Enum):
     FIXED = "fixed"
     """The output's parameters are prescribed by the op's form (``IntegerForm.fixed_output``)."""
     INPUTS_ONLY = "inputs only"
-    """Inputs are quantised, each with parameters of its own; the output is no quantity: places,
-    truth values. It is as the op gives it, in float as in integers, and has no parameters."""
+    """Each input has its own quantisation parameters. The output holds indices or truth values, of
+    the same dtype in float and integer graphs, and has no parameters."""
     BOUNDARY = "boundary"
-    """quantize and dequantize: the border itself."""
+    """quantize and dequantize, which convert between float and integers."""
     STATEFUL = "by its file"
-    """Scales of state and of what is computed inside come with the model. Only LSTMs that begin
-    anew with each run are calibrated: as weighted ops, their cell states too."""
+    """The model file gives the scales of states and of intermediate results. Only LSTMs whose state
+    starts anew with each run are calibrated: as weighted ops, and their cell states too."""
     BY_TABLE = "by table"
-    """No int8 form of its own: quantised as ``pointwise``, alone or with its neighbours."""
+    """The op has no int8 form. It is quantised as a step of ``pointwise``, alone or with others."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
 
 
 CONSTANT_WEIGHTS = frozenset({Quant.WEIGHTED, Quant.STATEFUL})
-"""Kinds of ops of which only input 0 is data."""
+"""Kinds of ops whose only data input is input 0."""
 
 
 class Form(StrEnum):
@@ -73,7 +73,7 @@ class Form(StrEnum):
     INT16X8 = "int16x8"
     """int16 activations with zero point 0; weights int8, biases int64 (int32 in some files)."""
     FLOAT = "float"
-    """Activations that are not quantised: float32, and what is compared and chosen by."""
+    """Activations that are not quantised: float32, indices and truth values."""
 
 
 def no_macs(node: BoundNode) -> int:
@@ -83,20 +83,20 @@ def no_macs(node: BoundNode) -> int:
 
 
 def no_rows(node: BoundNode) -> None:
-    """An op that works element by element, but never in a segment: truth values are held whole."""
+    """For element-wise ops that never run row by row, such as ops on truth values."""
     del node
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerForm(Generic[PreparedT]):
-    """One op on activations of one integer dtype.
+    """The form of an op on activations of one integer dtype.
 
     Attributes:
-        prepare: everything integer that can be computed before the first inference: multipliers,
-            clamps, tables. Raises ``VerifyError`` where parameters break the op's rules.
-        ref: ``(prepared, *arrays) -> array``, the specification of every backend; a tuple of arrays
-            where the op has several outputs.
-        fixed_output: scale and zero point of the output where the op's ``quant`` is FIXED.
+        prepare: computes all integer constants before the first inference: multipliers, clamps,
+            tables. Raises ``VerifyError`` if quantisation parameters break the op's rules.
+        ref: ``(prepared, *arrays) -> array``, the specification of every backend. An op with
+            several outputs returns a tuple of arrays.
+        fixed_output: scale and zero point of the output if the op's ``quant`` is FIXED.
 
     """
 
@@ -108,7 +108,7 @@ class IntegerForm(Generic[PreparedT]):
 def both_forms(
     prepare: Callable[[BoundNode], PreparedT], ref: Callable[Concatenate[PreparedT, ...], Outputs]
 ) -> dict[Form, IntegerForm[PreparedT]]:
-    """The forms of an op that works alike on int8 and int16 activations."""
+    """The forms of an op whose int8 and int16 kernels are the same."""
     form = IntegerForm(prepare, ref)
     return {Form.INT8: form, Form.INT16X8: form}
 
@@ -118,22 +118,25 @@ class OpSpec(Generic[AttrsT]):
     """One op, for every part of the toolchain.
 
     Attributes:
-        name: the op's only name, in snake case (``conv2d``).
+        name: the op's name, in snake case (``conv2d``).
         attrs: the frozen dataclass of its attributes.
         arity: least and most number of inputs.
         infer: output types from attributes and input types; raises ``ShapeError``.
         quant: how its tensors get their quantisation parameters.
-        ref_f32: ``(attrs, *arrays) -> array``, the float specification; a tuple likewise.
-        train_f32: the same in training, where compiled loops are faster; None for ``ref_f32``.
-        vjp: ``(attrs, inputs, output, grad) -> gradients``, as ``Function`` says; None where the
-            op cannot be trained.
-        forms: the integer forms that it has.
+        ref_f32: ``(attrs, *arrays) -> array``, the float specification. An op with several outputs
+            returns a tuple of arrays.
+        train_f32: a faster ``ref_f32`` for training; None to use ``ref_f32``.
+        vjp: ``(attrs, inputs, output, grad) -> gradients``, as in ``Function``; None if the op
+            cannot be trained.
+        forms: the op's integer forms.
         int4_weights: whether the weights (input 1) of the int8 form may be int4.
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         macs: multiply-accumulates of one inference.
-        rows: the node as an op that works row by row, where it does; element-wise ops leave it out.
-        traits: what else is true of it, whatever its tensors are.
-        rebatch: attributes for another batch size, where they name it: ``(attrs, old, new)``.
+        rows: gives the row-by-row form of a node, or None if it has none. Element-wise ops need no
+            such function.
+        traits: properties of the op that do not depend on its tensors.
+        rebatch: ``(attrs, old, new) -> attrs`` for another batch size, if the attributes depend on
+            it.
 
     """
 
@@ -171,18 +174,18 @@ class OpSpec(Generic[AttrsT]):
 
     @property
     def float_only(self) -> bool:
-        """Whether the op must be gone before the graph is quantised."""
+        """Whether the op must be folded or replaced before the graph is quantised."""
         return self.quant in (Quant.BY_TABLE, Quant.FLOAT_ONLY)
 
     @property
     def pointwise(self) -> bool:
-        """Whether ``pointwise`` may have the op as a step: a file has its steps as float ops."""
+        """Whether the op may be a step of ``pointwise``; files hold the steps as float ops."""
         return (
             self.traits.elementwise and self.traits.in_tflite and self.quant is not Quant.BOUNDARY
         )
 
     def row_op(self, node: BoundNode) -> RowOp | None:
-        """The node as an op that works row by row; None where it does not, and for float ops."""
+        """The row-by-row form of the node; None if it has none or is a float op."""
         if not is_integer(node):
             return None
         if self.rows is not None:
@@ -190,11 +193,11 @@ class OpSpec(Generic[AttrsT]):
         return elementwise_rows(node) if self.traits.elementwise else None
 
     def check_quant(self, node: BoundNode) -> None:
-        """Raise ``VerifyError`` where quantisation parameters break the op's rules."""
+        """Raise ``VerifyError`` if quantisation parameters break the op's rules."""
         self.prepared(node)
 
     def prepared(self, node: BoundNode) -> Any:
-        """The integer record of a quantised node, which is prepared once.
+        """The precomputed constants of a quantised node; they are computed once and kept.
 
         Raises:
             VerifyError: the op has no such form, or parameters break its rules.
@@ -207,9 +210,9 @@ class OpSpec(Generic[AttrsT]):
 
 
 def is_integer(node: BoundNode) -> bool:
-    """Whether the node takes the integer path: any of its activations is quantised.
+    """Whether the node takes the integer path: it has a quantised activation.
 
-    So does the dequantisation of weights, which has no activation that is.
+    A dequantize op on constant weights takes it too, though it has no quantised activation.
     """
     values = (*node.inputs, *node.outputs)
     quantized = any(v is not None and v.q is not None and not v.is_constant for v in values)
@@ -217,12 +220,12 @@ def is_integer(node: BoundNode) -> bool:
 
 
 def form_of(node: BoundNode) -> Form:
-    """What the node computes in: backends have a kernel for each op and form."""
+    """The node's form; backends have a kernel for each op and form."""
     return _integer_form(node) if is_integer(node) else Form.FLOAT
 
 
 def _integer_form(node: BoundNode) -> Form:
-    """By the dtypes of a quantised node's activations; state may be wider."""
+    """The integer form by the dtypes of the node's activations; states may be wider."""
     inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
     activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
     return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8
@@ -237,7 +240,7 @@ def limits_of(dtype: DType) -> tuple[int, int]:
 
 
 ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
-"""Least and greatest zero point; 0 for other dtypes."""
+"""Dtype -> least and greatest zero point; 0 is the only zero point of other dtypes."""
 
 
 def qparams(value: Value) -> tuple[np.float32, int]:
@@ -256,7 +259,7 @@ def qparams(value: Value) -> tuple[np.float32, int]:
         )
     limits = np.finfo(np.float32)
     fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
-    # int16 activations are symmetric: their kernels know no zero point.
+    # int16 activations are symmetric: their kernels have no zero point.
     low, high = ZERO_POINTS.get(value.dtype, (0, 0))
     if not fits or not low <= q.zero_point <= high:
         raise VerifyError(
@@ -280,7 +283,7 @@ def require_same_q(node: BoundNode, *values: Value) -> None:
 
 
 def prepare_moved(node: BoundNode, inputs: Sequence[int]) -> NoAttrs:
-    """Nothing, once these inputs and the output are found to share dtype, scale and zero point."""
+    """No constants; checks that these inputs and the output share dtype, scale and zero point."""
     values = (*(node.input(i) for i in inputs), node.output)
     require_alike(*values)
     require_same_q(node, *values)

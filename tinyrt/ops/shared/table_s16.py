@@ -1,4 +1,4 @@
-"""Functions of int16 values by table and interpolation, as TFLite computes them."""
+"""Functions of int16 values by interpolated lookup tables, as in TFLite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.spec import Array, qparams, require_alike, require_fixed
 
 STEPS = 512
-"""Intervals of an interpolated table, for all of int16; one more entry ends the last of them."""
+"""Intervals of an interpolated table over the int16 range; the table has one entry more."""
 
 FIXED_OUTPUT = (1 / 32768, 0)
 """Scale and zero point of logistic, tanh and softmax in int16."""
@@ -31,8 +31,8 @@ def interpolation_table(
 ) -> NDArray[np.int16]:
     """The function over [least, greatest] in Q0.15, 513 entries, computed in float32.
 
-    Entries are shifted by half the error at the middle of their interval, so that what is
-    interpolated is off by as much at its ends as there.
+    Each entry is shifted by half the interpolation error at the middle of its interval. So the
+    error at the interval's ends is as large as the error at its middle.
     """
     step = np.float32((np.float32(greatest) - np.float32(least)) / STEPS)
     scale = np.float32(32768)
@@ -58,7 +58,7 @@ def interpolate(table: NDArray[np.int16], x: Array) -> NDArray[np.int64]:
 def sigmoid_table() -> NDArray[np.int64]:
     """``sigmoid(i / 24)`` in Q0.16 for ``i`` from 0 to 255: up to about 10.7.
 
-    Entries are shifted as those of ``interpolation_table``; the last one is saturated.
+    Entries are shifted as in ``interpolation_table``. The last one is saturated.
     """
 
     def sigmoid(i: Array) -> Array:
@@ -73,11 +73,11 @@ def sigmoid_table() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class SigmoidS16:
-    """How logistic and tanh find the place in ``sigmoid_table``.
+    """Multiplier from int16 inputs of logistic and tanh to positions in ``sigmoid_table``.
 
     Attributes:
-        mult: brings inputs to a scale of ``1 / (3 * 4096)``.
-        right: right shift behind it, with rounding.
+        mult: multiplier that brings inputs to a scale of ``1 / (3 * 4096)``.
+        right: rounding right shift after the multiplication.
 
     """
 
@@ -85,7 +85,7 @@ class SigmoidS16:
     right: int
 
     def positions(self, x: Array) -> NDArray[np.int64]:
-        """Inputs on that scale."""
+        """The inputs at a scale of ``1 / (3 * 4096)``."""
         rounding = (1 << self.right) >> 1
         return np.asarray((x.astype(np.int64) * self.mult + rounding) >> self.right)
 
@@ -95,7 +95,7 @@ def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:
 
     Args:
         node: a logistic or tanh of int16.
-        most_left: the largest left shift that an input whose scale is a power of two may need.
+        most_left: largest left shift for an input whose scale is a power of two.
 
     """
     x, y = node.input(0), node.output
@@ -109,5 +109,5 @@ def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:
     real, right = scale * 4096 * 3, 0
     while real <= 32767 / 2 and right <= 30:
         real, right = real * 2, right + 1
-    # A step that large reaches the table's end, as any larger one.
+    # With this multiplier one step of the input already reaches the table's end.
     return SigmoidS16(int(min(real, INT32_MAX)), right)

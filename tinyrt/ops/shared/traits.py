@@ -1,4 +1,4 @@
-"""What is true of an op whatever its tensors are: passes and training ask here, not for names."""
+"""Traits of ops that hold for all tensors; passes and training read them instead of op names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Dims(Enum):
-    """What an attribute says of dimensions."""
+    """How an attribute refers to dimensions."""
 
     AXIS = "the number of one dimension"
     AXES = "the numbers of several dimensions"
@@ -17,29 +17,29 @@ class Dims(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Facts that others rely on: each one that is set holds. One that is not set may hold, too.
+    """Properties of an op. A trait that is set holds; a trait that is not set may hold too.
 
     Attributes:
-        elementwise: each element of the output follows from the inputs' elements at its place, of
-            which some may repeat.
-        truth: element by element, it gives truth values, reads them, or changes the type; it is no
-            function of real numbers.
-        channelwise: where the channels, the last dimension, stay a dimension of their own, each of
-            the output follows from the inputs' same channel alone.
-        homogeneous: likewise, a positive factor on a channel of all inputs is the same factor on
-            that channel of the output.
+        elementwise: each output element follows from the inputs' elements at the same position;
+            inputs may be broadcast.
+        truth: an element-wise op that reads or returns truth values or changes the type, and so is
+            no function of real numbers.
+        channelwise: each output channel follows from the same channel of the inputs alone, as long
+            as the channels stay the last dimension.
+        homogeneous: under the same condition, a positive factor on a channel of all inputs is the
+            same factor on that channel of the output.
         nonnegative: no element of the output is below 0.
-        selects: each element of the output is one of the inputs', or 0 around them.
-        dims: attribute -> what it says of dimensions, where the op works in any layout that inputs
-            and output share. None where it is tied to one, and where ``elementwise`` says it all.
-        activation: what the op is called where it is fused into the op in front of it.
-        fuses: whether an activation right behind the op may become its attribute ``activation``.
-        biased: whether files hold its bias, zeros where it has none: several runtimes refuse such
-            ops without, or read past their inputs.
-        skips_zeros: whether there are C kernels that leave out zeros among its weights.
+        selects: each output element is an element of an input, or 0 in a border around them.
+        dims: attribute -> how it refers to dimensions, for an op that works in any layout that
+            inputs and output share. None if the op needs one layout, or if it is ``elementwise``.
+        activation: the op's name as an activation fused into its producer.
+        fuses: whether an activation op that follows may become its attribute ``activation``.
+        biased: whether a file always holds a bias, of zeros if the op has none. Without a bias,
+            several runtimes refuse the op or read past its inputs.
+        skips_zeros: whether C kernels exist that skip zero weights.
         in_tflite: whether the .tflite format has the op.
-        not_in_integers: why it makes no sense in integers, where it has no such form.
-        not_on_devices: why it makes no sense on a device, where it has no C kernel on floats.
+        not_in_integers: the reason why the op has no integer form.
+        not_on_devices: the reason why the op has no C kernel on floats.
 
     """
 
@@ -60,4 +60,4 @@ class Traits:
 
 
 NO_TRAITS = Traits()
-"""Of an op of which nothing is known beyond its record."""
+"""For an op with no known traits."""

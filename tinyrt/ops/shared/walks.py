@@ -1,4 +1,4 @@
-"""Walks over tensors in regular steps: as few axes as they need, with strides in elements."""
+"""Strided walks over tensors, merged to as few axes as possible; strides are in elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Shape
 
 MAX_RANK = 6
-"""Axes that a kernel walks over at most: TINYRT_MAX_RANK of the C library."""
+"""Maximum number of axes in a kernel's walk: TINYRT_MAX_RANK of the C library."""
 
 Walk = dict[str, int | Sequence[int]]
 """Sizes and strides by name."""
@@ -27,7 +27,7 @@ def merge_axes(
 
     Args:
         dims: sizes of the axes, the last one fastest.
-        strides: for each tensor that is walked over, its strides in elements.
+        strides: for each tensor of the walk, its strides in elements.
 
     Raises:
         UnsupportedError: more than ``MAX_RANK`` axes are left.
@@ -56,7 +56,7 @@ def merge_axes(
 def in_runs(
     dims: Sequence[int], strides: Sequence[int], itemsize: int
 ) -> tuple[list[int], list[int], int]:
-    """A walk over elements as one over runs of neighbouring bytes.
+    """The walk over elements as a walk over runs of contiguous bytes.
 
     Returns:
         Sizes of the axes, their strides in bytes, and the length of a run.
@@ -70,7 +70,7 @@ def in_runs(
 
 
 def broadcast_fields(node: BoundNode) -> Walk:
-    """``tinyrt_broadcast`` of a node with two inputs."""
+    """The fields of ``tinyrt_broadcast`` for a node with two inputs."""
     y = node.output.shape
     a, b = (repeating_strides(node.input(i).shape, y) for i in (0, 1))
     dims, (a_strides, b_strides) = merge_axes(y, a, b)
@@ -78,7 +78,7 @@ def broadcast_fields(node: BoundNode) -> Walk:
 
 
 def reduction_fields(shape: Shape, axes: Sequence[int]) -> Walk:
-    """``tinyrt_reduction``; axes are counted from the front."""
+    """The fields of ``tinyrt_reduction``; axes are counted from the front."""
     strides = strides_of(shape)
     fields: Walk = {}
     for name, is_reduced in (("kept", False), ("reduced", True)):
@@ -99,6 +99,6 @@ def line_fields(shape: Shape, axis: int) -> Walk:
 
 
 def repeating_strides(shape: Shape, y: Shape) -> list[int]:
-    """Strides in elements of a tensor that is broadcast to ``y``; 0 where it repeats."""
+    """Strides in elements of a tensor that is broadcast to ``y``; 0 for repeated axes."""
     aligned = (1,) * (len(y) - len(shape)) + shape
     return [0 if d == 1 else s for d, s in zip(aligned, strides_of(aligned), strict=True)]

@@ -1,4 +1,4 @@
-"""The record of an op with weights: input 1 is constant, input 2 a bias that may be left out."""
+"""The record of an op with weights: input 1 is constant, input 2 is an optional bias."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def weighted_op(
     int4_weights: bool = False,
     traits: Traits = NO_TRAITS,
 ) -> OpSpec[AttrsT]:
-    """The record of a convolution or dense layer; ``OpSpec`` says what each field is."""
+    """The record of a convolution or dense layer; fields as in ``OpSpec``."""
     return OpSpec(
         name=name,
         attrs=attrs,

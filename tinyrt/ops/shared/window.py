@@ -15,13 +15,13 @@ from tinyrt.ir import Shape
 Pair = tuple[int, int]
 
 MAX_EXTENT = 1 << 16
-"""Elements from a window's first to its last: beyond, a padded copy would be mostly padding."""
+"""Most elements that a window spans along one axis; a padded copy of more is mostly padding."""
 
 MAX_AREA = 1 << 24
-"""Elements that a window reaches over in both directions: likewise."""
+"""Most elements that a window spans in height times width, for the same reason."""
 
 ROWS, BARE_ROWS = "ROWS", "BARE_ROWS"
-"""Padding of columns alone, and none, of an op that is given a few rows of its input."""
+"""Padding of an op that gets a few rows of its input: ROWS pads columns only, BARE_ROWS nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Window:
         before: padding rows above and columns to the left.
         after: padding rows below and columns to the right.
         out: output height and width.
-        on_rows: whether the op is given a few rows of its input, with those of padding.
+        on_rows: whether the op gets a few rows of its input, rows of padding included.
 
     """
 
@@ -51,10 +51,10 @@ class Window:
     def of(
         cls, in_hw: Pair, kernel: Pair, stride: Pair, padding: str, dilation: Pair = (1, 1)
     ) -> Window:
-        """The window for an input of that height and width, padded as TFLite does.
+        """The window for an input of that height and width, padded as in TFLite.
 
-        Where an op works on a few rows of its input, rows of padding are among those that it is
-        given, and padding is ``ROWS``, where columns are padded as for SAME, or ``BARE_ROWS``.
+        An op that gets a few rows of its input gets the rows of padding among them. Its ``padding``
+        is ``ROWS`` (columns are padded as for SAME) or ``BARE_ROWS`` (nothing is padded).
 
         Raises:
             ShapeError: padding is neither SAME nor VALID, a step is not positive, the window is
@@ -98,11 +98,11 @@ class Window:
 
     @property
     def is_padded(self) -> bool:
-        """Whether there is a border."""
+        """Whether the window pads its input."""
         return any((*self.before, *self.after))
 
     def pad(self, x: NDArray[Any], fill: float = 0) -> NDArray[Any]:
-        """``x`` (n, h, w, c) with the window's border, filled with ``fill``."""
+        """``x`` (n, h, w, c) with the window's padding, filled with ``fill``."""
         if not self.is_padded:
             return x
         (top, left), (bottom, right) = self.before, self.after
@@ -112,7 +112,7 @@ class Window:
         return padded
 
     def padded_zeros(self, in_shape: Shape, dtype: Any) -> NDArray[Any]:
-        """Zeros in the shape that an input (n, h, w, c) has when padded."""
+        """Zeros in the shape of the padded input; ``in_shape`` is (n, h, w, c)."""
         n, h, w, c = in_shape
         (top, left), (bottom, right) = self.before, self.after
         return np.zeros((n, top + h + bottom, left + w + right, c), dtype)
@@ -138,11 +138,11 @@ class Window:
                 yield i, j, (every, rows, columns)
 
     def within(self, in_hw: Pair, tap: Pair) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """Slices of the outputs whose tap lies within the input, and of what it reads there.
+        """Slices of the outputs whose tap lies within the input, and of the elements it reads.
 
         Args:
             in_hw: height and width of the input, without padding.
-            tap: its row and column.
+            tap: row and column of the tap in the kernel.
 
         """
         written, read = [slice(None)], [slice(None)]
@@ -155,7 +155,7 @@ class Window:
         return tuple(written), tuple(read)
 
     def patches(self, padded: NDArray[Any]) -> NDArray[Any]:
-        """A view (n, out_h, out_w, kh, kw, c) of what each output reads of the padded input."""
+        """A view (n, out_h, out_w, kh, kw, c) of the padded input: each output's window."""
         n, _, _, c = padded.shape
         sn, sh, sw, sc = padded.strides
         return np.lib.stride_tricks.as_strided(

@@ -1,4 +1,4 @@
-"""What convolutions share, whichever channels their filters read."""
+"""Attributes and constants shared by conv2d and depthwise_conv2d."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConvolutionAttrs:
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionS8:
-    """What the integer kernel knows beforehand."""
+    """Precomputed constants of the integer kernel."""
 
     window: Window
     x_zp: int
@@ -29,7 +29,7 @@ class ConvolutionS8:
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionS16:
-    """What the kernel on int16 activations knows beforehand."""
+    """Precomputed constants of the kernel on int16 activations."""
 
     window: Window
     requant: WideRequant | Requant
