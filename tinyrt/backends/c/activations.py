@@ -1,4 +1,4 @@
-"""relu and its like, leaky_relu and prelu, where no other op could absorb them."""
+"""The ReLU family, leaky_relu and prelu, where no other op could absorb them."""
 
 from __future__ import annotations
 

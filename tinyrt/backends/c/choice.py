@@ -1,4 +1,4 @@
-"""The choice of a C kernel: made once per node, read by planner, checker, cost model and writer."""
+"""The choice of a C kernel, made once per node. Planner, checker, cost model and writer read it."""
 
 from __future__ import annotations
 

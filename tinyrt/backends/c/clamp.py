@@ -1,4 +1,4 @@
-"""The clamp behind kernels that saturate only."""
+"""The clamp after kernels that only saturate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tinyrt.ir import BoundNode
 
 
 def clamp_calls(node: BoundNode, act_min: int, act_max: int) -> Calls:
-    """The call of ``tinyrt_clamp_s8`` on the output; none if it may use the whole range of int8."""
+    """The call of ``tinyrt_clamp_s8`` on the output; none if the limits are the range of int8."""
     if (act_min, act_max) == (INT8_MIN, INT8_MAX):
         return ()
     y = node.output

@@ -1,4 +1,4 @@
-"""Comparisons, truth values, and what is chosen by them: select_v2, minimum and maximum."""
+"""Comparisons, truth values, and ops that choose an input: select_v2, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields, merge_axes, repeating_strides
 
 TABLE_PAYS = 128
-"""Outputs from which on a table of 1 KB is worth its flash: it takes a quarter of the instructions
-of rescaling both inputs, an eighth on cores without long multiplication."""
+"""Outputs from which a table of 1 KB is worth its flash: it takes a quarter of the instructions of
+rescaling both inputs, an eighth on cores without long multiplication."""
 
 AND, OR, NOR = 0b1000, 0b1110, 0b0001
 """Functions of two truth values: bit ``2 * a + b`` is the value."""
@@ -35,8 +35,9 @@ def compare_calls(node: BoundNode, target: Target) -> Calls:
 def compare_quantized_calls(node: BoundNode, target: Target) -> Calls:
     """The call of a comparison of quantised values.
 
-    Of a table where one input is a number, of stored values where that will do, and otherwise of
-    ``tinyrt_compare_table_s8`` or ``tinyrt_compare_rescaled_s8``, or the latter on int16.
+    The call looks up a table where one input is a constant number, and compares stored values where
+    that is exact. Otherwise it is ``tinyrt_compare_table_s8`` or ``tinyrt_compare_rescaled_s8``, or
+    the latter's variant on int16.
     """
     p = prepared(node, Compared)
     lookup = _table(node, p)
@@ -61,7 +62,7 @@ def _order_fields(node: BoundNode, accepted: int) -> Fields:
 
 
 def _table(node: BoundNode, p: Compared) -> tuple[Value, LutS8] | None:
-    """The input that says all, where the other one is a number, and the answers to it."""
+    """The variable input and the table of its answers, where the other input is one number."""
     values = input_values().astype(np.int8)
     for i in (0, 1):
         x, number = node.input(i), node.input(1 - i)
@@ -78,9 +79,8 @@ def _table(node: BoundNode, p: Compared) -> tuple[Value, LutS8] | None:
 def _intervals_calls(node: BoundNode, p: Compared) -> Calls:
     """The call of ``tinyrt_compare_table_s8``.
 
-    Rescaled values never fall as stored ones rise. So for each ``b``, those ``a`` that are less,
-    equal and greater follow each other, and each comparison accepts one interval of them, or all
-    but one.
+    Rescaling is monotonic. So for each ``b``, the values ``a`` that are less, equal and greater
+    form consecutive intervals. Each comparison accepts one of these intervals, or all but one.
     """
     a, b = (p.rescaled(i, input_values()) for i in (0, 1))
     ends = [np.zeros(256, int), np.searchsorted(a, b), np.searchsorted(a, b, "right")]

@@ -42,7 +42,7 @@ def dequantize_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_dequantize_s8_f32``.
 
     Raises:
-        UnsupportedError: the input is a constant: weights that only the host widens.
+        UnsupportedError: the input is a constant: only the host widens weights.
 
     """
     del target

@@ -1,4 +1,4 @@
-"""Which kernels convolutions and dense layers take."""
+"""The choice of kernels for convolutions and dense layers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _image_fields(node: BoundNode, window: Window) -> Fields:
 
 
 def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
-    """By vectors, by quads of channels, group by group, or the general kernel."""
+    """The vector kernel, the one for quads of channels, the one for groups, or the general one."""
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
@@ -110,7 +110,7 @@ def _conv2d_window(node: BoundNode) -> Window:
 
 
 def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
-    """By vectors, by packed filters, or the general kernel."""
+    """The vector kernel, the one for packed filters, or the general one."""
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
@@ -191,7 +191,7 @@ def _transpose_window(node: BoundNode) -> Window:
 
 
 def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
-    """By vectors, by quads of channels, as a convolution of pixels, or the general kernel."""
+    """The vector kernel, one for quads of channels, one for convolutions, or the general one."""
     p = prepared(node, FullyConnectedS8)
     if target.isa is MVE:
         return mve_dense(node, p.x_zp, p.requant)

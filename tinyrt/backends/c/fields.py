@@ -17,7 +17,7 @@ def nhwc(shape: Shape) -> Fields:
 
 
 def window_fields(window: Window) -> Fields:
-    """``tinyrt_window``; the C library derives what lies after from the output's shape."""
+    """``tinyrt_window``; C code derives the padding after the input from the output's shape."""
     pairs = {
         "kernel_h": window.kernel[0],
         "kernel_w": window.kernel[1],

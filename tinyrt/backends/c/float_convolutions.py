@@ -21,7 +21,7 @@ def constant_data(value: Value) -> NDArray[Any]:
     """The data of a tensor that the exporter rearranges.
 
     Raises:
-        UnsupportedError: it is computed while the model runs.
+        UnsupportedError: the tensor is computed while the model runs.
 
     """
     if value.data is None:
@@ -36,8 +36,8 @@ def constant_data(value: Value) -> NDArray[Any]:
 def by_fours(w: NDArray[Any], groups: int) -> NDArray[np.float32]:
     """Filters (c_out, ...) in the order in which ``tinyrt_conv2d_f32`` reads them, flattened.
 
-    Each group's filters are taken four at a time, element by element; those left over come one
-    after the other.
+    Within each group, blocks of four filters interleave element by element. The filters left over
+    come one after the other.
     """
     parts = []
     for filters in np.split(w.reshape(w.shape[0], -1), groups):

@@ -79,10 +79,10 @@ def fold_f32(
 
     Args:
         node: the op.
-        function: takes what is known so far and an element.
-        start: what is known before the first element.
+        function: takes the accumulator and an element, and returns the new accumulator.
+        start: initial value of the accumulator.
         axes: the reduced dimensions, counted from the front.
-        divisor: what the result is divided by.
+        divisor: divisor of the result.
 
     """
     x = node.input(0)

@@ -1,4 +1,4 @@
-"""What makes an op's output of sums, where a segment only adds its rows up."""
+"""Calls that compute an op's output from sums, where a segment only adds rows up."""
 
 from __future__ import annotations
 

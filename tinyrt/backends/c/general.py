@@ -21,7 +21,7 @@ def weighted_call(
     Args:
         function: the C function; its parameter type is named after it.
         node: the op; input 1 is the weights, input 2 the bias or absent.
-        fields: what the function's parameters begin with.
+        fields: the first fields of the function's parameters.
         x_zp: the input's zero point.
         requant: requantisation of all channels.
 
@@ -66,7 +66,7 @@ def axes_of_a_channel(node: BoundNode) -> tuple[int, ...]:
 
 
 def _largest_accumulator(node: BoundNode, x_zp: int) -> tuple[int, int]:
-    """The output channel whose accumulator can get furthest from 0, and how far."""
+    """The output channel with the largest possible absolute accumulator, and that value."""
     w, bias = np.asarray(node.input(1).data), node.optional(2)
     others = axes_of_a_channel(node)
     reach = max(INT8_MAX - x_zp, x_zp - INT8_MIN)

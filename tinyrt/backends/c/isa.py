@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class InstructionSet(Enum):
-    """Which variant of the C kernels a core can run; the value names their folder and headers."""
+    """The variants of the C kernels; the value is the name of their folder and headers."""
 
     SCALAR = "scalar"
     """Portable C."""

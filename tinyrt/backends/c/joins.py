@@ -1,4 +1,4 @@
-"""Ops whose input stays in one piece, or in rows: concatenation, pad, reshape."""
+"""Ops that copy their inputs whole or row by row: concatenation, pad, reshape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tinyrt.ops.shared.spec import Array, Form, is_integer
 from tinyrt.ops.shared.walks import in_runs, merge_axes, strides_of
 
 VALUE_BYTES = 4
-"""Of ``value`` in ``tinyrt_pad_params``, which holds as many elements of the border as fit."""
+"""Bytes of ``value`` in ``tinyrt_pad_params``, which repeats the border's element to fill them."""
 
 
 def concatenation_calls(node: BoundNode, target: Target) -> Calls:
@@ -83,10 +83,10 @@ def _fill(node: BoundNode) -> Array:
 
 
 def _value(node: BoundNode) -> NDArray[np.uint8]:
-    """The border's element, as often as it fits.
+    """The border's element, repeated to fill ``VALUE_BYTES``.
 
     Raises:
-        UnsupportedError: it has more bytes than there is room for, and they do not repeat.
+        UnsupportedError: the element has more bytes than that, and they do not repeat.
 
     """
     data = _fill(node).tobytes()
@@ -104,7 +104,7 @@ def _value(node: BoundNode) -> NDArray[np.uint8]:
 
 
 def pad_sweep(node: BoundNode) -> Sweep:
-    """From front to back, with the border where it comes."""
+    """From front to back, input rows and border in the order of the output."""
     x = node.input(0)
     sizes = zip(x.shape, strides_of(x.shape), node.attrs_as(PadAttrs).paddings, strict=True)
     axes = [Steps(a + d + b, step, a, a + d) for d, step, (a, b) in sizes]

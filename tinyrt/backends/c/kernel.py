@@ -1,8 +1,8 @@
 """One node's C kernel as a value, and the calls that it consists of.
 
-A kernel is chosen once, see ``choice``. The planner reads how much scratch memory it takes and in
-which order it reads and writes; the exporter reads its calls. A call is a record, too: where its
-tensors lie is filled in when the plan is known, and C text is made of it last.
+A kernel is chosen once, see ``choice``. The planner reads its scratch memory and its order of reads
+and writes; the exporter reads its calls. A call is a record, too. The exporter fills in the places
+of its tensors when the plan is known, and turns it into C text last.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tinyrt.memory.sweep import Sweep
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a kernel is chosen for.
+    """The target that kernels are chosen for.
 
     Attributes:
         isa: the instruction set that the code is written for.
-        small: whether bytes of flash count, where there is a choice, and not instructions.
-        row_kernels: whether convolutions on rows may take kernels that know no padding above or
-            below; kernels for images serve for them, too.
+        small: whether a choice minimises bytes of flash, and not instructions.
+        row_kernels: whether convolutions on rows may take kernels without padding above or below;
+            otherwise they take the kernels for images.
 
     """
 
@@ -57,7 +57,7 @@ class Data:
     """A constant array of the exported program.
 
     Attributes:
-        role: what it is to its op; its C name ends in it.
+        role: its role in the op; its C name ends in this.
         array: its elements, in the order in which the kernel reads them.
         table: C type of an element of a table beside the parameters; None for data that are written
             with the weights, whose type follows from the array's.
@@ -69,7 +69,7 @@ class Data:
     table: str | None = None
 
     def is_same(self, other: Data) -> bool:
-        """Whether both hold the same under the same name."""
+        """Whether both have the same role, type and elements."""
         if self is other:
             return True
         alike = (self.role, self.table) == (other.role, other.table)
@@ -108,7 +108,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums that a segment's rows were added up to, see ``tinyrt.ops.shared.rows.Fold``."""
+    """The sums of a segment's rows, see ``tinyrt.ops.shared.rows.Fold``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Places:
     """An array of pointers to tensors.
 
     Attributes:
-        ctype: C type of what they point to.
+        ctype: C type of the elements that they point to.
         values: the tensors.
 
     """
@@ -197,13 +197,13 @@ class Kernel:
     """How one node is computed in C.
 
     Attributes:
-        make_calls: finds its calls, with all data packed; asked once, when C is written. Raises
-            ``UnsupportedError`` where the node's weights are none that C code can have.
+        make_calls: makes its calls, with all data packed; called once, when C is written. Raises
+            ``UnsupportedError`` where C code cannot have the node's weights.
         scratch_bytes: working memory.
-        sweep: the order in which it reads and writes, where it goes from front to back, so that the
-            output may overlap an input; None where it does not.
-        stored: how it has its weights, where there is a choice.
-        cost: instructions of one run, about; None where no formula says.
+        sweep: the order of reads and writes of a kernel that goes from front to back, so that the
+            output may overlap an input; None for other kernels.
+        stored: the form of its weights, where there is a choice.
+        cost: approximate instructions of one run; None without a formula.
 
     """
 
@@ -215,7 +215,7 @@ class Kernel:
 
     @cached_property
     def calls(self) -> Calls:
-        """What it calls."""
+        """The kernel's calls."""
         return self.make_calls()
 
     @property

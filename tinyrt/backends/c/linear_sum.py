@@ -1,9 +1,9 @@
-"""add and sub as one linear sum with one rounding, where that is proved to give every output.
+"""add and sub as one linear sum with one rounding, where that provably gives every output.
 
-There are 65,536 pairs of int8 inputs. ``linear_sum`` looks for two factors and an addend with which
-``(a_factor * a + b_factor * b + addend) >> 21`` is, for each of them, what the reference gives with
-its six roundings. Halves that the reference rounds away from 0 are met by factors that are larger
-by a few parts of a million.
+There are 65,536 pairs of int8 inputs. ``linear_sum`` looks for two factors and an addend so that
+``(a_factor * a + b_factor * b + addend) >> 21`` equals the reference, with its six roundings, for
+every pair. The reference rounds halves away from 0; factors that are larger by a few parts in a
+million do the same.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def linear_sum(
 
     Args:
         isa: scalar or DSP, which multiply in different ways.
-        outputs: of all pairs of int8 inputs, int64 [256, 256], limited to int8's range alone.
+        outputs: the outputs for all pairs of int8 inputs, int64 [256, 256], clamped to int8 only.
         a_ratio: the first input's scale against the output's, negative where it is subtracted.
         b_ratio: the second input's.
 
@@ -94,7 +94,7 @@ def _addend(
     least: Integers,
     most: Integers,
 ) -> int | None:
-    """An addend with which every sum lies between its limits, in the middle of those that do."""
+    """The middle one of the addends with which every sum lies between its limits."""
     a, b = products(a_factor), products(b_factor)
     sums = a[:, None] + b
     low, high = int((least - sums).max()), int((most - sums).min())

@@ -1,4 +1,4 @@
-"""Products of matrices that are both computed: batch_matmul."""
+"""Products of two matrices computed at run time: batch_matmul."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _product(kernel: str, ctype: str, fields: Fields, node: BoundNode) -> Calls:
 
 
 def _walk(node: BoundNode) -> Fields:
-    """What the kernels' parameters begin with."""
+    """The first fields of the kernels' parameters."""
     a, b, y = node.input(0), node.input(1), node.output
     attrs = node.attrs_as(BatchMatmulAttrs)
     batch = y.shape[:-2]
@@ -68,7 +68,7 @@ def _walk(node: BoundNode) -> Fields:
 
 
 def _steps(shape: Shape, batch: Shape) -> tuple[int, ...]:
-    """By how much a step along each batch dimension moves in an operand; 0 where it repeats."""
+    """An operand's stride along each batch dimension; 0 where the operand is broadcast."""
     lead = (1,) * (len(batch) - len(shape) + 2) + shape[:-2]
     steps = strides_of((*lead, *shape[-2:]))[:-2]
     return tuple(0 if d == 1 else s for d, s in zip(lead, steps, strict=True))

@@ -1,6 +1,6 @@
-"""Ops that only move elements: walks over the input in regular steps, and picks by tables.
+"""Ops that only move elements: walks over the input with constant strides, and picks by tables.
 
-All their kernels count in bytes, so that they serve every element type.
+All these kernels count in bytes, so that they serve every element type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tinyrt.ops.transpose import TransposeAttrs
 
 
 def _permuted(attrs: TransposeAttrs, shape: Shape) -> Walk:
-    """Along each dimension of the output, the steps of that which it was."""
+    """Along each dimension of the output, the stride of the input dimension it comes from."""
     strides = strides_of(shape)
     return Walk(tuple(shape[i] for i in attrs.perm), tuple(strides[i] for i in attrs.perm))
 
@@ -43,7 +43,7 @@ LAYOUTS: Mapping[str, LayoutOf] = {
     "tile": walk_tile,
     "transpose": _permuted,
 }
-"""Op -> where its output's elements lie in the input."""
+"""Op -> the places of its output's elements in the input."""
 
 
 def _layout(node: BoundNode) -> Walk | Picks:

@@ -1,4 +1,4 @@
-"""Ops that bring rows, along the last dimension, to one size: softmax and l2_normalization."""
+"""Ops that normalise rows along the last dimension: softmax and l2_normalization."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxAttrs, SoftmaxS8, SoftmaxS16
 
 TABLE_ENTRIES = 256
-"""Of a softmax's table of exponentials."""
+"""Entries of a softmax's table of exponentials."""
 
 
 def _rows(x: Value) -> tuple[int, int]:
-    """How many there are, and the elements of each."""
+    """The number of rows, and the elements of each."""
     length = x.shape[-1]
     return x.size // length, length
 
@@ -26,8 +26,8 @@ def _rows(x: Value) -> tuple[int, int]:
 def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
 
-    A table of exponentials pays where every entry is read once or more, on average; it also takes
-    steps of the input that are finer than Q5.26 holds.
+    A table of exponentials pays where the kernel reads every entry at least once on average. It
+    also serves input scales that are finer than Q5.26.
 
     Raises:
         UnsupportedError: a row is too long for the sum's integer bits.

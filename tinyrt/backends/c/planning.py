@@ -22,11 +22,11 @@ class CKernels:
 
     @property
     def has_vectors(self) -> bool:
-        """Whether they are those of a Cortex-M55."""
+        """Whether these are the kernels of a Cortex-M55."""
         return self.target.isa is InstructionSet.MVE
 
     def kernel(self, node: BoundNode) -> Kernel | None:
-        """The node's kernel; None where only the host can run it, which needs no more memory."""
+        """The node's kernel; None where only the host can run it, which needs no scratch memory."""
         return find(node, self.target)
 
     def scratch_bytes(self, node: BoundNode) -> int:
@@ -35,7 +35,7 @@ class CKernels:
         return 0 if kernel is None else kernel.scratch_bytes
 
     def sweep(self, node: BoundNode) -> Sweep | None:
-        """The order in which the node's kernel reads and writes; None where it keeps to none."""
+        """The order in which the node's kernel reads and writes; None where no order is fixed."""
         kernel = self.kernel(node)
         return None if kernel is None else kernel.sweep()
 

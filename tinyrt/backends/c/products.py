@@ -1,4 +1,4 @@
-"""What multiplies: mul, div, squared_difference, pow and batch_norm."""
+"""Ops that multiply: mul, div, squared_difference, pow and batch_norm."""
 
 from __future__ import annotations
 

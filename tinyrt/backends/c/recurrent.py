@@ -1,4 +1,4 @@
-"""Ops that remember: svdf and unidirectional_sequence_lstm. Their states lie beside the arena."""
+"""Ops with state: svdf and unidirectional_sequence_lstm. Their states lie outside the arena."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
     w, r, bias = (joined(node, i).astype(np.int64) for i in (1, 5, 9))
-    # Whatever the zero points add to products with weights is known beforehand.
+    # The zero points' share of the products with weights is constant.
     start = (bias - p.x_zp * w.sum(axis=1)).astype(np.int64 if wide else np.int32)
     restart = (-p.h_zp * r.sum(axis=1)).astype(np.int32)
     weights = Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8))
@@ -129,7 +129,7 @@ def _lstm_fields(node: BoundNode) -> Fields:
 
 
 def _gate_fields(p: LstmInteger) -> Fields:
-    """How the integer kernels bring sums and products to their scales."""
+    """Parameters with which the integer kernels rescale sums and products."""
     mult, shift = _table((*p.from_x, *p.from_h))
     return {
         "mult": Data("mult", mult, "int32_t"),

@@ -1,6 +1,6 @@
-"""Ops that take a dimension together, or run along it.
+"""Ops that reduce a dimension, or run along it.
 
-Sums, means, extrema, products, running sums, and where an extremum lies.
+Sums, means, extrema, products, running sums, and the index of an extremum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDED = {
     "reduce_min": ("tinyrt_minf", np.inf),
     "reduce_prod": ("tinyrt_mulf", 1.0),
 }
-"""Op -> the C function that takes in one more float, and what is known before the first."""
+"""Op -> the C function that adds a float to the accumulator, and its initial value."""
 
 
 def folded_calls(node: BoundNode, target: Target) -> Calls:
@@ -66,7 +66,7 @@ def mean_s8_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def _columns(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """The shape as (outer, pixels, channels), of which the pixels go; None where that cannot be."""
+    """The shape as (outer, pixels, channels), reduced over pixels; None where impossible."""
     kept_axes = [i for i in range(len(shape)) if i not in axes and shape[i] > 1]
     reduced_axes = [i for i in axes if shape[i] > 1]
     if not reduced_axes or not kept_axes or kept_axes[-1] < reduced_axes[-1]:
@@ -96,7 +96,7 @@ def mean_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def extremum_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_reduce_max_s8`` or its like for the least, and for int16."""
+    """The call of ``tinyrt_reduce_max_s8`` or of its variants for the minimum and for int16."""
     del target
     x, y = node.input(0), node.output
     fields = reduction_fields(x.shape, axes_of(node.attrs_as(MeanAttrs), x.shape))
@@ -142,7 +142,7 @@ def cumsum_f32_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def _running(node: BoundNode) -> Fields:
-    """What the parameters of running sums begin with."""
+    """The first fields of the parameters of running sums."""
     attrs = node.attrs_as(CumsumAttrs)
     ways = {"exclusive": int(attrs.exclusive), "reverse": int(attrs.reverse)}
     return {**line_fields(node.input(0).shape, attrs.axis), **ways}
@@ -157,7 +157,7 @@ def arg_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def arg_sweep(node: BoundNode) -> Sweep:
-    """Index by index, each after all elements that it is chosen from."""
+    """Index by index; the kernel writes each after reading all its candidates."""
     x, y = node.input(0), node.output
     axis, strides = axis_of(node.attrs_as(ArgAttrs).axis, len(x.shape)), strides_of(x.shape)
     axes: list[Steps | Table] = list(starmap(Steps, zip(x.shape, strides, strict=True)))

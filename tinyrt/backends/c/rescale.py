@@ -21,8 +21,8 @@ def rescale_calls(
     Args:
         node: the op, with one input.
         limits: least and greatest output.
-        multiplier: for inputs from the zero point on.
-        below: for those below, if it is another.
+        multiplier: multiplier of inputs from the zero point on.
+        below: multiplier of inputs below the zero point, if it differs.
         zero_points: the input's and the output's.
 
     """

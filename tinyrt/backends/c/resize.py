@@ -46,7 +46,7 @@ def bilinear_f32_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def _between_fields(node: BoundNode, rows: Between, columns: Between) -> Fields:
-    """What the kernels' parameters begin with."""
+    """The first fields of the kernels' parameters."""
     n, h, w, channels = node.input(0).shape
     fields: Fields = {"n": n, "x_size": h * w * channels, "c": channels}
     for name, places, size in (("rows", rows, w * channels), ("columns", columns, channels)):

@@ -1,8 +1,9 @@
 """add and sub.
 
-A sum of int8 values has one rounding where that gives all that the reference gives. Else the input
-of the larger scale is halved, and only the other one rescaled, where the kernel has room for their
-exponents. The general kernels do what the reference does; MVE has no others, nor has int16.
+A sum of int8 values has one rounding where that equals the reference for all inputs. Otherwise the
+kernel halves the input with the larger scale and rescales only the other input, where it has room
+for their exponents. The general kernels compute as the reference does. MVE and int16 have only
+general kernels.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MIN_EXPONENT = -30
 
 
 def sum_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of a sum of int8 values: the fastest that serves it."""
+    """The call of the fastest kernel for a sum of int8 values."""
     p = prepared(node, AddS8)
     linear = _linear(target.isa, node.op == "sub", p) if target.isa in LINEAR_SETS else None
     if linear is not None:
@@ -55,7 +56,7 @@ def general_sum_calls(node: BoundNode, target: Target) -> Calls:
 
 @lru_cache(maxsize=64)
 def _linear(isa: InstructionSet, subtract: bool, p: AddS8) -> LinearSum | None:
-    """The sum with one rounding, where it gives all that the reference gives."""
+    """The sum with one rounding, where it equals the reference for all inputs."""
     p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
     ref = sub_ref if subtract else add_ref
     outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8))
@@ -89,8 +90,8 @@ def _is_plain_sum(p: AddS8) -> bool:
 def _plain_calls(node: BoundNode, p: AddS8) -> Calls:
     """The call of ``tinyrt_sum_s8``, or of ``tinyrt_sum_rows_s8`` where an input repeats.
 
-    The input of the larger scale is halved exactly: its exponent is 0, its mantissa 2**30. If the
-    other one is, too, a factor of 2 gives it the exponent -1 that the kernel takes.
+    The input with the larger scale is halved exactly: its exponent is 0, its mantissa 2**30. If the
+    other input is halved, too, a factor of 2 gives it the exponent -1 that the kernel expects.
     """
     a = (node.input(0), p.a_zp, p.a_mult, p.a_shift, 1)
     b = (node.input(1), p.b_zp, p.b_mult, p.b_shift, -1 if node.op == "sub" else 1)

@@ -1,4 +1,4 @@
-"""How a layer's weights may be stored, and what that costs."""
+"""The forms in which a layer's weights may be stored, and their costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WORTH = 0.97
-"""What a sparse form must take at most of the dense one's cost."""
+"""Most that a sparse form may cost, as a share of the dense form's cost."""
 
 
 class Weights(StrEnum):
@@ -21,12 +21,12 @@ class Weights(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a layer takes in one of these forms.
+    """The cost of a layer in one of these forms.
 
     Attributes:
-        instructions: of one inference, about.
-        nbytes: of the weights with what says where they belong, and of the kernel's code where the
-            form needs one of its own.
+        instructions: approximate instructions of one inference.
+        nbytes: bytes of the weights with their indices, and of the code of a kernel that only this
+            form needs.
 
     """
 
@@ -36,11 +36,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How a kernel has its weights.
+    """The form of a kernel's weights.
 
     Attributes:
-        form: the one that was taken.
-        forms: what each form that they could have takes, the dense one among them.
+        form: the chosen form.
+        forms: the cost of each possible form, including the dense one.
 
     """
 
@@ -51,11 +51,11 @@ class Stored:
     def cheapest(cls, forms: Mapping[Weights, Cost], small: bool) -> Stored:
         """The form with the fewest bytes, or the fewest instructions.
 
-        A sparse one is only taken where it takes less than ``WORTH`` of the dense one.
+        A sparse form is chosen only if it costs less than ``WORTH`` of the dense form.
 
         Args:
-            forms: what each form takes.
-            small: whether bytes count.
+            forms: the cost of each form.
+            small: whether to minimise bytes, else instructions.
 
         """
 

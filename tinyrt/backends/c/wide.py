@@ -1,4 +1,4 @@
-"""What kernels of ops with weights on int16 activations share."""
+"""Shared parts of kernels of ops with weights on int16 activations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILTERS = 4
 """Output channels that ``tinyrt_conv2d_s16`` computes side by side."""
 
 MAX_ACCUMULATOR = 1 << 47
-"""What accumulators must stay below, so that the product with a mantissa of 15 bits fits."""
+"""Bound of accumulators, so that the product with a mantissa of 15 bits fits."""
 
 
 def requant_s16_fields(requant: WideRequant | Requant) -> Fields:
@@ -60,7 +60,7 @@ def weights_of(node: BoundNode) -> NDArray[np.int8]:
 
 
 def _largest_accumulator(node: BoundNode) -> int:
-    """What no accumulator exceeds: all weights together, and the largest bias."""
+    """An upper bound of all accumulators, from the sum of all weights and the largest bias."""
     w, bias = np.asarray(node.input(1).data), node.optional(2)
     largest = int(np.abs(w.astype(np.int64)).sum()) << 15
     if bias is not None:
@@ -114,7 +114,7 @@ def convolution_s16(
 
 
 def _reads_pixels(node: BoundNode) -> bool:
-    """Whether every output reads one row of input, of an even number of elements."""
+    """Whether every output reads one input row with an even number of elements."""
     x, w = node.input(0), node.input(1)
     if w.shape[-1] % 2:
         return False

@@ -1,4 +1,4 @@
-"""Which kernel of the GPU a node takes, by what writes its call."""
+"""The choice of a node's GPU kernel, as the function that writes its call."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ KERNELS: Mapping[str, Mapping[Form, Emitter]] = {
     op: (_TABLE if op in TABLES else {}) | _OTHERS.get(op, {})
     for op in sorted({*TABLES} | _OTHERS.keys())
 }
-"""Op -> form -> what writes its call."""
+"""Op -> form -> the function that writes its call."""
 
 
 def emitter_of(node: BoundNode) -> Emitter | None:
-    """What writes the node; None where the GPU has no kernel for it."""
+    """The function that writes the node's call; None where the GPU has no kernel for it."""
     return KERNELS.get(node.op, {}).get(form_of(node)) if _is_integer_form(node) else None
 
 
@@ -101,7 +101,7 @@ def _is_integer_form(node: BoundNode) -> bool:
     if any(not v.is_constant and v.dtype not in C_TYPES for v in values):
         return False
     if not any(v is not None and not v.is_constant for v in node.inputs):
-        return False  # weights of float ops, on their way to float
+        return False  # it converts a float op's weights to float
     return all(v is None or v.is_constant for v in _weights(node))
 
 

@@ -1,8 +1,8 @@
-"""Requantisation as one multiply-add, where that is proved to give what the two steps give.
+"""Requantisation as one multiply-add, where that provably equals the two steps.
 
-Both ways never fall as the accumulator grows, so they are equal if they reach every output at the
-same accumulator. The two steps' thresholds are known exactly; which offsets reach all of them is
-an interval, and where it is empty for every multiplier tried, nothing is folded.
+Both forms are monotonic in the accumulator, so they are equal if they reach every output at the
+same accumulator. The thresholds of the two steps are known exactly. The offsets that reach all of
+them form an interval. Where it is empty for every multiplier tried, nothing is folded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRIES = 4
 """Multipliers tried on either side of the nearest one."""
 
 RAISED = 8
-"""Bits that operands of a sum are raised by, so that a step of theirs may be several outputs."""
+"""Left shift of a sum's operands, so that one step of an operand may be several outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ def thresholds(
 def fold(requant: Requant, bias: Int64s, least: Int64s, most: Int64s) -> Folded | None:
     """One multiply-add per channel, or None where that is not exact.
 
-    Channels whose answer is always the same, as dead ones', have the multiplier 0.
+    Channels with a constant output, such as dead channels, have the multiplier 0.
 
     Args:
         requant: the two steps.
         bias: (channels,) added to accumulators.
-        least: (channels,) no accumulator is less.
-        most: (channels,) none is greater.
+        least: (channels,) lower bound of the accumulators.
+        most: (channels,) upper bound of the accumulators.
 
     """
     ends = [requant.apply(end + bias) for end in (least, most)]

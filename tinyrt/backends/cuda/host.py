@@ -93,7 +93,7 @@ class HostDevice:
         program = self.program
         ports = [_aligned(feeds[p.name].reshape(-1).view(np.uint8)) for p in program.inputs]
         ports += [_aligned(np.zeros(samples * p.nbytes, np.uint8)) for p in program.outputs]
-        # What a block finds in its arena is never to matter.
+        # The initial contents of a block's arena must never matter.
         samples_at_once = program.samples if program.fused else samples
         arena = _aligned(np.full(program.stride * samples_at_once, 0xA5, np.uint8))
         for kernel in program.kernels:

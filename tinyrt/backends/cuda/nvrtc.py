@@ -58,7 +58,7 @@ def _headers() -> bytes:
 
 
 def entry_name(source: str, arch: str, version: tuple[int, int]) -> str:
-    """What the machine code of this source is called in the cache."""
+    """The name of this source's machine code in the cache."""
     return f"{key_of(f'{version}', arch, *OPTIONS, source, _headers())}.{arch}.cubin"
 
 

@@ -52,7 +52,7 @@ def _device_of(node: BoundNode) -> str:
 
 
 def subgraph(graph: Graph, nodes: Sequence[int]) -> Graph:
-    """Those nodes as a graph of their own; its ports are what they share with the others."""
+    """These nodes as a graph of their own; its ports are the tensors shared with other nodes."""
     inside = [graph.nodes[i] for i in nodes]
     outputs_inside = {name for node in inside for name in node.outputs}
     read = dict.fromkeys(name for node in inside for name in node.inputs if name)

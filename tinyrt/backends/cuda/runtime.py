@@ -24,7 +24,7 @@ STREAMS = 3
 """One copies in, one computes, one copies out."""
 
 PIECES = 8
-"""Pieces of a large batch: the first copy in and the last copy out are all that is not hidden."""
+"""Pieces of a large batch: only the first copy in and the last copy out are not hidden."""
 
 MIN_PIECE = 512
 """Samples of a piece, at least: fewer leave multiprocessors without work."""

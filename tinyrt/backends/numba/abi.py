@@ -47,8 +47,8 @@ Int = int | np.int64
 def subroutine(function: Subroutine) -> Subroutine:
     """Compile a function for kernels to call.
 
-    Its qualified name must be its own: a kernel from the disk cache brings the functions that it
-    calls along, and where two of one name and signature meet, both kernels call the first one.
+    Its qualified name must be unique. A kernel from the disk cache brings along the functions that
+    it calls. If two functions have the same name and signature, both kernels call the first one.
 
     Raises:
         ValueError: it is the inner function of another, and so has the name of its siblings.

@@ -1,4 +1,4 @@
-"""Which compiled kernel a node takes, and what the NumPy reference computes instead.
+"""The choice of a node's compiled kernel, or of the NumPy reference instead.
 
 Importing this module imports Numba.
 """
@@ -106,12 +106,12 @@ KERNELS: Mapping[str, Mapping[Form, Packer | None]] = {
     op: (_FLOAT if spec.ref_f32 else {}) | (_TABLE if op in TABLES else {}) | _INTEGER.get(op, {})
     for op, spec in OPS.items()
 }
-"""Op -> form -> what packs it for its kernel; None where the NumPy reference computes it, which
-spends its time in BLAS on floats, or where a kernel has not been worth it."""
+"""Op -> form -> its packer; None where the NumPy reference computes the op. The reference spends
+its time in BLAS on floats; for a few other ops a kernel has not been worth it."""
 
 
 def packer_of(node: BoundNode) -> Packer | None:
-    """What packs the node for its kernel; None where the NumPy reference computes it.
+    """The packer of the node; None where the NumPy reference computes the node.
 
     Raises:
         UnsupportedError: the table does not have an integer node.

@@ -97,7 +97,7 @@ _single = pair_tile(1, TILE_VECTORS)
 
 @subroutine
 def _dot(x: int, w: int, length: int) -> Int:
-    """The sum of products, in int32 as far as that holds."""
+    """The sum of products, accumulated in int32 over runs that fit it."""
     total = np.int64(0)
     a, b = s16_at(x), s8_at(w)
     for start in range(0, length, SUMMED):

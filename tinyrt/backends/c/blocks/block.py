@@ -3,10 +3,10 @@
 The input's zero point is folded into the bias, ``init = bias - x_zp * sum(w)``, so that the kernels
 multiply activations as they are; taps outside of the input read the zero point.
 
-Channels that share a half, see ``words``, share a sum: a multiplication with ``256 * w1 + w0`` adds
-``256 * s1 + s0`` to it, one with its sign-extended low byte adds ``s0``; the kernel takes
-``s1 = (sum - s0) / 256`` out in the end. This needs half the byte extractions of plain weights, and
-``|s1| < 2**23``.
+Channels that share a half, see ``words``, share an accumulator. A multiplication with
+``256 * w1 + w0`` adds ``256 * s1 + s0`` to it; one with the half's sign-extended low byte gives
+``s0``. At the end the kernel computes ``s1 = (sum - s0) / 256``. This takes half the byte
+extractions of plain weights, and requires ``|s1| < 2**23``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Block(ABC):
         layer: its integers.
         x_zp: the input's zero point.
         isa: the instruction set.
-        runs: runs of taps of each block of so many channels and taps, see ``zeros``.
+        runs: runs of taps of each block, by the block's channels and taps, see ``zeros``.
 
     """
 
@@ -70,7 +70,7 @@ class Block(ABC):
     runs: dict[tuple[int, int], list[Runs]] = field(default_factory=dict)
 
     bits: ClassVar[int] = 8
-    """Of a weight; the kernels' names end in them."""
+    """Bits of a weight; the kernels' names end in this number."""
 
     @property
     def raised(self) -> int:
@@ -101,14 +101,14 @@ class Block(ABC):
 
     @abstractmethod
     def pack(self, first: NDArray[np.int64]) -> Packed:
-        """Pack the layer; ``first`` is what accumulators of all channels, padded, begin with."""
+        """Pack the layer; ``first`` holds the initial accumulators of all channels, padded."""
 
 
 class PairBlock(Block):
     """A layer for ``tinyrt_block_s8``.
 
-    Accumulators begin with those of the channels 0 and 2 of a quad, and the ones of 1 and 3 times
-    256 plus their neighbour's.
+    The initial accumulators of channels 0 and 2 of a quad are their own; those of channels 1 and 3
+    are 256 times their own plus their neighbour's.
     """
 
     def pack(self, first: NDArray[np.int64]) -> Packed:
@@ -130,7 +130,7 @@ class LongBlock(Block):
 
 
 def is_mostly_padding(w: NDArray[np.int8]) -> bool:
-    """Whether too much of a packed layer would be zeros that its weights (c_out, taps) lack."""
+    """Whether too much of a packed layer with weights (c_out, taps) would be padding zeros."""
     zeros = padded(w.shape[0]) * padded(w.shape[1]) - w.size
     return zeros > max(MAX_PADDING, w.size // 2)
 

@@ -17,10 +17,10 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.ops.shared.window import Pair
 
 LOOK_UP = 4.25
-"""``tinyrt_lut_s8``, an output."""
+"""Instructions of ``tinyrt_lut_s8`` per output."""
 
 TURN_TAPS = 16
-"""Taps that a turn of an unrolled loop takes."""
+"""Taps per turn of an unrolled loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,23 @@ class Costs:
     """The constants of one instruction set.
 
     Attributes:
-        two_pixels: of a tap of four channels and two pixels.
-        block: of four channels of two pixels besides taps: first sums, eight requantisations.
-        widen: of an element that is copied to a column.
-        pixel: of a pixel of a dense layer besides.
-        patch: of a pixel of a window besides, and of each of the window's rows.
-        row_channels: output channels that a row's kernel takes at a time.
-        row_tap: of a tap of these.
-        row_turn: instructions of a turn of that loop besides taps, and its taps.
-        row_block: of these channels besides.
-        slide: of the 3 x 3 depthwise kernel, by stride.
-        entry_taps: taps of an entry of a depthwise list.
-        entry: of an entry for four channels and one output.
-        four: of four channels' outputs besides.
-        listed: of four channels' list, and of each of its entries.
-        row: of a row of a list with a border, and of each input row that is copied.
-        add: of an output of a sum.
-        clamp: of an output that is limited.
+        two_pixels: per tap of four channels and two pixels.
+        block: per four channels of two pixels, without taps: first sums, eight requantisations.
+        widen: per element copied to a column.
+        pixel: per pixel of a dense layer, without the above.
+        patch: per pixel of a window, without the above, and per row of the window.
+        row_channels: output channels that a row's kernel computes at a time.
+        row_tap: per tap of these channels.
+        row_turn: instructions per turn of that loop, without taps, and taps per turn.
+        row_block: per block of these channels, without taps.
+        slide: for the 3 x 3 depthwise kernel, by stride.
+        entry_taps: taps per entry of a depthwise list.
+        entry: per entry for four channels and one output.
+        four: per output of four channels, without entries.
+        listed: per list of four channels, and per entry of the list.
+        row: per row of a list with a border, and per copied input row.
+        add: per output of a sum.
+        clamp: per clamped output.
 
     """
 

@@ -1,7 +1,7 @@
 """Convolutions and dense layers as products of columns with quads of output channels.
 
 A pointwise convolution of stride 1 is a dense layer whose rows are pixels; other windows are copied
-into columns pixel by pixel. General kernels stay for what ``block`` refuses.
+into columns pixel by pixel. General kernels compute the layers that ``block`` refuses.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _block_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet)
 
 
 def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
-    """Whether weights of a byte without blocks of zeros take fewer bytes than all in four bits."""
+    """Whether 8-bit weights without blocks of zeros take fewer bytes than all weights in 4 bits."""
     if wide is None:
         return False
     forms = costs(wide, QUAD, wide.taps, 2, matrix=False)
@@ -90,7 +90,7 @@ def is_pointwise(window: Window) -> bool:
 
 
 def matrix_of(node: BoundNode) -> tuple[int, int]:
-    """What a dense layer or pointwise convolution reads: elements of a row, and rows."""
+    """The input matrix of a dense layer or pointwise convolution: elements of a row, and rows."""
     c_in = node.input(1).size // node.output.shape[-1]
     return c_in, node.input(0).size // c_in
 
@@ -205,7 +205,7 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
 
 
 def suffix(block: Block, form: Weights) -> str:
-    """What the names of kernels for weights of that form end in."""
+    """The suffix of the names of kernels for weights of that form."""
     return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 

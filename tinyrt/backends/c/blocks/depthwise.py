@@ -1,16 +1,15 @@
 """Depthwise convolutions on packed constants: what their kernels need, and their calls.
 
-Filters of 3 x 3 with one stride for both axes have a kernel that takes one channel's plane after
-the other, with the whole filter in registers, and slides along the longer axis: every activation is
-read once for each of the lines of outputs that it takes part in. A line of outputs may take the
-place of a line of inputs, of which one channel's elements are saved: one line of one channel is all
-the working memory.
+Filters of 3 x 3 with one stride for both axes have a kernel that computes one channel's plane after
+the other. It holds the whole filter in registers and slides along the longer axis, so it reads
+every activation once for each output line that uses it. A line of outputs may overwrite a line of
+inputs, of which the kernel saves one channel's elements. This one line is all its scratch memory.
 
-Others take four channels' planes after the other, along rows, over a list of taps with widened
-weights, dilated or not. Where the window reaches over the input's border, these channels of input
-rows are copied once into as many lines as the window is high, with the zero point around them: then
-no output needs to know of the border. So are they where several filters read one input channel: the
-copy repeats it.
+The other filters have a kernel that computes four channels' planes at a time, along rows, over a
+list of taps with widened weights, dilated or not. Where the window reaches over the input's border,
+the kernel copies these channels of each input row once, into as many lines as the window is high,
+with the zero point around them: then no output needs to know of the border. It also copies where
+several filters read one input channel: the copy repeats the channel.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ TAPS_PER_ENTRY = {InstructionSet.SCALAR: 1, InstructionSet.DSP: 2}
 """Taps of one ``tinyrt_tap_entry``: an offset for each, and one word for each of four channels."""
 
 LONG_ROW = 16
-"""Columns from which on a row is a long one."""
+"""Columns from which a row counts as long."""
 
 FILTER_ORDER = [0, 1, 3, 4, 2, 6, 5, 7, 8]
 """Taps of a 3 x 3 filter, row by row, in the order that makes pairs of one column of four bytes."""
 
 
 FACTOR_BIT = 1 << 5
-"""In shifts beside weights of four bits, what stands for a factor of two of a channel's weights."""
+"""The bit in shifts beside 4-bit weights that stands for a factor of two of a channel's weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,17 +147,16 @@ def is_3x3(window: Window) -> bool:
 def has_few_rows(window: Window, x: Shape) -> bool:
     """Whether ``tinyrt_depthwise_rows3_s8`` takes the layer: a few short rows of a segment.
 
-    Where rows are long, setting out for each of them costs little, and the kernel for whole tensors
-    serves for them, too.
+    Where rows are long, the set-up per row costs little, and the kernel for whole tensors serves.
     """
     columns = window.before[1] == window.after[1] == 1
     return window.on_rows and window.stride == (1, 1) and columns and 1 < x[2] < LONG_ROW
 
 
 def slides_down(window: Window, x: Shape) -> bool:
-    """Whether that kernel slides along columns: setting out costs, and they are the longer lines.
+    """Whether that kernel slides along columns: set-up costs less if columns are the longer lines.
 
-    Only where outputs lie as inputs do, so that they may overwrite these.
+    Only where outputs lie as inputs do, so that outputs may overwrite inputs.
     """
     return window.out == x[1:3] and x[1] > x[2]
 

@@ -1,9 +1,9 @@
 """Convolutions on packed blocks with groups, dilation, long sums or fine scales.
 
-They take the products of ``block`` group by group, over patches that are gathered tap by tap:
-dearer to set out than a plain convolution's rows, and several times as cheap as the general kernel.
-Layers whose sums or scales ``tinyrt_block_s8`` does not take have a product of their own, which
-takes the sums of channels that share halves apart every few taps.
+They compute the products of ``block`` group by group, over patches that are gathered tap by tap.
+Patches cost more than a plain convolution's rows, but several times less than the general kernel.
+Layers whose sums or scales ``tinyrt_block_s8`` does not take have a product of their own. Every few
+taps, it separates the sums of channels that share halves.
 """
 
 from __future__ import annotations

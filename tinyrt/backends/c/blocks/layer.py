@@ -1,4 +1,4 @@
-"""A layer's integers as exact as the packed kernels need them, and what these kernels refuse.
+"""A layer's exact integers for the packed kernels, and the layers that these kernels refuse.
 
 * A channel that gives one output for all inputs (pruned channels do, with exponents and biases
   beyond any use) gets weights of 0, and a bias and scale that give this output.
@@ -23,10 +23,10 @@ QUAD = 4
 """Output channels that a kernel computes at once, and the multiple to which taps are padded."""
 
 MAX_SUM = 1 << 23
-"""What accumulators of channels that share halves must stay below, as absolute values."""
+"""Bound of the absolute accumulators of channels that share halves."""
 
 MAX_SINGLE_SUM = 1 << 29
-"""What those of other layers must stay below: requantisation doubles them."""
+"""Bound of the absolute accumulators of other layers: requantisation doubles them."""
 
 MAX_SHIFT = 22
 
@@ -75,7 +75,7 @@ class Layer:
         return len(self.w)
 
     def first_sums(self, x_zp: int) -> NDArray[np.int64]:
-        """What accumulators begin with: ``bias - x_zp * sum(w)``."""
+        """The initial accumulators: ``bias - x_zp * sum(w)``."""
         sums: NDArray[np.int64] = self.w.sum(axis=1, dtype=np.int64)
         return self.bias - x_zp * sums
 
@@ -95,7 +95,7 @@ def simplify(
         bias: of each channel, or None.
         x_zp: the input's zero point.
         requant: exponents and mantissas.
-        max_sum: what accumulators must stay below.
+        max_sum: bound of the absolute accumulators.
         raises: whether exponents to the left raise weights; else they become negative shifts.
 
     Returns:

@@ -36,10 +36,10 @@ from tinyrt.ir.types import pack_int4
 from tinyrt.ops.shared.requant import Requant
 
 MAX_FOURTH_SUM = 1 << 19
-"""What sums of products, without bias, must stay below in the fourth channel of a quad."""
+"""Bound of the absolute sums of products, without bias, in the fourth channel of a quad."""
 
 MAX_NARROW_SUM = 1 << 23
-"""What sums over nibbles, with the first value, must stay below: 256 times theirs fit 32 bits."""
+"""Bound of the absolute sums over nibbles, with the first value: 256 times a sum fits 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Weights with many zeros: what the C kernels can leave out, and whether that pays.
+"""Weights with many zeros: the zeros that C kernels can leave out, and whether that pays.
 
 Two forms are stored and computed without their zeros:
 
@@ -35,7 +35,7 @@ BYTE_OF_PLACES = 4
 
 MAX_FIRST = (1 << 16) - 1
 MAX_RUN = (1 << 15) - 1
-"""What a head has room for."""
+"""The largest number that a head has room for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +59,12 @@ class Prices:
     """Instructions of the inner loops; Cortex-M3 for scalar cores, Cortex-M4 for DSP cores.
 
     Attributes:
-        tap: of a tap of one channel.
-        short_tap: what a tap takes more behind the last one that is unrolled in a run.
-        run: of a run of a block, whatever its length.
-        channel: of an output of one channel: first value, requantisation, store.
-        column: of a tap of a pixel, for copying.
-        unrolled: taps that the inner loop has side by side.
+        tap: per tap of one channel.
+        short_tap: additional instructions per tap after the unrolled taps of a run.
+        run: per run of a block, whatever its length.
+        channel: per output of one channel: first value, requantisation, store.
+        column: per tap of a pixel, for copying.
+        unrolled: taps that the inner loop unrolls.
 
     """
 
@@ -82,7 +82,7 @@ PRICES: dict[tuple[InstructionSet, bool], Prices] = {
     (InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, 0, unrolled=16),
     (InstructionSet.DSP, False): Prices(0.79, 0.56, 5.5, 16, 2.5, unrolled=16),
 }
-"""(instruction set, whether there is one row) -> what kernels of dense weights and blocks take."""
+"""(instruction set, whether there is one row) -> prices of kernels for dense weights and blocks."""
 
 KEPT_TAP, KEPT_CHANNEL = 5.9, 41
 """Instructions for each weight that is kept of four, and for each output."""
@@ -160,9 +160,9 @@ def kept_of_4(w: NDArray[np.int8]) -> int | None:
 
 
 def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
-    """Weights (c_out, taps), of which at most n of every four are not zero, as those."""
+    """The weights (c_out, taps) that are kept, where at most n of every four are not zero."""
     groups = w.reshape(-1, GROUP)
-    # Those that are not zero first, in their order; of a group of zeros, any.
+    # Nonzero weights first, in their order; zeros fill up a group with fewer.
     order = np.argsort(groups == 0, axis=1, kind="stable")[:, :n]
     places = order.reshape(-1, BYTE_OF_PLACES) << 2 * np.arange(BYTE_OF_PLACES)
     nonzero = np.take_along_axis(groups, order, axis=1)
@@ -170,7 +170,7 @@ def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
 
 
 def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> dict[Weights, Cost]:
-    """What a layer takes in every form that it can have.
+    """The cost of a layer in every form that it can have.
 
     Args:
         block: the layer.

@@ -20,16 +20,16 @@ from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.window import Window
 
 CALL = 130
-"""Of any kernel, and what the caller spends on it."""
+"""Instructions of any kernel's call, including the caller's."""
 
 ELEMENT = 4
-"""Of an output of other ops; of an input, where there are more of them, one."""
+"""Instructions per output of other ops; one per input, where inputs outnumber outputs."""
 
 PAIR = 37
-"""Of four channels of two patches besides their taps."""
+"""Instructions per four channels of two patches, without their taps."""
 
 UNCLAMPED = 12
-"""What these take more where results below zero are not all alike."""
+"""Additional instructions of these where results below zero are not all equal."""
 
 
 CODE_BYTES = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
@@ -62,7 +62,7 @@ def convolution_cost(node: BoundNode, window: Window) -> int:
 
 
 def _copied_windows(window: Window, c_in: int) -> int:
-    """What a line of windows reads, of one group."""
+    """Elements of one group that a line of windows reads."""
     read = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
     small = c_in <= 5
     each = 17 * -(-read * c_in // (VECTOR - 1)) if small else 7 * read * -(-c_in // VECTOR)
@@ -70,7 +70,7 @@ def _copied_windows(window: Window, c_in: int) -> int:
 
 
 def _products(node: BoundNode, points: int, at_once: int) -> int:
-    """Of so many patches, some at once: pairs, and the last one alone."""
+    """Instructions for a number of patches, some at once: pairs, and the last one alone."""
     calls, rest = divmod(points, at_once)
     return calls * _product(node, at_once) + (_product(node, rest) if rest else 0)
 

@@ -1,4 +1,4 @@
-"""How much kernels with vectors copy at once, and along which lines they go."""
+"""How much vector kernels copy at once, and the direction of their lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.shared.window import Window
 
 MAX_SCRATCH = 2048
-"""Bytes that a convolution copies at once, if one window is not more."""
+"""Most bytes that a convolution copies at once, unless one window is larger."""
 
 MAX_PIXELS = 4096
 """Bytes that a pointwise convolution copies at once."""
@@ -36,9 +36,9 @@ def points_at_once(node: BoundNode, window: Window) -> int:
 def _pixels_at_once(node: BoundNode, window: Window) -> int:
     """Pixels of a pointwise convolution for which the weights are read once.
 
-    All of a line with strides, all of a small image or a few rows, and all with groups, which come
-    one after the other. Otherwise as many as are copied, so that the output may overwrite the
-    input.
+    With strides: the pixels of a line. For a small image, for a few rows, or with groups, which
+    come one after the other: all pixels. Otherwise: as many as the kernel copies at once, so that
+    the output may overwrite the input.
     """
     x, y = node.input(0), node.output
     if window.stride != (1, 1):

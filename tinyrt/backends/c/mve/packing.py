@@ -63,7 +63,7 @@ def pack_filters_s4(w: NDArray[np.int8]) -> NDArray[np.int8] | None:
     A byte is ``16 * w1 + w0``.
 
     Returns:
-        None where a byte does not hold that: -8 beside a weight below zero.
+        None where a byte does not hold that sum: -8 beside a negative weight.
 
     """
     wide = pack_filters(w).astype(np.int16)
@@ -114,8 +114,9 @@ def turned_fields(node: BoundNode, axes: Axes) -> Fields:
 def lines_of(window: Window) -> Axes:
     """Axes of a window's lines and points.
 
-    The kernels compute two points at once, of two lines or of the last one: lines go along the axis
-    that wastes least; of a few rows, whose number may change from call to call, along those.
+    The kernels compute two points at once: of two lines, or both of the last line. Lines go along
+    the axis that wastes least. For a few rows, whose number may change from call to call, lines go
+    along the rows.
     """
     if window.on_rows:
         return 0, 1
