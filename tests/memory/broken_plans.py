@@ -11,7 +11,7 @@ from tests.memory.byte_arena import BrokenPlanError, Plan
 from tests.memory.byte_replay import replay_bytes
 from tinyrt.errors import VerifyError
 from tinyrt.memory import check_plan
-from tinyrt.memory.segments import Segment, Stage, Step
+from tinyrt.memory.segments import RowStage, RowStep, Segment
 
 
 def verdicts(plan: Plan) -> tuple[bool, bool]:
@@ -94,7 +94,7 @@ def _change_step(plan: Plan, rng: Random) -> None:
     plan.segments.append(replace(segment, steps=tuple(steps)))
 
 
-def _with(step: Step, changes: dict[str, Any], segment: Segment) -> Step:
+def _with(step: RowStep, changes: dict[str, Any], segment: Segment) -> RowStep:
     return replace(step, **changes) if segment.ring_of(step.stage) is not None else step
 
 
@@ -116,7 +116,7 @@ def _change_access(plan: Plan, rng: Random) -> None:
     plan.segments.append(replace(segment, stages=tuple(stages)))
 
 
-def _moved(stage: Stage, rng: Random) -> Stage:
+def _moved(stage: RowStage, rng: Random) -> RowStage:
     places = [k for k, read in enumerate(stage.reads) if read is not None]
     by = rng.choice((-1, 1)) * rng.choice((1, stage.writes.nbytes))
     if not places or rng.random() < 0.3:

@@ -8,7 +8,7 @@ from tests.memory.byte_arena import SCRATCH, BrokenPlanError, ByteArena, Numbers
 from tests.memory.byte_replay_rows import RowReplay
 from tinyrt.ir import BoundNode, Value
 from tinyrt.memory.lifetimes import scratch_name
-from tinyrt.memory.sweep import Step
+from tinyrt.memory.sweep import SweepStep
 from tinyrt.ops import OPS
 
 
@@ -93,12 +93,12 @@ def _run(plan: Plan, arena: ByteArena, node: BoundNode) -> None:
         arena.expect(scratch, (0, nbytes), SCRATCH)
 
 
-def _all_at_once(node: BoundNode) -> Step:
+def _all_at_once(node: BoundNode) -> SweepStep:
     whole = [None if v is None or v.is_constant else (0, v.nbytes) for v in node.inputs]
-    return Step(tuple(whole), (0, node.output.nbytes))
+    return SweepStep(tuple(whole), (0, node.output.nbytes))
 
 
-def _check_planes(plan: Plan, node: BoundNode, step: Step) -> None:
+def _check_planes(plan: Plan, node: BoundNode, step: SweepStep) -> None:
     """Planes that keep apart may as well be swept together: see that they do keep apart."""
     y = node.output
     for x in node.inputs:

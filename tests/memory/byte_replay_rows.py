@@ -7,7 +7,7 @@ import numpy as np
 from tests.memory.byte_arena import PADDING, SCRATCH, BrokenPlanError, ByteArena, Numbers, Plan
 from tinyrt.ir import Value
 from tinyrt.memory.lifetimes import scratch_name
-from tinyrt.memory.segments import Access, Segment, Stage, Step
+from tinyrt.memory.segments import Access, RowStage, RowStep, Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
 
@@ -42,7 +42,7 @@ class RowReplay:
                 y = stage.node.output
                 self._fold(stage, self.plan.graph.value(y.name))
 
-    def _make_room(self, step: Step) -> None:
+    def _make_room(self, step: RowStep) -> None:
         ring = self.segment.ring_of(step.stage)
         if ring is None:
             raise BrokenPlanError("a step moves rows of a tensor that has no ring")
@@ -54,7 +54,7 @@ class RowReplay:
         if step.fill:
             held[-ring.block_bytes :] = PADDING + (ring.fill or 0)
 
-    def _run_batch(self, step: Step, stage: Stage) -> None:
+    def _run_batch(self, step: RowStep, stage: RowStage) -> None:
         """All that the stage writes, and then what it reads must still be there."""
         first = self.made[step.stage]
         self.made[step.stage] += step.count
@@ -81,14 +81,14 @@ class RowReplay:
         if nbytes:
             self.arena.expect(scratch_name(node.index), (0, nbytes), SCRATCH)
 
-    def _copy(self, stage: Stage, place: Place) -> None:
+    def _copy(self, stage: RowStage, place: Place) -> None:
         """A row of a tensor that is held whole, or that comes from outside, into a ring."""
         value = self.plan.graph.value(self.segment.rings[stage.writes.name].value)
         self._write(stage.writes, value, place)
         if stage.reads[0] is not None:
             self._read(stage.reads[0], value, RowWindow(), place)
 
-    def _add(self, stage: Stage, x: Value, place: Place) -> None:
+    def _add(self, stage: RowStage, x: Value, place: Place) -> None:
         """A row that is added to sums, which begin with the first."""
         sums = stage.writes
         if place[0] == 0:
@@ -96,11 +96,11 @@ class RowReplay:
         self._expect_sums(stage)
         self._read(stage.reads[0], x, RowWindow(), place)
 
-    def _fold(self, stage: Stage, y: Value) -> None:
+    def _fold(self, stage: RowStage, y: Value) -> None:
         self.arena.write(y.name, (0, y.nbytes), self.arena.renew(y.name, y.nbytes))
         self._expect_sums(stage)
 
-    def _expect_sums(self, stage: Stage) -> None:
+    def _expect_sums(self, stage: RowStage) -> None:
         sums = stage.writes
         self.arena.expect(sums.name, (0, sums.nbytes), self.arena.own[sums.name])
 
@@ -112,7 +112,7 @@ class RowReplay:
         self.arena.write(access.name, access.span(*place), self._row(access, value, place[0]))
 
     def _read_all(
-        self, stage: Stage, inputs: tuple[Value | None, ...], op: RowOp, place: Place
+        self, stage: RowStage, inputs: tuple[Value | None, ...], op: RowOp, place: Place
     ) -> None:
         for access, value, window in zip(stage.reads, inputs, op.windows, strict=True):
             if value is not None and window is not None:

@@ -14,7 +14,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.placing.overlap import lead_of, starts_together
-from tinyrt.memory.sweep import Step, columns, planes_by_lines, planes_by_rows, windows
+from tinyrt.memory.sweep import SweepStep, columns, planes_by_lines, planes_by_rows, windows
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -182,7 +182,7 @@ def test_distances_are_the_least_that_are_safe(seed):
     for start, stop in writes:
         low = int(rng.integers(0, size))
         read = (low, int(rng.integers(low, size)) + 1)
-        steps.append(Step((read,), (int(start), int(stop)), bool(rng.integers(2))))
+        steps.append(SweepStep((read,), (int(start), int(stop)), bool(rng.integers(2))))
     assert starts_together(tuple(steps), 0, size) == _safe(steps, 0)
     lead = lead_of(tuple(steps), 0)
     for distance in range(-2 * size, -lead + 1):

@@ -13,7 +13,7 @@ from tinyrt.backends.reference import reference_step
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan
-from tinyrt.memory.segments import Access, Segment, Stage
+from tinyrt.memory.segments import Access, RowStage, Segment
 from tinyrt.ops.shared.evaluate import reference_kernel
 
 Bytes = NDArray[np.uint8]
@@ -109,7 +109,7 @@ class _SegmentRun:
             memory = self._tensors[access.name].reshape(-1).view(np.uint8)
         return memory[start:stop]
 
-    def _stage(self, stage: Stage) -> Callable[[int, int], None]:
+    def _stage(self, stage: RowStage) -> Callable[[int, int], None]:
         if stage.node is None:
             return lambda row, place: self._copy(stage, row, place)
         if stage.fold is not None:
@@ -123,7 +123,7 @@ class _SegmentRun:
 
         return run
 
-    def _copy(self, stage: Stage, row: int, place: int) -> None:
+    def _copy(self, stage: RowStage, row: int, place: int) -> None:
         """A row of a tensor that is held whole, or of the input that comes from outside."""
         (access,) = stage.reads
         if access is None and self._segment.pushed is not None:
@@ -132,12 +132,12 @@ class _SegmentRun:
         if access is not None:
             self._bytes(stage.writes, row, place)[:] = self._bytes(access, row, place)
 
-    def _add_up(self, stage: Stage, row: int, place: int) -> None:
+    def _add_up(self, stage: RowStage, row: int, place: int) -> None:
         (x,) = self._arrays(stage, row, place)
         sums = self._bytes(stage.writes, row, place).view(np.int32)
         sums += x.sum(axis=(0, 1, 2), dtype=np.int32)
 
-    def _arrays(self, stage: Stage, row: int, place: int) -> list[NDArray[Any]]:
+    def _arrays(self, stage: RowStage, row: int, place: int) -> list[NDArray[Any]]:
         """The inputs of a stage's op; absent ones are left out at the end."""
         if stage.node is None:
             return []

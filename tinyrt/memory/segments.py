@@ -80,7 +80,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RowStage:
     """An op of a segment, or the copy of a tensor that is held whole, row by row, into a ring.
 
     Attributes:
@@ -105,7 +105,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RowStep:
     """One step of a segment; its parts happen in this order.
 
     Attributes:
@@ -147,9 +147,9 @@ class Segment:
 
     first: int
     stop: int
-    stages: tuple[Stage, ...]
+    stages: tuple[RowStage, ...]
     rings: Mapping[str, Ring] = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False)
+    steps: tuple[RowStep, ...] = field(repr=False)
     pushed: str | None = None
 
     def accesses(self) -> Iterator[Access]:

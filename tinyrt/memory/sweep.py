@@ -31,7 +31,7 @@ STEP = 2_500
 """Work of making a step, in units of ``budget``."""
 
 
-class Step(NamedTuple):
+class SweepStep(NamedTuple):
     """One step of a sweep; steps happen one after the other.
 
     Attributes:
@@ -50,11 +50,11 @@ class Step(NamedTuple):
     planes: int = 1
 
 
-Sweep = tuple[Step, ...]
+Sweep = tuple[SweepStep, ...]
 """The steps of a kernel, in their order."""
 
 
-def limited(steps: Iterable[Step]) -> Sweep | None:
+def limited(steps: Iterable[SweepStep]) -> Sweep | None:
     """The steps as a sweep; None where there are too many, and then nothing overlaps.
 
     Raises:
@@ -86,7 +86,7 @@ def elementwise(node: BoundNode) -> Sweep | None:
     spans.append((last, count))
     reads = [_element_reads(value, count, spans) for value in node.inputs]
     return tuple(
-        Step(read, (start * to, stop * to), reads_first=True)
+        SweepStep(read, (start * to, stop * to), reads_first=True)
         for read, (start, stop) in zip(zip(*reads, strict=True), spans, strict=True)
     )
 
@@ -114,7 +114,7 @@ def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
     y = node.output
     size = max(1, -(-y.size // ELEMENT_STEPS))
     return tuple(
-        Step(
+        SweepStep(
             tuple(
                 _hull(v, at, start, min(start + size, y.size))
                 for v, at in zip(node.inputs, places, strict=True)
@@ -136,7 +136,7 @@ def _hull(value: Value | None, places: Places, start: int, stop: int) -> Span | 
 def windows(node: BoundNode, window: Window, *, reads_first: bool = False) -> Sweep | None:
     """Row by row of the output; each reads the input rows under its window."""
     steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
-    return limited(Step(step.reads, step.writes, reads_first) for step in steps)
+    return limited(SweepStep(step.reads, step.writes, reads_first) for step in steps)
 
 
 def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
@@ -144,7 +144,7 @@ def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
     return limited(_transposed_steps(node, window))
 
 
-def _transposed_steps(node: BoundNode, window: Window) -> Iterator[Step]:
+def _transposed_steps(node: BoundNode, window: Window) -> Iterator[SweepStep]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     (high, _), (step, _) = window.kernel, window.stride
@@ -153,7 +153,7 @@ def _transposed_steps(node: BoundNode, window: Window) -> Iterator[Step]:
             at = oy + window.before[0]
             first, last = max(-((high - 1 - at) // step), 0), min(at // step + 1, x.shape[1])
             read = _rows(x, n, first, last) if first < last else None
-            yield Step((read, *others), _rows(y, n, oy, oy + 1))
+            yield SweepStep((read, *others), _rows(y, n, oy, oy + 1))
 
 
 def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | None:
@@ -169,9 +169,9 @@ def planes_by_rows(node: BoundNode, window: Window, copied: bool) -> Sweep | Non
     return _planes(node, _row_steps(node, window, reads))
 
 
-def _planes(node: BoundNode, steps: Iterable[Step]) -> Sweep | None:
+def _planes(node: BoundNode, steps: Iterable[SweepStep]) -> Sweep | None:
     planes = node.output.shape[3]
-    return limited(Step(step.reads, step.writes, True, planes) for step in steps)
+    return limited(SweepStep(step.reads, step.writes, True, planes) for step in steps)
 
 
 def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
@@ -182,7 +182,7 @@ def row_bands(node: BoundNode, window: Window, band: int) -> Sweep | None:
     return _planes(node, _band_steps(node, window, band))
 
 
-def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[Step]:
+def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[SweepStep]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     for n in range(y.shape[0]):
@@ -193,7 +193,7 @@ def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[Step]:
             last = (stop - 1) * window.stride[0] - window.before[0] + reach
             last = max(loaded, min(last, x.shape[1]))
             read = _rows(x, n, loaded, last) if loaded < last else None
-            yield Step((read, *others), _rows(y, n, start, stop))
+            yield SweepStep((read, *others), _rows(y, n, start, stop))
             loaded = last
 
 
@@ -204,7 +204,7 @@ def whole_images(node: BoundNode) -> Sweep | None:
     return _planes(
         node,
         (
-            Step((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]))
+            SweepStep((_rows(x, n, 0, x.shape[1]), *others), _rows(y, n, 0, y.shape[1]))
             for n in range(y.shape[0])
         ),
     )
@@ -225,7 +225,7 @@ def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None
     return _planes(node, steps)
 
 
-def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:
+def _column_steps(node: BoundNode, window: Window) -> Iterator[SweepStep]:
     """Output by output down the columns: reads of new pixels of two columns, then a write."""
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
@@ -237,14 +237,14 @@ def _column_steps(node: BoundNode, window: Window) -> Iterator[Step]:
             for oy in range(y.shape[1]):
                 bottom = min(oy + 3 - window.before[0], x.shape[1])
                 for row in range(loaded, bottom):
-                    yield Step((_pixels(x, n, row, columns), *others), (0, 0))
+                    yield SweepStep((_pixels(x, n, row, columns), *others), (0, 0))
                 loaded = max(loaded, bottom)
-                yield Step((None, *others), _pixels(y, n, oy, (ox, ox + 1)))
+                yield SweepStep((None, *others), _pixels(y, n, oy, (ox, ox + 1)))
 
 
 def _row_steps(
     node: BoundNode, window: Window, reads: Callable[[int, int, int], Span]
-) -> Iterator[Step]:
+) -> Iterator[SweepStep]:
     x, y = node.input(0), node.output
     others = (None,) * (len(node.inputs) - 1)
     height, x_row, y_row = x.shape[1], _row_bytes(x), _row_bytes(y)
@@ -259,7 +259,7 @@ def _row_steps(
             loaded = max(loaded, bottom)
             at, to = n * height + first, n * y.shape[1] + oy
             read = (at * x_row, (at + last - first) * x_row) if first < last else None
-            yield Step((read, *others), (to * y_row, (to + 1) * y_row))
+            yield SweepStep((read, *others), (to * y_row, (to + 1) * y_row))
 
 
 def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
@@ -275,10 +275,10 @@ def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
     others = (None,) * (len(node.inputs) - 1)
     x_row, y_row = x.nbytes // rows, y.nbytes // rows
 
-    def step(start: int) -> Step:
+    def step(start: int) -> SweepStep:
         stop = min(start + at_once, rows)
         read, write = (start * x_row, stop * x_row), (start * y_row, stop * y_row)
-        return Step((read, *others), write, reads_first=True)
+        return SweepStep((read, *others), write, reads_first=True)
 
     return limited(map(step, range(0, rows, at_once)))
 

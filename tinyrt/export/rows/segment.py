@@ -29,7 +29,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.rows.candidates import STATE_NAME
 from tinyrt.memory.rows.steps import encode
-from tinyrt.memory.segments import Access, Segment, Stage
+from tinyrt.memory.segments import Access, RowStage, Segment
 from tinyrt.ops import OPS
 
 ROWS_HEADER = "tinyrt_rows"
@@ -244,7 +244,7 @@ class SegmentWriter:
         self.writer.placed = {}
         self.writer.statements += moves
 
-    def _write_sums(self, stage: Stage, place: Tokens, cut: bool) -> None:
+    def _write_sums(self, stage: RowStage, place: Tokens, cut: bool) -> None:
         assert stage.node is not None
         x = stage.node.input(0)
         self.writer.placed = {x.name: place}
@@ -253,13 +253,13 @@ class SegmentWriter:
         args = _times(x.shape[2], stage.block, cut), (Int(x.shape[3]),), place, sums
         self.writer.call(COLUMN_SUMS, *args)
 
-    def _write_some(self, stage: Stage, counts: Sequence[int]) -> None:
+    def _write_some(self, stage: RowStage, counts: Sequence[int]) -> None:
         """Write the stage's op for every number of rows that its batches have."""
         op = OPS[stage.node.op].row_op(self._graph.bind(stage.node.index)) if stage.node else None
         assert op is not None
         write_batch(self.writer, lambda writer, n: writer.write_op(op.on_rows(n)), counts)
 
-    def _batch_variables(self, stage: Stage, code: Sequence[Statement]) -> list[Statement]:
+    def _batch_variables(self, stage: RowStage, code: Sequence[Statement]) -> list[Statement]:
         """Variables for a batch's first row and its number of rows, if the code uses them."""
         tokens = set(tokens_of(code))
         if not tokens & {FIRST, ROWS}:
@@ -274,7 +274,7 @@ class SegmentWriter:
         return lines
 
     def _place(
-        self, access: Access | None, cut: bool, moves: list[Statement], stage: Stage
+        self, access: Access | None, cut: bool, moves: list[Statement], stage: RowStage
     ) -> Tokens:
         """A pointer to the bytes of an access; an access that moves on gets a counter."""
         if access is None:
@@ -313,7 +313,7 @@ def _behind(place: Tokens, nbytes: int, block: int, cut: bool) -> Tokens:
     return plus(place, nbytes) if len(nbytes_of_all) == 1 else (*place, " + ", *nbytes_of_all)
 
 
-def _placed(stage: Stage, places: Sequence[Tokens], target: Tokens) -> dict[str, Tokens]:
+def _placed(stage: RowStage, places: Sequence[Tokens], target: Tokens) -> dict[str, Tokens]:
     """Tensor -> its place, for what a stage reads and writes."""
     assert stage.node is not None
     values = (*stage.node.inputs, stage.node.output)

@@ -18,7 +18,7 @@ from tinyrt.memory.check.rows import SCRATCH, replay_segment
 from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.segments import Segment
-from tinyrt.memory.sweep import Span, Step
+from tinyrt.memory.sweep import Span, SweepStep
 
 STEP = 4_000
 """Work of one step of a kernel's sweep, in units of ``budget``."""
@@ -165,7 +165,7 @@ class _Replay:
             tensor=value.describe(),
         )
 
-    def run(self, node: BoundNode, steps: tuple[Step, ...], nbytes: int) -> None:
+    def run(self, node: BoundNode, steps: tuple[SweepStep, ...], nbytes: int) -> None:
         """Replay one op: its kernel's steps, then the check of its scratch memory."""
         scratch = (0, 0)
         if nbytes:
@@ -189,7 +189,7 @@ class _Replay:
         if not self.contents.is_all(*scratch, SCRATCH):
             raise VerifyError("the op's scratch memory lies on its output", op=self.where)
 
-    def _check_planes(self, node: BoundNode, steps: tuple[Step, ...]) -> None:
+    def _check_planes(self, node: BoundNode, steps: tuple[SweepStep, ...]) -> None:
         """Check that no plane overlaps another one; then all planes may be swept together."""
         y = node.output
         for value in self._inputs_below(node):
@@ -218,7 +218,7 @@ class _Replay:
             if x_at < y_at + y.nbytes and y_at < x_at + value.nbytes:
                 yield value
 
-    def _reads(self, node: BoundNode, step: Step) -> None:
+    def _reads(self, node: BoundNode, step: SweepStep) -> None:
         for value, span in zip(node.inputs, step.reads, strict=True):
             if value is not None and span is not None:
                 self.read(value, span)
@@ -238,12 +238,12 @@ class _Replay:
         return start, stop
 
 
-def _in_any_order(node: BoundNode) -> tuple[Step, ...]:
+def _in_any_order(node: BoundNode) -> tuple[SweepStep, ...]:
     """One step that reads and writes everything."""
     reads = tuple(
         (0, v.nbytes) if v is not None and not v.is_constant else None for v in node.inputs
     )
-    return (Step(reads, (0, node.output.nbytes)),)
+    return (SweepStep(reads, (0, node.output.nbytes)),)
 
 
 def _is_view(node: BoundNode, offsets: Mapping[str, int]) -> bool:

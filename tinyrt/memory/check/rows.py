@@ -10,7 +10,7 @@ from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory.check.contents import Content, Contents, Run, Runs, part
 from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import scratch_name
-from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
+from tinyrt.memory.segments import Access, Ring, RowStage, RowStep, Segment
 from tinyrt.memory.sweep import Span
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import RowOp, RowWindow
@@ -79,7 +79,7 @@ class _SegmentReplay:
         if sorted(nodes) != list(range(segment.first, segment.stop)):
             raise VerifyError(f"a segment of nodes {segment.first} to {segment.stop} runs {nodes}")
 
-    def make_room(self, ring: Ring | None, step: Step) -> None:
+    def make_room(self, ring: Ring | None, step: RowStep) -> None:
         """Move the rows of a ring, and fill its last block, or all of it."""
         if ring is None:
             raise VerifyError("a step moves rows of a tensor that has no ring")
@@ -93,7 +93,7 @@ class _SegmentReplay:
             first = start if step.clear else stop - ring.block_bytes
             contents.write(first, stop, _padding(ring.fill))
 
-    def run(self, step: Step, stage: Stage) -> None:
+    def run(self, step: RowStep, stage: RowStage) -> None:
         """Run one batch: the stage writes all its rows, and the rows it reads must survive that."""
         row = self.rows[step.stage]
         self.rows[step.stage] += step.count
@@ -115,7 +115,7 @@ class _SegmentReplay:
         if not self.arena.contents.is_all(*scratch, SCRATCH):
             raise VerifyError("the op's scratch memory lies on its rows", op=self.arena.where)
 
-    def _run_plain(self, stage: Stage, row: int, place: int, node: BoundNode | None) -> None:
+    def _run_plain(self, stage: RowStage, row: int, place: int, node: BoundNode | None) -> None:
         """Copy rows into a ring, or add rows to sums."""
         (access, *_) = stage.reads
         if node is not None:
@@ -166,7 +166,9 @@ class _SegmentReplay:
             at, _ = self.arena.span(access.name, *access.span(row, place))
             self.arena.put(at, self._row(access, value, row))
 
-    def _check_reads(self, stage: Stage, node: BoundNode, op: RowOp, row: int, place: int) -> None:
+    def _check_reads(
+        self, stage: RowStage, node: BoundNode, op: RowOp, row: int, place: int
+    ) -> None:
         for access, value, window in zip(stage.reads, node.inputs, op.windows, strict=True):
             if value is not None and window is not None:
                 self._check_window(access, value, window, row, place)

@@ -12,7 +12,8 @@ from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.lifetimes import Buffer, view_roots
 from tinyrt.memory.sweep import Sweep, planes_of
 
-Span = tuple[int, int]
+Interval = tuple[int, int]
+"""Offsets, or distances between offsets, between these two."""
 
 MAX_SWEPT = 250_000
 """Total steps of kernels' sweeps in a model; ops after this limit overlap nothing."""
@@ -32,12 +33,12 @@ class Lead:
     least: int
     exact: bool = False
 
-    def forbidden_output(self, nbytes: int, x_at: int, x_bytes: int) -> list[Span]:
+    def forbidden_output(self, nbytes: int, x_at: int, x_bytes: int) -> list[Interval]:
         """Offsets (exclusive) at which an output of ``nbytes`` must not begin."""
         low, here, high = x_at - nbytes, x_at - self.least, x_at + x_bytes
         return [(low, here), (here, high)] if self.exact else [(max(low, here), high)]
 
-    def forbidden_input(self, nbytes: int, y_at: int, y_bytes: int) -> list[Span]:
+    def forbidden_input(self, nbytes: int, y_at: int, y_bytes: int) -> list[Interval]:
         """Offsets (exclusive) at which an input of ``nbytes`` must not begin."""
         low, here, high = y_at - nbytes, y_at + self.least, y_at + y_bytes
         return [(low, here), (here, high)] if self.exact else [(low, min(here, high))]

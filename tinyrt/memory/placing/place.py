@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from tinyrt.memory.lifetimes import Buffer
 from tinyrt.memory.placing.exact import search
-from tinyrt.memory.placing.overlap import Span
+from tinyrt.memory.placing.overlap import Interval
 from tinyrt.memory.placing.problem import Group, Problem
 
 RESTARTS = 400
@@ -87,7 +87,7 @@ def _as_needed(problem: Problem) -> dict[int, int]:
     lives = [_as_buffer(problem, group) for group in problem.groups]
     order = sorted(range(len(lives)), key=lambda g: (lives[g].first, -lives[g].nbytes, g))
     ending: list[tuple[int, int]] = []
-    free: list[Span] = [(0, sum(problem.align(group.nbytes) for group in problem.groups))]
+    free: list[Interval] = [(0, sum(problem.align(group.nbytes) for group in problem.groups))]
     at: dict[int, int] = {}
     for g in order:
         while ending and ending[0][0] < lives[g].first:
@@ -101,7 +101,7 @@ def _as_needed(problem: Problem) -> dict[int, int]:
     return at
 
 
-def _give_back(free: list[Span], span: Span) -> None:
+def _give_back(free: list[Interval], span: Interval) -> None:
     """Insert a gap into the sorted gaps, joined with the neighbours that it touches."""
     i = bisect_left(free, span)
     start, stop = span

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from tinyrt.memory.lifetimes import Buffer
-from tinyrt.memory.placing.overlap import Leads, Span
+from tinyrt.memory.placing.overlap import Interval, Leads
 
 ALIGNMENT = 4
 """Bytes that offsets are multiples of: a word, so that kernels may load words."""
@@ -20,7 +20,7 @@ the other as the program needs them."""
 Tie = tuple[int, int]
 """(index of another buffer, bytes from that buffer's start): the place of a buffer inside it."""
 
-Spans = tuple[Span, ...]
+Intervals = tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Problem:
     ties: Mapping[int, Tie] = field(default_factory=dict)
     alignment: int = ALIGNMENT
     groups: list[Group] = field(init=False)
-    gaps: list[dict[int, Spans]] = field(init=False)
+    gaps: list[dict[int, Intervals]] = field(init=False)
     pairs: int = field(init=False)
     crowded: bool = field(init=False)
 
@@ -72,7 +72,7 @@ class Problem:
         if self.crowded:
             return
         # Many pairs have the same distances: store each tuple of them once.
-        shared: dict[Spans, Spans] = {}
+        shared: dict[Intervals, Intervals] = {}
         by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
         alive: list[int] = []
         for i in by_first:
@@ -105,7 +105,7 @@ class Problem:
         return groups
 
     def _keep_apart(
-        self, i: int, group_i: int, j: int, group_j: int, shared: dict[Spans, Spans]
+        self, i: int, group_i: int, j: int, group_j: int, shared: dict[Intervals, Intervals]
     ) -> None:
         shift = self.groups[group_j].members[j] - self.groups[group_i].members[i]
         near = tuple((low + shift, high + shift) for low, high in self.too_near(i, j))
@@ -118,7 +118,7 @@ class Problem:
         """The next multiple of the alignment."""
         return -(-nbytes // self.alignment) * self.alignment
 
-    def too_near(self, i: int, j: int) -> list[Span]:
+    def too_near(self, i: int, j: int) -> list[Interval]:
         """Distances (exclusive) from buffer ``j``'s start at which ``i`` must not begin."""
         i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
@@ -205,7 +205,7 @@ class Problem:
                 changes[begin] += saved
                 changes[end] -= saved
 
-    def _life(self, i: int, steps: Sequence[int]) -> Span:
+    def _life(self, i: int, steps: Sequence[int]) -> Interval:
         """The indices [begin, end) of the steps at which a buffer is live."""
         return bisect_left(steps, self.buffers[i].first), bisect_right(steps, self.buffers[i].last)
 
@@ -237,7 +237,7 @@ class Problem:
         return self.align(y_bytes) + self.align(x_bytes) - self.align(together)
 
 
-def _covered(spans: Iterable[Span], align: Callable[[int], int]) -> int:
+def _covered(spans: Iterable[Interval], align: Callable[[int], int]) -> int:
     """Bytes in any of these spans, each reaching to the next multiple of the alignment."""
     total = end = 0
     for start, stop in sorted((start, align(stop)) for start, stop in spans):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tinyrt.ir import BoundNode, DType, Graph, Value
-from tinyrt.memory.segments import Access, Ring, Segment, Stage, Step
+from tinyrt.memory.segments import Access, Ring, RowStage, RowStep, Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.rows import Fold, RowOp, RowWindow
 from tinyrt.text import own_name
@@ -301,7 +301,7 @@ class _Builder:
         op = self.ops[draft.node] if draft.node is not None else None
         return op.fold if op is not None else None
 
-    def _stage(self, index: int, draft: _Draft, rings: Mapping[str, Ring]) -> Stage:
+    def _stage(self, index: int, draft: _Draft, rings: Mapping[str, Ring]) -> RowStage:
         op = self.ops[draft.node] if draft.node is not None else None
         fold = self._fold(draft)
         row = _row_bytes(draft.output)
@@ -315,7 +315,7 @@ class _Builder:
         reads = tuple(None if r is None else self._access(index, *r, rings) for r in draft.reads)
         node = op.node if op is not None else None
         batch = op.on_rows(draft.block) if op is not None else None
-        return Stage(node, draft.rows, batch, reads, writes, draft.block, fold)
+        return RowStage(node, draft.rows, batch, reads, writes, draft.block, fold)
 
     def _access(
         self, reader: int, key: str, window: RowWindow, rings: Mapping[str, Ring]
@@ -325,8 +325,8 @@ class _Builder:
         start = 0 if ring is None else ring.rows - self._behind(key, reader, window)
         return Access(key, start * row, window.rows * row, window.step * row, is_whole=ring is None)
 
-    def _steps(self, rings: Mapping[str, Ring]) -> tuple[Step, ...]:
-        entries: list[tuple[int, bool, int, Step]] = []
+    def _steps(self, rings: Mapping[str, Ring]) -> tuple[RowStep, ...]:
+        entries: list[tuple[int, bool, int, RowStep]] = []
         for i, draft in enumerate(self.drafts):
             readers = self.windows.get(draft.key, []) if draft.key in rings else []
             reading = [self.drafts[s] for s, _ in readers]
@@ -339,24 +339,26 @@ class _Builder:
                     step = self._step(i, rings, last, begun=now > begin)
                     if self.early and step.shift:
                         # Last ring first: each ring moves onto bytes that held only older rows.
-                        entries.append((now, False, -i, Step(i, True, False, False, 0, 0)))
+                        entries.append((now, False, -i, RowStep(i, True, False, False, 0, 0)))
                         step = replace(step, shift=False)
                     entries.append((now, True, i, step))
         entries.sort(key=lambda entry: entry[:3])
         steps = (step for *_, step in entries)
         return tuple(s for s in steps if s.shift or s.clear or s.fill or s.run)
 
-    def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> Step:
+    def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> RowStep:
         """A stage's step in one batch; ``last`` is the batch's last row if the batch is whole."""
         draft, ring = self.drafts[index], rings.get(self.drafts[index].key)
         first = last - draft.block + 1
         inside = range(max(first, 0), min(last + 1, draft.rows))
         if self._fold(draft) is not None:
-            return Step(index, False, not begun, False, inside.start - first, len(inside))
+            return RowStep(index, False, not begun, False, inside.start - first, len(inside))
         shift = ring is not None and begun and ring.rows > ring.block
         clear = ring is not None and not begun and ring.fill is not None
         fill = ring is not None and not clear and len(inside) < draft.block
-        return Step(index, shift, clear, fill, inside.start - first if inside else 0, len(inside))
+        return RowStep(
+            index, shift, clear, fill, inside.start - first if inside else 0, len(inside)
+        )
 
 
 def _row_bytes(value: Value) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.rows.steps import encode
-from tinyrt.memory.segments import Segment, Stage, Step
+from tinyrt.memory.segments import RowStage, RowStep, Segment
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 
@@ -128,7 +128,7 @@ def _added_to_vectors(graph: Graph, segment: Segment, kernels: Kernels) -> int:
     return total - sum(kernels.cost(node) for node in nodes if node is not None)
 
 
-def _step_instructions(segment: Segment, step: Step, each: int) -> int:
+def _step_instructions(segment: Segment, step: RowStep, each: int) -> int:
     """Instructions of a step besides its rows; ``each``: quarters of one, per word moved."""
     stage, ring = segment.stages[step.stage], segment.ring_of(step.stage)
     total = 45
@@ -143,7 +143,7 @@ def _step_instructions(segment: Segment, step: Step, each: int) -> int:
     return total
 
 
-def _set_up(stage: Stage, step: Step) -> int:
+def _set_up(stage: RowStage, step: RowStep) -> int:
     """Instructions of the kernel's set-up for a batch, beyond the work on its rows."""
     node = stage.node
     if node is None or stage.fold is not None:

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 
 from tinyrt.ir import Graph
 from tinyrt.memory.lifetimes import Buffer, scratch_name
-from tinyrt.memory.segments import Access, Segment, Step
+from tinyrt.memory.segments import Access, RowStep, Segment
 
 FREE = 1 << 40
 """More bytes than any arena has: the low end of a buffer's interval while none of it is live."""
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Clock:
             now, node = now + steps, node + nodes
         return cls((*begins, now), (*ends, now), now + 1)
 
-    def span(self, buffer: Buffer) -> Span:
+    def span(self, buffer: Buffer) -> tuple[int, int]:
         """The times [first, stop) at which a buffer is live."""
         return self.begins[buffer.first + 1], self.ends[buffer.last + 1] + 1
 
@@ -209,7 +207,7 @@ def _places(
     return places
 
 
-def _mask(access: Access, row: int, step: Step, places: _Places) -> int:
+def _mask(access: Access, row: int, step: RowStep, places: _Places) -> int:
     """The places that an access touches for a step's rows, which begin at ``row``."""
     start, stop = access.span(row, step.first, step.count)
     first, last = start // places.nbytes, (stop - 1) // places.nbytes

@@ -10,7 +10,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.memory.placing.overlap import Leads
+from tinyrt.memory.placing.overlap import Interval, Leads
 from tinyrt.memory.rows.extents import FREE, Extents
 
 TRIES = 300
@@ -22,9 +22,7 @@ MAX_PLACED = 100_000
 PATIENCE = 1_300
 """Orders without a smaller arena after which the search ends."""
 
-Span = tuple[int, int]
-
-Gaps = list[dict[int, list[Span]]]
+Gaps = list[dict[int, list[Interval]]]
 """For each buffer and each other buffer live at the same time: open intervals of distances between
 their offsets that are too small."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.memory.segments import Segment, Step
+from tinyrt.memory.segments import RowStep, Segment
 
 SHIFT, FILL, RUN = 0x80, 0x40, 0x20
 """Bits of a step; see ``tinyrt_rows.h``."""
@@ -34,7 +34,7 @@ def encode(segment: Segment, numbers: Mapping[int, int]) -> bytes:
     return _loops(steps) + bytes([END])
 
 
-def _step(step: Step, block: int, number: int) -> bytes:
+def _step(step: RowStep, block: int, number: int) -> bytes:
     """The step's byte, preceded by the bytes for rows that the batch leaves out."""
     missing = block - step.first - step.count if step.run else block
     cuts = [step.first] * (step.first > 0) + [AT_END | missing] * (missing > 0)
