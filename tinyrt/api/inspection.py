@@ -20,7 +20,7 @@ from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
 
 if TYPE_CHECKING:
-    from tinyrt.backends.cuda.partition import Segment
+    from tinyrt.backends.cuda.partition import DeviceSegment
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Inspection:
     graph: Graph
     plan: ArenaPlan
     isa: InstructionSet
-    placement: tuple[Segment, ...] = ()
+    placement: tuple[DeviceSegment, ...] = ()
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -140,7 +140,7 @@ def inspect_model(
     )
 
 
-def placement_of(graph: Graph, backend: str) -> tuple[Segment, ...]:
+def placement_of(graph: Graph, backend: str) -> tuple[DeviceSegment, ...]:
     """Runs of ops by device, in order, where ``--allow-fallback`` leaves ops to the CPU.
 
     Raises:

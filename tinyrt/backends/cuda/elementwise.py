@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.backends.cuda.fold import fold_pair
-from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
+from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, Ints, index_of
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddS8
@@ -22,8 +22,6 @@ from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import limits_of, qparams
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
-
-Ints = dict[str, int | bool]
 
 
 def emit_table(node: BoundNode, p: LutS8, w: DeviceWriter) -> None:

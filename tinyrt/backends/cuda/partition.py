@@ -13,7 +13,7 @@ GPU, CPU = "gpu", "cpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class DeviceSegment:
     """Ops in a row that run in one place.
 
     Attributes:
@@ -38,10 +38,10 @@ class Segment:
         return {"device": self.device, "nodes": list(self.nodes), "ops": list(self.ops)}
 
 
-def segments_of(graph: Graph) -> tuple[Segment, ...]:
+def segments_of(graph: Graph) -> tuple[DeviceSegment, ...]:
     """The graph's ops in order, by where they can run."""
     return tuple(
-        Segment(device, tuple(n.index for n in nodes), tuple(n.op for n in nodes))
+        DeviceSegment(device, tuple(n.index for n in nodes), tuple(n.op for n in nodes))
         for device, group in groupby(graph.bound(), key=_device_of)
         for nodes in (list(group),)
     )

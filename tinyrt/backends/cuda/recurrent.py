@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
+from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, Ints
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.requant import WideRequant
@@ -20,7 +20,6 @@ from tinyrt.ops.unidirectional_sequence_lstm import (
     require_summable,
 )
 
-Ints = dict[str, int | bool]
 WORD = 4
 """Weights of a gate that a thread reads at once, with those of the other three."""
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from tinyrt.backends.cuda.dense import window_ints
-from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
+from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, Ints, index_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cumsum import CumsumS8
@@ -23,8 +23,6 @@ from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.spec import limits_of
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
-
-Ints = dict[str, int | bool]
 
 
 def _types(node: BoundNode) -> dict[str, str]:

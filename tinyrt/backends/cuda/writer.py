@@ -25,6 +25,9 @@ C_TYPES = {
 }
 """Element types that device code has; truth values are bytes, 0 or 1."""
 
+Ints = dict[str, int | bool]
+"""Integer constants of a kernel, by their names in device code."""
+
 
 class Blob:
     """Constants of a model, one behind the other, each at a multiple of ``ALIGNMENT``."""
