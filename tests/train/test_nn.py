@@ -204,3 +204,15 @@ def test_evaluating_restores_every_module_as_it_was():
 def test_groups_must_divide_the_channels():
     with pytest.raises(ShapeError, match="3 groups"):
         Conv2d(4, 6, 3, groups=3, rng=np.random.default_rng(0))
+
+
+def test_a_state_shares_no_memory_with_the_module():
+    net = Sequential(Linear(3, 2, rng=np.random.default_rng(0)), BatchNorm(2))
+    given = {name: array + 1 for name, array in net.state_dict().items()}
+    expected = {name: array.copy() for name, array in given.items()}
+    net.load_state_dict(given)
+    for arrays in (given, net.state_dict()):
+        for array in arrays.values():
+            array[...] = 9
+    for name, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, expected[name])
