@@ -76,6 +76,10 @@ def test_debug_bisects_and_writes_a_page(quantized):
     shown = call(*arguments, *options).stdout
     assert "Quantise again with" in shown
     assert "--keep-float" in shown or "--scheme-for" in shown
+    for allowed, absent in (("int8,int16x8", "float"), ("int8,float", "int16x8")):
+        steps = call_json(*arguments, *options, "--allow", allowed)["bisect"]["steps"]
+        assert steps
+        assert absent not in {step["scheme"] for step in steps}
 
 
 def test_debug(quantized):

@@ -80,7 +80,7 @@ def _resize(op: str, rng: Rng) -> Case:
     """Larger and smaller, in all three modes."""
     mode = int(rng.integers(0, 3))
     attrs = ResizeAttrs(pair(rng, 1, 9), align_corners=mode == 1, half_pixel_centers=mode == 2)
-    return Case(op, attrs, ((1, *pair(rng, 1, 6), int(rng.integers(1, 4))),))
+    return Case(op, attrs, ((*ints(rng, 1, 2, 1), *pair(rng, 1, 6), int(rng.integers(1, 4))),))
 
 
 resize_nearest_neighbor = partial(_resize, "resize_nearest_neighbor")

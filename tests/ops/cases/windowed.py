@@ -56,7 +56,7 @@ def conv2d(rng: Rng) -> Case:
 
 
 def transpose_conv(rng: Rng) -> Case:
-    """Strides up to 3, both paddings; without activation, which TFLM does not fuse."""
+    """One image or two, strides up to 3, both paddings; no activation: TFLM does not fuse one."""
     kernel, stride = pair(rng, 1, 4), pair(rng, 1, 3)
     padding = str(rng.choice(["SAME", "VALID"]))
     h, w = pair(rng, 1, 5)
@@ -66,7 +66,8 @@ def transpose_conv(rng: Rng) -> Case:
         else ((h - 1) * stride[0] + kernel[0], (w - 1) * stride[1] + kernel[1])
     )
     c_in, c_out = ints(rng, 1, 5, 2)
-    shapes = ((1, h, w, c_in), (c_out, *kernel, c_in), (c_out,))
+    x = (*ints(rng, 1, 2, 1), h, w, c_in)
+    shapes = (x, (c_out, *kernel, c_in), (c_out,))
     attrs = TransposeConvAttrs(size, stride, padding)
     return Case("transpose_conv", attrs, shapes[: 3 if rng.random() < 0.7 else 2], CONSTANT)
 
