@@ -2,23 +2,13 @@
 #ifndef TINYRT_CONV2D_FLOAT_H
 #define TINYRT_CONV2D_FLOAT_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_window_params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Requires: groups divides x.c and y.c. */
-typedef struct {
-    tinyrt_nhwc x;
-    tinyrt_nhwc y;
-    tinyrt_window window;
-    int32_t groups;
-    float act_min;
-    float act_max;
-} tinyrt_conv2d_f32_params;
-
-/** y = clamp(bias + sum(x * w)).
+/** y = clamp(bias + sum(x * w)). Requires: groups divides x.c and y.c.
  *  w is (c_out, kernel_h, kernel_w, c_in / groups) with each group's output channels taken four at
  * a time: their weights for one element of x lie side by side. Channels left over come one by one.
  *  bias may be NULL; y may overlap x only where every row is written behind the rows still read. */

@@ -22,4 +22,14 @@ typedef struct {
     float act_max;
 } tinyrt_depthwise_conv2d_f32_params, tinyrt_transpose_conv_f32_params;
 
+/** Of floats, in groups of channels. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t groups;
+    float act_min;
+    float act_max;
+} tinyrt_conv2d_f32_params;
+
 #endif
