@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -28,6 +29,11 @@ MAX_LINES, MAX_COLUMNS = 8, 200
 """Lines and characters of a program's last output that an error shows."""
 
 _POLL_S = 0.2
+
+
+def first_program(names: Sequence[str]) -> str | None:
+    """The first of these programs that is installed; None without any."""
+    return next((name for name in names if shutil.which(name)), None)
 
 
 class OutOfTimeError(ToolError):

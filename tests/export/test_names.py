@@ -19,11 +19,10 @@ from tinyrt.backends.cuda.program import LATENCY, Shape, generate
 from tinyrt.emulate.blocks import harness_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
-from tinyrt.export.bundle import Rows, render_project
+from tinyrt.export.bundle import Request, Rows, render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import MAX_IDENTIFIER, identifier
 from tinyrt.export.rendering import render
-from tinyrt.export.target import find_core, find_optimize
 from tinyrt.ir import Graph
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -98,15 +97,8 @@ WHOLE = Rows(allowed=False, pushed=False)
 
 
 def project(graph: Graph, rows: Rows = WHOLE, memories: Memories | None = None):
-    return render_project(
-        graph,
-        Path("folder"),
-        find_core("cortex-m4"),
-        find_optimize("balanced"),
-        None,
-        rows,
-        memories or Memories(),
-    )
+    request = Request.of("cortex-m4", "balanced", None, rows, memories)
+    return render_project(graph, Path("folder"), request)
 
 
 def written(graph: Graph, **options) -> dict[str, str]:

@@ -26,9 +26,7 @@ from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
 from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
-from tinyrt.export.bundle import Rows, render_project
-from tinyrt.export.memories import Memories
-from tinyrt.export.target import find_core, find_optimize
+from tinyrt.export.bundle import Request, Rows, render_project
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import schedule
@@ -194,10 +192,10 @@ CHECKS: dict[str, Callable[[Path, Rng, float], str]] = {
 
 
 def _render(graph: Graph, path: Path, rng: Rng) -> None:
-    core = find_core(("cortex-m3", "cortex-m4", "cortex-m55", "host-avx512")[int(rng.integers(4))])
+    core = ("cortex-m3", "cortex-m4", "cortex-m55", "host-avx512")[int(rng.integers(4))]
     rows = Rows(allowed=bool(rng.random() < 0.3), pushed=bool(rng.random() < 0.1))
     try:
-        render_project(graph, path.parent, core, find_optimize("balanced"), None, rows, Memories())
+        render_project(graph, path.parent, Request.of(core, "balanced", None, rows, None))
     except DefectError:
         raise
     except TinyrtError as error:

@@ -25,7 +25,7 @@ from tinyrt import kernels_c
 from tinyrt.api.reading import open_model
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import DefectError, TinyrtError
-from tinyrt.export.bundle import ExportedProject, Rows, render_project
+from tinyrt.export.bundle import ExportedProject, Request, Rows, render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.target import Core, find_core, find_optimize
 
@@ -104,9 +104,8 @@ class _Collector:
         name = f"m{sum(1 for _ in self._place.glob('*.json'))}"
         made_for = find_optimize(("speed", "balanced", "size")[int(rng.integers(3))])
         rows = Rows(allowed=bool(rng.random() < 0.3), pushed=False)
-        project, files = render_project(
-            replace(graph, name=name), self._place, self._core, made_for, None, rows, Memories()
-        )
+        request = Request(self._core, made_for, None, rows, Memories())
+        project, files = render_project(replace(graph, name=name), self._place, request)
         for file, text in files.items():
             if file.startswith(f"{project.name}"):
                 (self._place / file).write_text(text)

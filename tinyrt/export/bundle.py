@@ -138,6 +138,52 @@ def export_c(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The user's options for rows: whether ops may run by rows, whether the input comes by rows."""
+
+    allowed: bool
+    pushed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The choices that an export is made with.
+
+    Attributes:
+        core: the processor core.
+        optimize: the aim of the code.
+        max_arena: bytes that the arena may take; None for any number.
+        rows: which rows the ops and the input may come by.
+        memories: which memory there is and what lies in it.
+
+    """
+
+    core: Core
+    optimize: Optimize
+    max_arena: int | None
+    rows: Rows
+    memories: Memories
+
+    @classmethod
+    def of(
+        cls,
+        core: str,
+        optimize: str,
+        max_arena: int | None,
+        rows: Rows,
+        memories: Memories | None,
+    ) -> Request:
+        """The request, with core and aim by their names.
+
+        Raises:
+            UnsupportedError: there is no such core or aim.
+
+        """
+        target, aim = find_core(core), find_optimize(optimize)
+        return cls(target, aim, max_arena, rows, memories or Memories())
+
+
 def export_graph(
     graph: Graph,
     out_dir: str | Path,
@@ -150,39 +196,25 @@ def export_graph(
     memories: Memories | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, named after the graph; see ``export_c``."""
-    target, optimize_for = find_core(core), find_optimize(optimize)
-    request = (target, optimize_for, max_arena, Rows(by_rows, input_rows), memories or Memories())
-    project, files = render_project(graph, Path(out_dir), *request)
+    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories)
+    project, files = render_project(graph, Path(out_dir), request)
     write_folder(project.directory, files)
     return project
 
 
 def render_project(
-    graph: Graph,
-    directory: Path,
-    target: Core,
-    optimize_for: Optimize,
-    max_arena: int | None,
-    rows: Rows,
-    memories: Memories,
+    graph: Graph, directory: Path, request: Request
 ) -> tuple[ExportedProject, dict[str, str]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
-    request = (target, optimize_for, max_arena, rows, memories)
-    project, own = render_model(graph, directory, *request)
+    project, own = render_model(graph, directory, request)
     name = project.name
     texts = {file_name: file.text for file_name, file in own.items()}
-    texts |= library_files(name, [name], project.kernels, target, optimize_for)
+    texts |= library_files(name, [name], project.kernels, request.core, request.optimize)
     return project, texts
 
 
 def render_model(
-    graph: Graph,
-    directory: Path,
-    target: Core,
-    optimize_for: Optimize,
-    max_arena: int | None,
-    rows: Rows,
-    memories: Memories,
+    graph: Graph, directory: Path, request: Request
 ) -> tuple[ExportedProject, dict[str, CFile]]:
     """A project, and its own files, without kernels and build files.
 
@@ -195,18 +227,19 @@ def render_model(
     graph = settle(graph)
     check_writable(graph)
     states = lay_out(graph)
-    options = memories.options(graph, states)
-    plan = _plan(graph, kernels_of(target.isa), options, max_arena or 0, rows)
+    isa, max_arena = request.core.isa, request.max_arena
+    options = request.memories.options(graph, states)
+    plan = _plan(graph, kernels_of(isa), options, max_arena or 0, request.rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    chosen_for = Target(target.isa, optimize_for is Optimize.SIZE)
+    chosen_for = Target(isa, request.optimize is Optimize.SIZE)
     writer = write_ops(prefix, graph, plan, chosen_for, states)
-    files = model_files(prefix, graph, plan, writer, states, memories)
+    files = model_files(prefix, graph, plan, writer, states, request.memories)
     project = ExportedProject(
         name=prefix,
         directory=directory,
-        core=target,
-        optimize=optimize_for,
+        core=request.core,
+        optimize=request.optimize,
         arena_bytes=plan.arena_bytes,
         arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
@@ -221,14 +254,6 @@ def render_model(
         sparse=sparse_layers(graph, chosen_for),
     )
     return project, files
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The user's options for rows: whether ops may run by rows, whether the input comes by rows."""
-
-    allowed: bool
-    pushed: bool
 
 
 def _plan(

@@ -9,12 +9,11 @@ from pathlib import Path
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.export.bundle import ExportedProject, Rows, render_model
+from tinyrt.export.bundle import ExportedProject, Request, Rows, render_model
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import add_files, identifier
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
-from tinyrt.export.target import find_core, find_optimize
 from tinyrt.folders import write_folder
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -80,14 +79,12 @@ def export_several(
 
     """
     directory = Path(out_dir)
-    target, optimize_for = find_core(core), find_optimize(optimize)
+    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
         with error_context(file=str(path)):
-            rows = Rows(by_rows, input_rows)
-            request = (target, optimize_for, max_arena, rows, memories or Memories())
-            project, files = render_model(read_tflite(path), directory, *request)
+            project, files = render_model(read_tflite(path), directory, request)
             if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
@@ -112,7 +109,7 @@ def export_several(
         add_files(own, {f"{library}_arena.h": header}, library)
     models = [project.name for project in projects]
     texts = {name: file.text for name, file in own.items()}
-    texts |= library_files(library, models, kernels, target, optimize_for)
+    texts |= library_files(library, models, kernels, request.core, request.optimize)
     write_folder(directory, texts)
     return ExportedModels(library, directory, tuple(projects), regions)
 

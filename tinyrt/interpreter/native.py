@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -26,7 +25,7 @@ from tinyrt.errors import ShapeError, ToolError, UnsupportedError
 from tinyrt.files import scratch_folder, write_text
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.batch import batch_of, rebatch
-from tinyrt.tools import PROBE_S, Finished, limit, run_tool
+from tinyrt.tools import PROBE_S, Finished, first_program, limit, run_tool
 
 if TYPE_CHECKING:
     from tinyrt.export import ExportedProject
@@ -156,7 +155,7 @@ def find_compiler() -> str:
         ToolError: there is none.
 
     """
-    compiler = next((c for c in COMPILERS if shutil.which(c)), None)
+    compiler = first_program(COMPILERS)
     if compiler is None:
         raise ToolError(
             "there is no C compiler for backend native",

@@ -7,7 +7,6 @@ GPU's instructions. It proves what a GPU will answer, not how fast.
 from __future__ import annotations
 
 import ctypes
-import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,7 @@ from tinyrt.backends.cuda.program import DEVICE, DeviceProgram
 from tinyrt.cache import entry_path, keep, key_of
 from tinyrt.errors import ToolError
 from tinyrt.files import scratch_folder, write_text
-from tinyrt.tools import PROBE_S, run_tool
+from tinyrt.tools import PROBE_S, first_program, run_tool
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -38,7 +37,7 @@ def find_compiler() -> str:
         ToolError: there is none.
 
     """
-    compiler = next((c for c in COMPILERS if shutil.which(c)), None)
+    compiler = first_program(COMPILERS)
     if compiler is None:
         raise ToolError(
             "there is no C++ compiler to run device code on the host",
