@@ -89,7 +89,7 @@ def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """An int8 convolution or dense layer, as its op has it.
+    """Weights and constants of an int8 convolution or dense layer, in the op's own layout.
 
     Attributes:
         w: the weights.

@@ -1,4 +1,4 @@
-"""What a backend makes of a graph and its tensors: something to run."""
+"""Programs that backends prepare from a graph and its tensors."""
 
 from __future__ import annotations
 

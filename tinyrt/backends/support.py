@@ -40,7 +40,7 @@ def support_markdown() -> str:
 
 
 def _dtypes(spec: OpSpec[Any], kernels: Kernels) -> str:
-    """What a backend leaves to NumPy, and what it has kernels for."""
+    """The dtypes that a backend leaves to NumPy, and those that it has kernels for."""
     left, own = list[str](), list[str]()
     having = kernels.get(spec.name, {})
     for form in (Form.FLOAT, *spec.forms):

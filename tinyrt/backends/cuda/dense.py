@@ -26,10 +26,10 @@ PIXEL_TILES = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1)}
 """Tiles of 8 pixels that a warp may compute at once, by tiles of channels."""
 
 MAX_MASKED = 31
-"""Taps whose presence one register says."""
+"""Taps whose presence fits one register, one bit each."""
 
 CHANNEL = np.dtype([("offset", "<i8"), ("mult", "<u4"), ("shift", "<i4")])
-"""What a kernel reads of one output channel; ``Channel`` of ``requant.cuh``."""
+"""One output channel's constants; ``Channel`` of ``requant.cuh``."""
 
 
 def window_ints(window: Window, x: Value, y: Value) -> dict[str, int | bool]:

@@ -27,7 +27,7 @@ HINTS = {
     "cuModuleLoadData": "a driver for CUDA 12 takes what a compiler for it makes: update the "
     "driver, or install cuda-bindings==12.* and nvidia-cuda-nvrtc-cu12",
 }
-"""What helps where a call is refused."""
+"""Hint of an error where the driver refuses a call."""
 
 
 class Driver(Protocol):
@@ -77,7 +77,7 @@ class Driver(Protocol):
         ...
 
     def free_locked(self, array: NDArray[np.uint8]) -> None:
-        """Give it back."""
+        """Free page-locked memory."""
         ...
 
     def lock(self, array: NDArray[np.uint8]) -> bool:
@@ -85,7 +85,7 @@ class Driver(Protocol):
         ...
 
     def unlock(self, array: NDArray[np.uint8]) -> None:
-        """Let them go."""
+        """Unlock the pages of an array."""
         ...
 
     def stream(self) -> Handle:
@@ -113,19 +113,19 @@ class Driver(Protocol):
         ...
 
     def wait(self, stream: Handle) -> None:
-        """Wait until a stream has nothing left to do; raises what went wrong in it."""
+        """Wait until a stream is idle; raises the errors of its work."""
         ...
 
     def begin_capture(self, stream: Handle) -> None:
-        """Record what is started on the stream instead of doing it."""
+        """Record work that is started on the stream instead of running it."""
         ...
 
     def end_capture(self, stream: Handle) -> Handle:
-        """What was recorded, ready to run."""
+        """The recorded graph, ready to run."""
         ...
 
     def replay(self, graph: Handle, stream: Handle) -> None:
-        """Start what was recorded."""
+        """Start a recorded graph."""
         ...
 
     def close(self, module: Handle, streams: Sequence[Handle], graphs: Sequence[Handle]) -> None:

@@ -54,7 +54,7 @@ def emit_table_wide(node: BoundNode, p: object, w: DeviceWriter) -> None:
 
 
 def _places(node: BoundNode, names: str) -> dict[str, str]:
-    """For each input, by these names, the element of it that an output's element is from."""
+    """For each input, by name, the index of the element that an output element is computed from."""
     y = node.output.shape
     functions = {}
     for i, name in enumerate(names):
@@ -180,7 +180,7 @@ emit_squared_difference = partial(
 
 
 def emit_comparison(node: BoundNode, p: Compared, w: DeviceWriter) -> None:
-    """Truth values, of two inputs."""
+    """Write a comparison or logic of two inputs."""
     ints: Ints = {"ACCEPTED": ACCEPTED[node.op]}
     function = "OrderOfStored"
     if not p.stored:
@@ -194,7 +194,7 @@ def emit_comparison(node: BoundNode, p: Compared, w: DeviceWriter) -> None:
 
 
 def emit_select(node: BoundNode, p: object, w: DeviceWriter) -> None:
-    """Of two inputs, the element that a truth value names."""
+    """Write a selection between two inputs by a truth value."""
     del p
     condition, a, b, y = node.input(0), node.input(1), node.input(2), node.output
     w.op(

@@ -134,7 +134,7 @@ class FoldedPair:
 
 
 UPWARDS, DOWNWARDS = 0x80, 0x7F
-"""What turns int8 to numbers from 0 on, which grow with it or against it."""
+"""XOR mask that maps int8 to 0..255, rising or falling."""
 
 
 def fold_pair(

@@ -112,7 +112,7 @@ class HostDevice:
         arena: NDArray[np.uint8],
         ports: Sequence[NDArray[np.uint8]],
     ) -> None:
-        """All blocks of a kernel, one after the other."""
+        """Run all blocks of a kernel, one after the other."""
         function = getattr(self._library, kernel)
         order = ctypes.c_void_p(self._order.ctypes.data)
         arenas, weights, *addresses = (
@@ -124,7 +124,7 @@ class HostDevice:
             function(block, blocks, order, threads, arenas, weights, samples, *addresses)
 
     def _enter(self, block: int) -> None:
-        """Before a block runs; for those that watch."""
+        """Hook that runs before each block, for subclasses."""
 
 
 def _aligned(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -74,7 +74,7 @@ def emit_reshape(node: BoundNode, p: object, w: DeviceWriter) -> None:
 
 
 def emit_pad(node: BoundNode, p: PadS8, w: DeviceWriter) -> None:
-    """The input inside a border."""
+    """Write the input inside a border."""
     x, y = node.input(0).shape, node.output.shape
     strides, inner, inside, terms = strides_of(x), 1, [], []
     for axis in range(len(y) - 1, -1, -1):
@@ -88,7 +88,7 @@ def emit_pad(node: BoundNode, p: PadS8, w: DeviceWriter) -> None:
 
 
 def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
-    """Rows of a table, by indices."""
+    """Write a lookup of a table's rows by indices."""
     del p
     table, indices, y = node.input(0), node.input(1), node.output
     run = table.size // table.shape[0]

@@ -325,7 +325,7 @@ def _emit_input(
 def _transfer(
     writer: DeviceWriter, value: Value, port: int, first: str, here: str, out: bool = False
 ) -> Phase:
-    """Between a port in device memory and the arena."""
+    """Write a copy between a port in device memory and the arena."""
     kind = f"{writer.samples}, {value.nbytes}, {'false' if out else 'true'}"
     arguments = f"t, port_{port}, {writer.offset(value)}, {writer.stride}, {first}, {here}"
     direction = "output" if out else "input"

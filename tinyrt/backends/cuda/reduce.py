@@ -30,7 +30,7 @@ def _types(node: BoundNode) -> dict[str, str]:
 
 
 def emit_pool(most: bool, node: BoundNode, p: Pool2dS8, w: DeviceWriter) -> None:
-    """The greatest, or the mean, under a window."""
+    """Write a maximum or a mean under a sliding window."""
     x, y = node.input(0), node.output
     ints = {**window_ints(p.window, x, y), "MAX": most, "ACT_MIN": p.act_min, "ACT_MAX": p.act_max}
     w.op("pool", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
@@ -41,7 +41,7 @@ emit_average_pool2d = partial(emit_pool, False)
 
 
 def _reduction(node: BoundNode, axes: tuple[int, ...]) -> tuple[dict[str, str], int]:
-    """Where an output's elements begin, how far from there each lies, and how many there are."""
+    """Offset of an output's first element, offsets of the others from it, and their number."""
     shape = node.input(0).shape
     strides = strides_of(shape)
     outer = [i for i in range(len(shape)) if i not in axes]
@@ -67,14 +67,14 @@ def _fold(kernel: str, node: BoundNode, axes: tuple[int, ...], ints: Ints, w: De
 
 
 def emit_sum(node: BoundNode, p: MeanS8, w: DeviceWriter) -> None:
-    """Sums and means, which differ in their multipliers."""
+    """Write a sum or a mean, which differ in their multipliers."""
     low, high = limits_of(node.output.dtype)
     scaling: Ints = {"X_ZP": p.x_zp, "Y_ZP": p.y_zp, "MULT": p.mult, "SHIFT": p.shift}
     _fold("sum", node, p.axes, {**scaling, "ACT_MIN": low, "ACT_MAX": high}, w)
 
 
 def emit_extremum(most: bool, node: BoundNode, p: ReduceAttrs, w: DeviceWriter) -> None:
-    """The greatest or the least along axes."""
+    """Write a maximum or a minimum along axes."""
     _fold("extremum", node, axes_of(p, node.input(0).shape), {"MAX": most}, w)
 
 
@@ -94,7 +94,7 @@ def _lines(node: BoundNode, axis: int) -> dict[str, int]:
 
 
 def emit_place(most: bool, node: BoundNode, p: ArgAttrs, w: DeviceWriter) -> None:
-    """Where along an axis the greatest or the least lies."""
+    """Write the index of the maximum or minimum along an axis."""
     x, y = node.input(0), node.output
     ints: Ints = {**_lines(node, p.axis), "MAX": most}
     w.op("place", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
@@ -123,7 +123,7 @@ def emit_softmax(node: BoundNode, p: SoftmaxS8, w: DeviceWriter) -> None:
 
 
 def emit_softmax_wide(node: BoundNode, p: SoftmaxS16, w: DeviceWriter) -> None:
-    """The same on int16, with two tables."""
+    """Write softmax on int16: one row per thread, with two tables."""
     x, y = node.input(0), node.output
     size = x.shape[-1]
     rows = x.size // size

@@ -68,7 +68,7 @@ def _is_whole(array: NDArray[np.uint8]) -> bool:
 
 
 class _Resources:
-    """What a model holds of the GPU's and of the host's, to be given back with it."""
+    """Resources of a model on the GPU and on the host, freed together."""
 
     def __init__(self, driver: Driver, module: Handle) -> None:
         self.module = module
@@ -99,7 +99,7 @@ class _Resources:
         return locked
 
     def release(self) -> None:
-        """Give everything back."""
+        """Free all resources."""
         self._driver.use()
         self._driver.close(self.module, self.streams, self.graphs)
         for address in self._addresses:
@@ -171,7 +171,7 @@ class CudaModel:
         return int(self.program.weights.nbytes)
 
     def run(self) -> None:
-        """Inputs from the arrays, outputs into them."""
+        """Run the batch: read inputs from the bound arrays and write outputs into them."""
         self._driver.use()
         pieces = [
             (first, min(first + self._piece, self.samples))
@@ -207,13 +207,13 @@ class CudaModel:
         self._driver.replay(graphs[0], stream)
 
     def _fill(self, first: int, last: int) -> None:
-        """Rows of the inputs into page-locked memory."""
+        """Copy rows of the inputs into page-locked memory."""
         for memory in self._memories[: len(self.program.inputs)]:
             if memory.locked is not memory.rows:
                 np.copyto(memory.locked[first:last], memory.rows[first:last])
 
     def compute(self, repeats: int = 1) -> None:
-        """Kernels alone, on what the device holds: for measuring them."""
+        """Run the kernels alone on data that the device holds, to measure them."""
         self._driver.use()
         for _ in range(repeats):
             for first in range(0, self.samples, self._piece):

@@ -131,7 +131,7 @@ def _reshaped(node: BoundNode, x: Shape, y: Shape) -> BoundNode:
 
 
 ON_TENSOR_CORES = (emit_conv2d, emit_fully_connected)
-"""What writes ``emit_dense``, where activations are int8."""
+"""Emitters that call ``emit_dense`` where activations are int8."""
 
 
 def emit_transpose_conv(

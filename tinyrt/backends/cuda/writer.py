@@ -1,4 +1,4 @@
-"""What ops write CUDA C++ with: one struct of constants per op, one blob of weights per model."""
+"""Writer of CUDA C++: one struct of constants per op, one blob of weights per model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Blob:
         return offset
 
     def array(self) -> NDArray[np.uint8]:
-        """All of it, never empty."""
+        """The whole blob, never empty."""
         return np.frombuffer(b"".join(self._parts) or bytes(ALIGNMENT), np.uint8)
 
 

@@ -156,7 +156,7 @@ def runner() -> Callable[[int], None]:
 
 @cache
 def _compiled(function: Kernel) -> Any:
-    """The function as machine code, which lives as long as this cache: for ever."""
+    """The compiled function; the cache keeps it alive as long as the process runs."""
     kernel: Any = CFunc(function, (_KERNEL.args, _KERNEL.return_type), {}, {"error_model": "numpy"})
     kernel._cache = KernelCache(function)
     event.register("numba:run_pass", _NOTICE)
@@ -174,13 +174,13 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self.is_printed = False
 
     def on_start(self, event: event.Event) -> None:
-        """The first pass of the first kernel."""
+        """Print the notice at the first compiler pass of the first kernel."""
         if not self.is_printed:
             self.is_printed = True
             print("tinyrt: compiling kernels for this CPU (cached for later runs)", file=sys.stderr)
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing to say."""
+        """Ignore the event."""
 
 
 _NOTICE = _Notice()

@@ -16,7 +16,7 @@ def flip(x: int, y: int, count: int) -> None:
 
 @subroutine
 def fill(y: int, count: int, value: int) -> None:
-    """Set bytes."""
+    """Fill the bytes with one value."""
     target = u8_at(y)
     for i in range(count):
         target[i] = value
@@ -24,7 +24,7 @@ def fill(y: int, count: int, value: int) -> None:
 
 @subroutine
 def pad_flip(x: int, images: Images, copies: int, y: int, border: Border) -> None:
-    """One of these images + 128 inside a border, each channel ``copies`` times.
+    """Copy one image, plus 128, into its border; each channel is repeated ``copies`` times.
 
     ``y`` has the border's height and width, and channels * copies.
     """

@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def conv2d_s8(address: int) -> None:
-    """All samples, one group of channels after the other."""
+    """Compute all samples, one group of channels after the other."""
     p = row_of(address, Row)
     images, groups, per_group = p.images, p.groups, p.product.channels
     image_bytes = images.height * images.width * images.channels

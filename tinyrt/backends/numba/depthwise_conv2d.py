@@ -21,7 +21,7 @@ _single = depthwise_tile(1)
 
 
 class Windows(NamedTuple):
-    """Where the window of each pixel begins, and where its taps lie from there, in fours."""
+    """Tables of each pixel's window start, and of the taps' offsets from it, in fours."""
 
     pixels: int
     offsets: int
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def depthwise_conv2d_s8(address: int) -> None:
-    """All samples."""
+    """Compute all samples."""
     p = row_of(address, Row)
     images = p.images
     image_bytes = images.height * images.width * images.channels
@@ -58,7 +58,7 @@ def depthwise_conv2d_s8(address: int) -> None:
 
 @subroutine
 def _channels(p: Row, v: int, y: int) -> None:
-    """One vector of channels of all pixels."""
+    """Compute one vector of channels for all pixels."""
     c = v * LANES
     pixels, offsets, taps, fours = p.windows
     x, w, quant = p.scratch + c, p.w + v * fours * LANE_BYTES, p.quant + v * QUANT_BYTES

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 def fully_connected_s8(address: int) -> None:
-    """All rows."""
+    """Compute all rows."""
     p = row_of(address, Row)
     flip(p.x, p.scratch, p.product.pixels * p.length)
     product(p.scratch, p.w, p.quant, p.y, p.product)

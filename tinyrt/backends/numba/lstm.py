@@ -37,7 +37,7 @@ class Sizes(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """Where the hidden state lies before and after a run, and what values it can have."""
+    """Addresses of the hidden state before and after a run, and the limits of its values."""
 
     before: int
     after: int
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Addresses of what does not change.
+    """Addresses of weights, biases and tables.
 
     Attributes:
         w: weights of the input, all gates one behind the other; ``r``: of the hidden state.
@@ -138,7 +138,7 @@ def _times(p: Row, which: int, value: Int) -> Int:
 
 @subroutine
 def _unit(p: Row, u: int, before: Int) -> tuple[Int, Int]:
-    """The cell state and the hidden state of a unit, by its gates."""
+    """The cell state and the hidden state of a unit, computed from its gates."""
     units, table, state = p.sizes.units, p.constants.table, p.cell
     gates = s64_at(p.scratch + 8 * (p.sizes.c_in + units))
     i, f, g, o = gates[u], gates[units + u], gates[2 * units + u], gates[3 * units + u]
@@ -175,7 +175,7 @@ def _step(p: Row, hidden: int, target: int, cells: int, next_cells: int) -> None
 
 
 def lstm(address: int) -> None:
-    """Sample by sample, step by step."""
+    """Compute sample by sample, step by step."""
     p = row_of(address, Row)
     size = 2 if p.wide else 1
     samples, steps, c_in, units = p.sizes.samples, p.sizes.steps, p.sizes.c_in, p.sizes.units
@@ -194,7 +194,7 @@ def lstm(address: int) -> None:
 
 
 def pack(node: BoundNode, p: LstmInteger, workspace: Workspace) -> Call:
-    """The gates' weights one behind the other, and everything else by address."""
+    """Pack the gates' weights one behind the other; pass all other tensors by address."""
     first, second, c_in = node.input(0).shape
     samples, steps = (second, first) if p.time_major else (first, second)
     units = node.output.shape[2]

@@ -28,7 +28,7 @@ def lut_s8(address: int) -> None:
 
 
 def pack(node: BoundNode, p: LutS8, workspace: Workspace) -> Call:
-    """The table, and where to read and write."""
+    """Pack the table and the addresses of input and output."""
     x, y = node.input(0), node.output
     row = Row(workspace.tensor(x), workspace.tensor(y), x.size, workspace.pack(p.table))
     return Call(lut_s8, row)

@@ -20,7 +20,7 @@ from tinyrt.ops.shared.walks import merge_axes, strides_of
 
 
 class Summed(NamedTuple):
-    """What an output is the sum of: runs of ``length`` elements, ``step`` apart."""
+    """The elements that one output sums: runs of ``length`` elements, ``step`` apart."""
 
     runs: int
     axes: Axes
@@ -61,7 +61,7 @@ def mean_s8(address: int) -> None:
 
 
 def pack(node: BoundNode, p: MeanS8, workspace: Workspace) -> Call:
-    """Which axes are kept, and which are summed up."""
+    """Pack tables of the kept axes and of the reduced axes."""
     x, y = node.input(0), node.output
     strides = strides_of(x.shape)
     outer = [i for i in range(len(x.shape)) if i not in p.axes]

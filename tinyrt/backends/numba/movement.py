@@ -70,7 +70,7 @@ def _copy(x: int, y: int, count: int) -> None:
 
 @subroutine
 def place_of(block: Int, axes: Axes) -> Int:
-    """Where a block begins: its index along each of these axes, times their steps."""
+    """Offset of a block: its index along each of these axes, times the axis's step."""
     sizes, distances = s64_at(axes.dims), s64_at(axes.steps)
     place, left = np.int64(0), np.uint64(block)
     for i in range(axes.rank):
@@ -82,7 +82,7 @@ def place_of(block: Int, axes: Axes) -> Int:
 
 
 def walk_s8(address: int) -> None:
-    """Runs of the input, each to its place in the output."""
+    """Copy each run of the input to its place in the output."""
     p = row_of(address, WalkRow)
     border = s8_at(p.y.at)
     for i in range(p.filled):
@@ -100,7 +100,7 @@ def walk_s8(address: int) -> None:
 
 
 def pick_s8(address: int) -> None:
-    """Column by column of each row, from where the tables say."""
+    """Copy each row column by column, from the places in the tables."""
     p = row_of(address, PickRow)
     rows, columns = s64_at(p.row_at), s64_at(p.column_at)
     y = p.y
@@ -119,7 +119,7 @@ def pick_s8(address: int) -> None:
 
 
 def concatenation_s8(address: int) -> None:
-    """The inputs one behind the other."""
+    """Copy the inputs one behind the other."""
     p = row_of(address, JoinRow)
     addresses, lengths = s64_at(p.addresses), s64_at(p.lengths)
     at = p.y

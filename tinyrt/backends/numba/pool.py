@@ -87,7 +87,7 @@ def pack_average(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
 
 
 def pack_max(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
-    """Nothing to prepare."""
+    """Pack the arguments; the kernel needs no scratch memory."""
     return Call(max_pool2d_s8, _row(node, p, workspace))
 
 

@@ -64,7 +64,7 @@ def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
 def product_of(
     packed: LanesProduct, requant: Requant, channels: int, groups: int, workspace: Workspace
 ) -> Product:
-    """The record of a product whose outputs have so many channels in all."""
+    """The arguments of a product; ``channels`` is the number of output channels of all groups."""
     return Product(
         pixels=len(packed.offsets),
         offsets=workspace.pack(packed.offsets),

@@ -53,7 +53,7 @@ def pack_quantize(node: BoundNode, p: Affine | LutS8, workspace: Workspace) -> C
 
 
 def pack_dequantize(node: BoundNode, p: Affine, workspace: Workspace) -> Call:
-    """To float32."""
+    """Pack a dequantisation to float32."""
     return Call(dequantize_s8_f32, _row(node, p, workspace))
 
 

@@ -52,7 +52,7 @@ def resize_bilinear_s8(address: int) -> None:
 
 
 def pack(node: BoundNode, p: BilinearS8, workspace: Workspace) -> Call:
-    """Where the rows and columns lie that each output is between, and their shares."""
+    """Pack the positions of each output's neighbouring rows and columns, and their weights."""
     n, height, width, channels = node.input(0).shape
 
     def table(axis: Axis, step: int) -> int:

@@ -1,4 +1,4 @@
-"""What rows of arguments consist of: groups that several kernels have in common."""
+"""Groups of arguments that several kernels have in common."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def softmax_s8(address: int) -> None:
 
 
 def pack(node: BoundNode, p: SoftmaxS8, workspace: Workspace) -> Call:
-    """The tables, and where to read and write."""
+    """Pack the tables and the addresses of input and output."""
     x, y = node.input(0), node.output
     exponentials = p.exponentials()
     row = Row(

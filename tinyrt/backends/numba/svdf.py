@@ -35,7 +35,7 @@ class Sizes(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the state lies before and after a run, whether it is int16, and what it can be."""
+    """Addresses of the state before and after a run, its dtype and its limits."""
 
     before: int
     after: int
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 @subroutine
 def _feature(p: Row, n: int, f: int) -> Int:
-    """What one filter makes of the input, as the state holds it."""
+    """The feature that one filter computes from the input, at the state's scale."""
     x, w = s8_at(p.x + n * p.sizes.c_in), s8_at(p.features + f * p.sizes.c_in)
     acc = np.int64(0)
     for i in range(p.sizes.c_in):
@@ -96,7 +96,7 @@ def _moved_on(p: Row, filter: int, newest: Int, time: int) -> Int:
 
 
 def svdf_s8(address: int) -> None:
-    """Filter by filter: its newest feature, its row, its share of the output."""
+    """Compute filter by filter: the newest feature, the state's row, the share of the output."""
     p = row_of(address, Row)
     bias, y = s64_at(p.bias), s8_at(p.y)
     filters = p.sizes.units * p.sizes.rank

@@ -34,7 +34,7 @@ QUANT_BYTES = 4 * LANE_BYTES
 
 
 class Tile:
-    """What both tiles do with their accumulators: start at the bias, end as int8.
+    """Accumulators of both tiles: they start at the bias and are stored as int8.
 
     Args:
         builder: the IR builder.

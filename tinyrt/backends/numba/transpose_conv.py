@@ -15,7 +15,7 @@ from tinyrt.ops.transpose_conv import TransposeConvS8, window_of
 
 
 class Weights(NamedTuple):
-    """Addresses of the weights and of what goes with them.
+    """Addresses of weights, biases, multipliers and shifts.
 
     ``quant`` has four numbers for each output channel, ``zeros`` what the input's zero point adds
     up to for each channel and tap.

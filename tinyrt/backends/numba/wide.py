@@ -43,7 +43,7 @@ TWO_BYTES = 2
 
 
 class Runs(NamedTuple):
-    """What each output is the sum of.
+    """The elements that each output sums.
 
     Attributes:
         pixels: outputs of an image, the first element that each reads at ``offsets``.
@@ -124,7 +124,7 @@ def _scaled(p: Row, channel: int, total: Int) -> np.int16:
 
 @subroutine
 def _store(p: Row, sums: int, y: int, first: int, count: int) -> None:
-    """Outputs of some channels of a pixel, from their sums."""
+    """Requantise the sums of some channels of one pixel."""
     total, out = s64_at(sums), s16_at(y + TWO_BYTES * first)
     if not p.scales.wide:
         for c in range(count):
@@ -282,7 +282,7 @@ def pack_depthwise(node: BoundNode, p: ConvolutionS16, workspace: Workspace) -> 
 
 
 def pack_dense(node: BoundNode, p: FullyConnectedS16, workspace: Workspace) -> Call:
-    """Rows of the input as pixels."""
+    """Pack a dense layer: each row of the input is a pixel."""
     weights = workspace.weights(node)
     length = weights.shape[1]
     rows = node.input(0).size // length

@@ -89,7 +89,7 @@ def pack_average(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
 
 
 def pack_max(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Call:
-    """Nothing to prepare."""
+    """Pack the arguments; the kernel needs no scratch memory."""
     return pool.pack_max(node, p, workspace)._replace(kernel=max_pool2d_s16)
 
 

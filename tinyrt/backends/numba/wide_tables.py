@@ -109,7 +109,7 @@ def tanh(table: int, mult: int, right: int, x: Int) -> Int:
 
 
 def logistic_s16(address: int) -> None:
-    """Element by element."""
+    """Interpolate each element in the table."""
     p = row_of(address, SigmoidRow)
     x, y = s16_at(p.x), s16_at(p.y)
     for i in range(p.size):
@@ -117,7 +117,7 @@ def logistic_s16(address: int) -> None:
 
 
 def tanh_s16(address: int) -> None:
-    """Element by element."""
+    """Interpolate each element in the table."""
     p = row_of(address, SigmoidRow)
     x, y = s16_at(p.x), s16_at(p.y)
     for i in range(p.size):
@@ -154,5 +154,5 @@ def pack_logistic(node: BoundNode, p: SigmoidS16, workspace: Workspace) -> Call:
 
 
 def pack_tanh(node: BoundNode, p: SigmoidS16, workspace: Workspace) -> Call:
-    """Likewise."""
+    """Pack the table and the addresses, as for logistic."""
     return Call(tanh_s16, _sigmoid_row(node, p, workspace))

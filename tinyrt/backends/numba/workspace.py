@@ -19,7 +19,7 @@ MAX_SCRATCH = 1 << 30
 
 
 class Workspace:
-    """Hands out addresses, and keeps what they point to alive.
+    """Hands out addresses and keeps their arrays alive.
 
     Attributes:
         packed_bytes: bytes of constants that were copied into another order.
@@ -62,7 +62,7 @@ class Workspace:
         return None if value is None else _constant(node, value)
 
     def need_scratch(self, nbytes: int) -> None:
-        """Ask for that much scratch memory; all ops share it.
+        """Request that many bytes of scratch memory; all ops share it.
 
         Raises:
             UnsupportedError: it is more than offsets can reach.
