@@ -1,0 +1,13 @@
+"""Raise statements whose message no test has to read, each with the reason."""
+
+REASONS_BY_NAME = {
+    "": "raises again what was raised elsewhere",
+    "_CannotSwapError": "tells callers in the same module to take another way",
+    "NotImplementedError": "a method that subclasses define",
+    "SystemExit": "an exit status, not a message",
+    "typer.Exit": "an exit status, not a message",
+}
+"""By the exception's name; the empty name is a bare ``raise``."""
+
+REASONS_BY_PLACE: dict[str, dict[str, str]] = {}
+"""By file within the package, then by how the statement's text begins."""
