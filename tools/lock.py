@@ -29,8 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tools" / "dependencies.json"
 SETS = {"runtime": ["."], "setup": [".[dev]", "setuptools>=77"]}
-DATA_ONLY = ["aeon>=1.0"]
-"""Installed without what it requires: only its data files are read."""
+ALONE = ["aeon>=1.0", "cosmic-ray>=8.7"]
+"""Installed without what they require: only a part of them is used, as setup_python.sh says."""
 SPDX = {
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -46,8 +46,11 @@ SPDX = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
 """What packages call their licence -> the identifier of SPDX."""
-READ = {"aeon": "BSD-3-Clause", "numba": "BSD-2-Clause", "tflite-micro": "Apache-2.0"}
-"""Packages whose metadata do not say it -> the licence of their source."""
+READ = {
+    **{"aeon": "BSD-3-Clause", "jinja2": "BSD-3-Clause", "scipy": "BSD-3-Clause"},
+    **{"cosmic-ray": "MIT", "numba": "BSD-2-Clause", "tflite-micro": "Apache-2.0"},
+}
+"""Packages whose metadata do not say it, or not which -> the licence of their source."""
 Package = dict[str, Any]
 
 
@@ -91,7 +94,7 @@ def licence_of(metadata: dict[str, Any]) -> str:
 def asked() -> list[Package]:
     """All packages, by name: version, licence, hashes and what they are for."""
     runtime, everything = reported(SETS["runtime"]), reported(SETS["setup"])
-    everything |= reported(DATA_ONLY, "--no-deps")
+    everything |= reported(ALONE, "--no-deps")
     return [
         {
             "name": name,

@@ -23,5 +23,7 @@ else
     echo "setup: the newest versions that fit; constraints.txt is for Python $locked_for" >&2
 fi
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-# Only its data files are used, and what it requires would hold back what tinyrt requires.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps 'aeon>=1.0'
+# Of aeon only data files are used, of cosmic-ray only what changes source text: what they require
+# would hold back what tinyrt requires, or come for nothing.
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    'aeon>=1.0' 'cosmic-ray>=8.7'

@@ -1,0 +1,180 @@
+"""The tool that puts faults in: what its operators change, and what it says of tests."""
+
+import pytest
+
+from tools.mutants import c_faults, copies, python_faults
+from tools.mutants.__main__ import Verdict, chosen, table
+from tools.mutants.faults import Place, changed_lines
+from tools.mutants.reach import Reach
+
+PYTHON = {
+    "RemoveRaise": ("if x:\n    raise ValueError(x)\n", "if x:\n    pass\n"),
+    "RemoveCall": ("digest.update(x)\n", "pass\n"),
+    "RemoveKeyword": ("f(x, y=1)\n", "f(x)\n"),
+    "SwapName": ("y = max(x)\n", "y = min(x)\n"),
+    "RemoveCopy": ("y = x.copy()\n", "y = x\n"),
+    "core/ReplaceComparisonOperator_Lt_LtE": ("y = x < 1\n", "y = x <= 1\n"),
+    "core/NumberReplacer": ("y = 1\n", "y = 2\n"),
+}
+C = {
+    "plus": ("    y = a + b;\n", "    y = a - b;\n"),
+    "less": ("    for (; i < n; ++i) {\n", "    for (; i <= n; ++i) {\n"),
+    "shift right": ("    y = a >> 3;\n", "    y = a << 3;\n"),
+    "number up": ("    y = x[2];\n", "    y = x[(2 + 1)];\n"),
+    "condition never": ("    if (a == b) {\n", "    if (0 && a == b) {\n"),
+    "condition always": ("    if (a == b) {\n", "    if (1 || a == b) {\n"),
+    "choice": ("    y = a ? b : c;\n", "    y = a && 0 ? b : c;\n"),
+    "statement": ("    x += 4;\n", ";\n"),
+}
+MEANS_NOTHING = (
+    "def f(x: int | None) -> int:\n    return x\n",
+    '"""Text with 1 < 2."""\n',
+    "# x < 1\n",
+)
+NO_CODE = (
+    "/* a + b, 3 < 4 */\n",
+    "#define N (a + 3)\n",
+    '    __asm__("add r0, r1, 4");\n',
+    "// 3 < 4\n",
+)
+
+
+def write(folder, name, text):
+    (folder / name).write_text(text)
+    return name
+
+
+def faults_of(module, folder, name):
+    text = (folder / name).read_text()
+    return {(p.operator, module.changed(text, p)) for p in module.places(folder, name)}
+
+
+@pytest.mark.parametrize(("operator", "example"), PYTHON.items())
+def test_operators_on_python(tmp_path, operator, example):
+    before, after = example
+    name = write(tmp_path, "module.py", before)
+    assert (operator, after) in faults_of(python_faults, tmp_path, name)
+
+
+@pytest.mark.parametrize(("operator", "example"), C.items())
+def test_operators_on_c(tmp_path, operator, example):
+    before, after = example
+    name = write(tmp_path, "kernel.c", before)
+    assert (operator, after) in faults_of(c_faults, tmp_path, name)
+
+
+@pytest.mark.parametrize("text", MEANS_NOTHING)
+def test_what_changes_nothing_is_no_fault(tmp_path, text):
+    name = write(tmp_path, "module.py", text)
+    assert {after for _, after in faults_of(python_faults, tmp_path, name)} <= {None}
+
+
+@pytest.mark.parametrize("text", NO_CODE)
+def test_only_code_is_changed(tmp_path, text):
+    assert not c_faults.places(tmp_path, write(tmp_path, "kernel.c", text))
+
+
+def test_a_place_has_its_line(tmp_path):
+    name = write(tmp_path, "kernel.c", "\n\nint f(int a) {\n    return a + 1;\n}\n")
+    assert {p.line for p in c_faults.places(tmp_path, name)} == {4}
+
+
+def test_packages_get_as_many_faults_each():
+    faults = chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=3)
+    assert (
+        sorted(place.package for place, _ in faults) == ["tinyrt/cli"] * 3 + ["tinyrt/report"] * 3
+    )
+    assert faults == chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=3)
+    assert faults != chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=4)
+
+
+def test_changed_lines():
+    assert changed_lines("a\n  b\nc\n", "a\n  d\nc\n") == ("b", "d")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A module with a test that sees its answer for 2, and nothing else."""
+    write(tmp_path, "module.py", "def twice(x):\n    return x + x if x < 9 else 0\n")
+    write(
+        tmp_path,
+        "test_module.py",
+        "import module\n\n\ndef test_it():\n    assert module.twice(2) == 4\n",
+    )
+    return copies.Copy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fault", "by"),
+    [
+        ("def twice(x):\n    return x - x if x < 9 else 0\n", "test_module.py::test_it"),
+        ("def twice(x):\n    return x + x if x < 8 else 0\n", ""),
+        ("def twice(x):\n    while True:\n        pass\n", "time"),
+    ],
+)
+def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
+    with tree.changed("module.py", fault):
+        outcome = tree.run(["test_module.py"], limit_s=20 if by != "time" else 4)
+    assert outcome == copies.Outcome(bool(by), by)
+    assert "x + x" in (tree.folder / "module.py").read_text()
+    assert not tree.run(["test_module.py"], limit_s=20).noticed
+
+
+TIMES = """<testsuites><testsuite>
+<testcase classname="tests.test_a" name="test_one" time="2.0"/>
+<testcase classname="tests.test_a" name="test_many[0]" time="0.1"/>
+<testcase classname="tests.test_a" name="test_many[1]" time="0.2"/>
+</testsuite></testsuites>
+"""
+
+
+@pytest.fixture
+def reach(tmp_path):
+    """A record of three tests: all reach line 2, one reaches line 3, line 1 ran on import."""
+    from coverage import CoverageData
+
+    data = CoverageData(str(tmp_path / "coverage"))
+    file = "/somewhere/tinyrt/module.py"
+    contexts = {
+        "": {1},
+        "tests/test_a.py::test_one|run": {2, 3},
+        "tests/test_a.py::test_many[0]|setup": {2},
+        "tests/test_a.py::test_many[1] (call)": {2},
+    }
+    for context, lines in contexts.items():
+        data.set_context(context)
+        data.add_lines({file: lines})
+    data.write()
+    write(tmp_path, "times.xml", TIMES)
+    return Reach(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "tests"),
+    [(1, ["many[0]", "one", "many[1]"]), (2, ["many[0]", "one", "many[1]"]), (3, ["one"])],
+)
+def test_tests_that_reach_a_line_one_of_each_function_first(reach, line, tests):
+    place = Place("tinyrt/module.py", "", 0, line)
+    assert reach.tests_of(place) == [f"tests/test_a.py::test_{name}" for name in tests]
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [("src_mve/tinyrt_add_s8.c", "mve"), ("src/tinyrt_add_s8.c", "tests/c")],
+)
+def test_tests_of_kernels_exist(reach, path, part):
+    tests = reach.tests_of(Place(f"tinyrt/kernels_c/{path}", "", 0, 1))
+    assert part in tests[0]
+    assert all((copies.ROOT / test).exists() for test in tests)
+
+
+def test_the_table_counts_each_package():
+    def verdict(path, noticed):
+        return Verdict(path, 1, "plus", "a", "b", noticed, "", 1, 1.0)
+
+    verdicts = [verdict("tinyrt/ir/a.py", True), verdict("tinyrt/ir/b.py", False)]
+    assert table([*verdicts, verdict("tinyrt/text.py", True)]).splitlines()[2:] == [
+        "| `tinyrt/ir` | 2 | 1 (50%) |",
+        "| `tinyrt` | 1 | 1 (100%) |",
+        "| `all` | 3 | 2 (67%) |",
+    ]

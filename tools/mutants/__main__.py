@@ -1,0 +1,221 @@
+"""The command: ``python -m tools.mutants PATHS...``; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.mutants import c_faults, python_faults
+from tools.mutants.copies import Copy, Outcome, copy_tree
+from tools.mutants.faults import ROOT, Place, changed_lines
+from tools.mutants.reach import UNKNOWN_S, Reach
+
+BUILD = ROOT / "build" / "mutants"
+MOST_S = 240.0
+"""Seconds of the tests of one fault, as they took without it: the first of many are taken."""
+SLOWER, SPARE_S = 6, 60
+"""A run may take so many times as long as the record says, and some seconds more."""
+DECORATORS = ("@dataclass", "@lru_cache", "@cache")
+"""Lines whose changes only cost time, or take away what nobody does."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a fault."""
+
+    path: str
+    line: int
+    operator: str
+    before: str
+    after: str
+    noticed: bool
+    by: str
+    tests: int
+    seconds: float
+
+
+def main() -> None:
+    """Put faults in, one at a time, and say which of them no test notices."""
+    arguments = _arguments()
+    reach = Reach(BUILD / "reach")
+    if arguments.record or not reach.exists:
+        print("all tests run once, covered, to learn which of them reach which line", flush=True)
+        reach.record()
+    places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
+    verdicts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for verdict in judged(places, reach, arguments.jobs, Path(folder)):
+            verdicts.append(verdict)
+            print(described(verdict), flush=True)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    record = BUILD / f"{arguments.name}.json"
+    record.write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
+    print(table(verdicts), f"\nrecord: {record.relative_to(ROOT)}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
+    parser.add_argument("paths", nargs="+", help="files or folders")
+    parser.add_argument("--number", type=int, default=20, help="of faults, evenly from packages")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--kinds", default="", help="operators, by a part of the name: Remove,Swap")
+    parser.add_argument("--record", action="store_true", help="learn anew which tests reach what")
+    parser.add_argument("--name", default="last", help="of the record in build/mutants")
+    return parser.parse_args()
+
+
+# Which faults
+
+
+def chosen(paths: Iterable[str], kinds: str, number: int, seed: int) -> list[tuple[Place, str]]:
+    """So many faults, as many from each package, with the file that each makes."""
+    rng = random.Random(seed)
+    by_package: dict[str, list[Place]] = {}
+    for place in sorted(every_place(paths)):
+        if any(kind in place.operator for kind in kinds.split(",")):
+            by_package.setdefault(place.package, []).append(place)
+    for places in by_package.values():
+        rng.shuffle(places)
+    faults: list[tuple[Place, str]] = []
+    while by_package and len(faults) < number:
+        for package in sorted(by_package):
+            if len(faults) < number and (fault := _next(by_package[package])):
+                faults.append(fault)
+            if not by_package[package]:
+                del by_package[package]
+    return faults
+
+
+def every_place(paths: Iterable[str]) -> Iterator[Place]:
+    """Every place of the package's files below the paths."""
+    files = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    with ProcessPoolExecutor() as pool:
+        for places in pool.map(_places, files, chunksize=8):
+            yield from places
+
+
+def _places(path: str) -> list[Place]:
+    if path.endswith(".py"):
+        return python_faults.places(ROOT, path)
+    return c_faults.places(ROOT, path) if path.endswith((".c", ".h")) else []
+
+
+def _next(places: list[Place]) -> tuple[Place, str] | None:
+    """The first that changes what the file means, taken from the list."""
+    while places:
+        place = places.pop(0)
+        before = (ROOT / place.path).read_text()
+        after = (c_faults if place.is_c else python_faults).changed(before, place)
+        line = before.splitlines()[place.line - 1].strip()
+        if after is not None and not line.startswith(DECORATORS):
+            return place, after
+    return None
+
+
+# What becomes of them
+
+
+def judged(
+    faults: list[tuple[Place, str]], reach: Reach, jobs: int, folder: Path
+) -> Iterator[Verdict]:
+    """The verdict of each, as they come."""
+    copies: SimpleQueue[Copy] = SimpleQueue()
+    for job in range(jobs):
+        copies.put(copy_tree(folder / str(job)))
+
+    def judge(fault: tuple[Place, str]) -> Verdict:
+        copy = copies.get()
+        try:
+            return _judge(fault, reach, copy)
+        finally:
+            copies.put(copy)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(judge, faults)
+
+
+def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy) -> Verdict:
+    place, after = fault
+    before = (copy.folder / place.path).read_text()
+    tests = reach.tests_of(place)
+    tests, expected_s = _within(tests, reach, MOST_S)
+    start = time.monotonic()
+    with copy.changed(place.path, after):
+        outcome = copy.run(tests, expected_s * SLOWER + SPARE_S) if tests else Outcome(False)
+    if outcome.noticed and "::" in outcome.by:
+        unchanged = copy.run([outcome.by], MOST_S)
+        if unchanged.noticed:
+            outcome = Outcome(False, f"{outcome.by} fails without the fault")
+    old, new = changed_lines(before, after)
+    seconds = round(time.monotonic() - start, 1)
+    return Verdict(
+        place.path,
+        place.line,
+        place.operator,
+        old,
+        new,
+        outcome.noticed,
+        outcome.by,
+        len(tests),
+        seconds,
+    )
+
+
+def _within(tests: list[str], reach: Reach, most_s: float) -> tuple[list[str], float]:
+    """As many of the tests as take so long together, and how long."""
+    total, taken = 0.0, []
+    for test in tests:
+        total += reach.seconds.get(test, UNKNOWN_S)
+        if total > most_s and taken:
+            break
+        taken.append(test)
+    return taken, min(total, most_s)
+
+
+# What is shown
+
+
+def described(verdict: Verdict) -> str:
+    """One fault and its verdict, in a line."""
+    word = (
+        f"noticed by {verdict.by}" if verdict.noticed else f"NOT NOTICED by {verdict.tests} tests"
+    )
+    change = f"{verdict.before[:120]}  ->  {verdict.after[:120]}"
+    note = f" ({verdict.by})" if verdict.by and not verdict.noticed else ""
+    place = f"{verdict.path}:{verdict.line} {verdict.operator}"
+    return f"{place}: {change}\n    {word}{note}, {verdict.seconds} s"
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """For each package how many faults were noticed, as Markdown."""
+    of: dict[str, list[bool]] = {}
+    for verdict in verdicts:
+        package = Place(verdict.path, "", 0, 0).package
+        of.setdefault(package, []).append(verdict.noticed)
+    of["all"] = [verdict.noticed for verdict in verdicts]
+    lines = ["| package | faults | noticed |", "|---|---|---|"]
+    for package, noticed in of.items():
+        share = sum(noticed) / max(len(noticed), 1)
+        lines.append(f"| `{package}` | {len(noticed)} | {sum(noticed)} ({share:.0%}) |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

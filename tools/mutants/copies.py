@@ -1,0 +1,144 @@
+"""Copies of the tree, where faults are put in and tests run, away from the tree itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.mutants.faults import ROOT
+
+MOST_BYTES = 6 << 30
+"""Memory of one run of tests: some faults make loops that never end and lists that grow."""
+STEP_S = 0.5
+AT_ONCE = 400
+"""Tests to a run: more would not fit into one list of arguments."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of tests said.
+
+    Attributes:
+        noticed: whether a test failed.
+        by: the test, or ``time`` or ``memory`` where one never ended.
+
+    """
+
+    noticed: bool
+    by: str = ""
+
+
+@dataclass
+class Copy:
+    """One copy of the tree."""
+
+    folder: Path
+
+    @contextmanager
+    def changed(self, path: str, after: str) -> Iterator[None]:
+        """The file says ``after`` inside."""
+        file = self.folder / path
+        before = file.read_text()
+        file.write_text(after)
+        try:
+            yield
+        finally:
+            file.write_text(before)
+            # Compiled files are told apart by whole seconds and size: this one may have both.
+            shutil.rmtree(file.parent / "__pycache__", ignore_errors=True)
+
+    def run(self, tests: Sequence[str], limit_s: float) -> Outcome:
+        """The tests in this order, up to the first that fails."""
+        end = time.monotonic() + limit_s
+        for start in range(0, len(tests), AT_ONCE):
+            outcome = self._run(tests[start : start + AT_ONCE], end)
+            if outcome.noticed:
+                return outcome
+        return Outcome(False)
+
+    def _run(self, tests: Sequence[str], end: float) -> Outcome:
+        command = [sys.executable, "-m", "pytest", "-x", "--no-header", "-p", "no:cacheprovider"]
+        command += ["-o", "addopts=", "-q", "--tb=no", *tests]
+        environment = os.environ | {
+            "PYTHONPATH": str(self.folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TINYRT_CACHE": str(self.folder / "build" / "cache"),
+            "TINYRT_ZOO": str(Path(os.environ.get("TINYRT_ZOO") or ROOT / "zoo").resolve()),
+        }
+        with tempfile.TemporaryFile("w+") as out:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            stopped = _watch(process, end)
+            out.seek(0)
+            text = out.read()
+        if stopped:
+            return Outcome(True, stopped)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.MULTILINE)
+        if process.returncode == 0:
+            return Outcome(False)
+        return Outcome(True, failed.group(1) if failed else text.strip().splitlines()[-1][:100])
+
+
+def copy_tree(folder: Path) -> Copy:
+    """The files that git knows, as they are now."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    # Tests that look for the tree's own environment find it.
+    if (ROOT / ".venv").exists():
+        (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return Copy(folder)
+
+
+def _watch(process: subprocess.Popen[bytes], end: float) -> str:
+    """Wait until it ends; say why it was ended, if it was."""
+    while True:
+        try:
+            process.wait(STEP_S)
+            return ""
+        except subprocess.TimeoutExpired:
+            why = "time" if time.monotonic() > end else ""
+            if not why and _resident(process.pid) > MOST_BYTES:
+                why = "memory"
+            if why:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return why
+
+
+def _resident(session: int) -> int:
+    """Bytes of memory that the processes of the session hold."""
+    total = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if int(fields[3]) == session:
+            total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return total

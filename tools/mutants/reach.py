@@ -1,0 +1,131 @@
+"""Which tests reach a line: what one covered run of all tests recorded, and a table for C.
+
+The record is coverage.py's, with the test as the context of each line. Lines that run on import
+belong to no test: for them the tests of the module's other lines are taken. C is reached through
+what compiles it: the table below.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from coverage import CoverageData
+
+from tools.mutants.faults import ROOT, Place
+
+HOST = ("tests/c", "tests/interpreter/test_native.py", "tests/interpreter/test_conformance.py")
+DEVICE = (
+    *("tests/firmware/test_packed.py", "tests/firmware/test_all_ops.py"),
+    *("tests/firmware/test_sparse.py", "tests/firmware/test_rows.py"),
+    *("tests/firmware/test_budgets.py", "tests/firmware/test_costs.py"),
+)
+MVE = (
+    *("tests/firmware/test_kernels_mve.py", "tests/firmware/test_budgets_mve.py"),
+    *("tests/c/test_headers.py", "tests/firmware/test_all_ops.py"),
+)
+TESTS_OF_C = {
+    r"src_mve/|isa/mve/|_mve": MVE,
+    r"src_x86/|isa/avx|_x86": (*HOST, "tests/interpreter"),
+    r"src_dsp/|isa/dsp/|isa/scalar/": (*HOST, *DEVICE),
+    r"": (*HOST, *DEVICE, *MVE),
+}
+"""What a path of a kernel has in it -> the tests that run it, the quickest first."""
+
+CONFIG = """
+[run]
+source = {root}/tinyrt
+data_file = {folder}/.coverage
+parallel = true
+patch = subprocess
+context = ${{PYTEST_CURRENT_TEST-}}
+"""
+PHASE = re.compile(r"( \((setup|call|teardown)\)|\|(setup|run|teardown))$")
+UNKNOWN_S = 5.0
+"""Seconds of a test that no record has."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The record of a covered run.
+
+    Attributes:
+        folder: where it is kept.
+
+    """
+
+    folder: Path
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was such a run."""
+        return (self.folder / "coverage").is_file() and (self.folder / "times.xml").is_file()
+
+    def record(self) -> None:
+        """Run all tests, covered. It takes some two times as long as without."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "coveragerc"
+        config.write_text(CONFIG.format(root=ROOT, folder=self.folder))
+        options = [f"--cov-config={config}", "--cov", "--cov-context=test", "--cov-report="]
+        times = f"--junitxml={self.folder / 'times.xml'}"
+        command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
+        subprocess.run([*command, *options, times], cwd=ROOT, check=False)
+        (self.folder / ".coverage").replace(self.folder / "coverage")
+
+    def tests_of(self, place: Place) -> list[str]:
+        """Tests that run the line, one of each function first, then the quickest."""
+        if place.is_c:
+            return next(
+                list(tests) for part, tests in TESTS_OF_C.items() if re.search(part, place.path)
+            )
+        by_line = self._contexts(place.path)
+        tests = by_line.get(place.line) or set().union(*by_line.values())
+        return _spread(tests, self.seconds)
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Test -> how long it took."""
+        cases = ET.parse(self.folder / "times.xml").iter("testcase")
+        return {
+            f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(
+                case.get("time", 0)
+            )
+            for case in cases
+        }
+
+    @cached_property
+    def _data(self) -> CoverageData:
+        data = CoverageData(str(self.folder / "coverage"))
+        data.read()
+        return data
+
+    def _contexts(self, path: str) -> dict[int, set[str]]:
+        """Line -> tests."""
+        file = next((f for f in self._data.measured_files() if f.endswith(f"/{path}")), None)
+        if file is None:
+            return {}
+        return {
+            line: {name for context in contexts if (name := _test(context))}
+            for line, contexts in self._data.contexts_by_lineno(file).items()
+        }
+
+
+def _test(context: str) -> str:
+    """A context's test: it has the phase behind it, and that of a process its own besides."""
+    return PHASE.sub("", context.split("|tests/")[0]) if context else ""
+
+
+def _spread(tests: set[str], seconds: dict[str, float]) -> list[str]:
+    """In an order in which each function comes once before any comes twice."""
+    of: dict[str, list[str]] = {}
+    for test in sorted(tests, key=lambda t: (seconds.get(t, UNKNOWN_S), t)):
+        of.setdefault(test.partition("[")[0], []).append(test)
+    ranked = [
+        (i, seconds.get(t, UNKNOWN_S), t) for group in of.values() for i, t in enumerate(group)
+    ]
+    return [test for _, _, test in sorted(ranked)]
