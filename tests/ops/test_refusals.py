@@ -160,6 +160,19 @@ REFUSED = [
         [f32(1, 5, 3), *[f32(4, 3)] * 4, *[f32(4, 5)] * 4, *[f32(4)] * 4, f32(1, 4), f32(1, 4)],
         "input 5 is f32[4,5]",
     ),
+    ("batch_norm", BatchNormAttrs(), [s8(2)], "input is s8[2]"),
+    ("embedding", NoAttrs(), [f32(), TensorType(DType.INT32, (3,))], "table is f32[]"),
+    ("sub", AddAttrs(), [TensorType(DType.BOOL, (2,))] * 2, "inputs are b8"),
+    ("pow", NoAttrs(), [s8(2), s8(2)], "inputs are s8"),
+    ("max_pool2d", Pool2dAttrs((9_000, 1), (1, 1)), [IMAGE], "does not fit"),
+    ("conv2d", Conv2dAttrs(dilation=(60_000, 1)), [IMAGE, f32(8, 3, 3, 4)], "120,001 elements"),
+    ("transpose_conv", TransposeConvAttrs((0, 4)), [IMAGE, f32(8, 3, 3, 4)], "a size of [0, 4]"),
+    (
+        "unidirectional_sequence_lstm",
+        LstmAttrs(),
+        [TensorType(DType.INT32, (1, 5, 3)), *[None] * 12, f32(1, 4), f32(1, 4)],
+        "input is s32[1,5,3]",
+    ),
 ]
 
 

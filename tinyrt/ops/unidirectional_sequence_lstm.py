@@ -15,6 +15,7 @@ from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
 from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
+from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant, multiplier, reduced, weight_scales
 from tinyrt.ops.shared.shapes import operand
 from tinyrt.ops.shared.spec import (
@@ -243,12 +244,7 @@ def joined(node: BoundNode, first: int) -> Array:
         UnsupportedError: one of the tensors is computed at run time.
 
     """
-    parts = [node.input(i).data for i in range(first, first + 4)]
-    if any(part is None for part in parts):
-        raise UnsupportedError(
-            "the weights are computed while the model runs", expected="constants"
-        )
-    return np.concatenate([np.asarray(part) for part in parts])
+    return np.concatenate([stored_data(node.input(i)) for i in range(first, first + 4)])
 
 
 def require_summable(node: BoundNode, p: LstmInteger) -> None:
@@ -258,7 +254,10 @@ def require_summable(node: BoundNode, p: LstmInteger) -> None:
     largest = np.abs(bias) + (np.abs(w).sum(axis=1) << (15 if wide else 8))
     if largest.max() >= 1 << (47 if wide else 31):
         raise UnsupportedError(
-            f"an accumulator may reach {largest.max()}", expected="smaller weights or biases"
+            f"an accumulator may reach {largest.max()}",
+            tensor=node.input(1).describe(),
+            expected=f"less than {1 << (47 if wide else 31)}",
+            hint="train with smaller weights or biases",
         )
 
 

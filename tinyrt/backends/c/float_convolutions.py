@@ -9,28 +9,12 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
-from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode, Value
+from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.constants import stored_data
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_f32`` computes side by side."""
-
-
-def constant_data(value: Value) -> NDArray[Any]:
-    """The data of a tensor that the exporter rearranges.
-
-    Raises:
-        UnsupportedError: the tensor is computed while the model runs.
-
-    """
-    if value.data is None:
-        raise UnsupportedError(
-            "weights are computed while the model runs",
-            tensor=value.describe(),
-            expected="constants",
-        )
-    return value.data
 
 
 def by_fours(w: NDArray[Any], groups: int) -> NDArray[np.float32]:
@@ -59,7 +43,7 @@ def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
         UnsupportedError: weights are computed at run time.
 
     """
-    packed = Data("w", by_fours(constant_data(node.input(1)), groups))
+    packed = Data("w", by_fours(stored_data(node.input(1)), groups))
     own = fields | {"groups": groups} | act_fields(fused_activation(node))
     params = Params("tinyrt_conv2d_f32_params", own)
     return call("tinyrt_conv2d_f32", params, node.input(0), packed, node.optional(2), node.output)

@@ -10,6 +10,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
+from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant
 
 
@@ -41,12 +42,8 @@ def check_accumulator(node: BoundNode, x_zp: int) -> None:
     The bound is exact for the model's own weights: ``max|x - x_zp| * sum|w| + |bias|``.
     """
     w, bias = node.input(1), node.optional(2)
-    if w.data is None or (bias is not None and bias.data is None):
-        raise UnsupportedError(
-            "weights or bias are computed while the model runs",
-            tensor=w.describe(),
-            expected="constants",
-        )
+    for value in (w,) if bias is None else (w, bias):
+        stored_data(value)
     channel, largest = node.noted_of_constants(
         "accumulator", lambda: _largest_accumulator(node, x_zp)
     )

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
-from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.shared.activation import bounds, fused_activation
+from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.table_s16 import sigmoid_table
@@ -37,11 +37,7 @@ def svdf_s8_calls(node: BoundNode, target: Target) -> Calls:
     """
     del target
     p = prepared(node, SvdfS8)
-    features = node.input(1).data
-    if features is None:
-        raise UnsupportedError(
-            "the weights are computed while the model runs", expected="constants"
-        )
+    features = stored_data(node.input(1))
     fields = _svdf_fields(node) | {
         "feature_mult": p.feature[0],
         "feature_shift": p.feature[1],

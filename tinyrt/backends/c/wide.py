@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Kernel, Null, Params, Scratch, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
+from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant
 
 FILTERS = 4
@@ -42,12 +43,8 @@ def weights_of(node: BoundNode) -> NDArray[np.int8]:
 
     """
     w, bias = node.input(1), node.optional(2)
-    if w.data is None or (bias is not None and bias.data is None):
-        raise UnsupportedError(
-            "weights or bias are computed while the model runs",
-            tensor=w.describe(),
-            expected="constants",
-        )
+    for value in (w,) if bias is None else (w, bias):
+        stored_data(value)
     largest = node.noted_of_constants("wide accumulator", lambda: _largest_accumulator(node))
     if largest >= MAX_ACCUMULATOR:
         raise UnsupportedError(

@@ -12,6 +12,7 @@ from tinyrt.backends.lanes import SLACK
 from tinyrt.backends.numba.abi import address
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, Value
+from tinyrt.ops.shared.constants import stored_data
 
 ALIGNMENT = 64
 MAX_SCRATCH = 1 << 30
@@ -54,12 +55,12 @@ class Workspace:
             UnsupportedError: it is computed while the model runs.
 
         """
-        return _constant(node, node.input(1))
+        return stored_data(node.input(1))
 
     def bias(self, node: BoundNode) -> NDArray[np.int32] | None:
         """Input 2 where there is one, which the model must hold; raises as ``weights``."""
         value = node.optional(2)
-        return None if value is None else _constant(node, value)
+        return None if value is None else stored_data(value)
 
     def need_scratch(self, nbytes: int) -> None:
         """Request that many bytes of scratch memory; all ops share it.
@@ -81,18 +82,6 @@ class Workspace:
         buffer = aligned(self._scratch_bytes)
         self._alive.append(buffer)
         return address(buffer)
-
-
-def _constant(node: BoundNode, value: Value) -> NDArray[Any]:
-    if value.data is None:
-        raise UnsupportedError(
-            "weights or bias are computed while the model runs",
-            op=node.describe(),
-            tensor=value.describe(),
-            expected="constants",
-            hint="choose backend 'reference'",
-        )
-    return value.data
 
 
 def aligned(nbytes: int) -> NDArray[np.uint8]:
