@@ -91,7 +91,7 @@ def build_f32(case: Case, rng: Rng) -> Built:
         else Value(f"in{i}", DType.of(a.dtype), a.shape)
         for i, a in enumerate(arrays)
     ]
-    return _single_op(case, values, [], arrays)
+    return single_op(case, values, [], arrays)
 
 
 def build_s8(case: Case, rng: Rng, weights: DType = DType.INT8) -> Built:
@@ -113,7 +113,7 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
     quant = OPS[case.op].quant
     if quant is Quant.STATEFUL:
         values, arrays, outputs = inputs_of(case, rng, dtype)
-        return _single_op(case, values, outputs, arrays)
+        return single_op(case, values, outputs, arrays)
     if quant is Quant.WEIGHTED:
         values, arrays = _weighted_inputs(case, rng, dtype, weights)
     else:
@@ -122,7 +122,7 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
             quant is Quant.SAME_AS_INPUT or stored or (case.op in ACCEPTED and rng.random() < 0.3)
         )
         values, arrays = _activation_inputs(case, rng, dtype, shared)
-    return _single_op(case, values, [_output_q(case, values, arrays, rng, dtype)], arrays)
+    return single_op(case, values, [_output_q(case, values, arrays, rng, dtype)], arrays)
 
 
 def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
@@ -130,9 +130,10 @@ def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
     return rng.integers(0, case.shapes[0][0], case.shapes[1]).astype(np.int32)
 
 
-def _single_op(
+def single_op(
     case: Case, values: list[Value], qs: Sequence[QParams | None], arrays: Arrays
 ) -> Built:
+    """A graph of one op on these inputs; the outputs' quantisation follows ``qs``."""
     types = OPS[case.op].infer(case.attrs, [v.type for v in values])
     outputs = [
         Value(f"out{i or ''}", t.dtype, t.shape, q)

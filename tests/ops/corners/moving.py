@@ -1,0 +1,132 @@
+"""Ops that move bytes: runs of every length, parts that are empty, whole, backwards or mirrored."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from tests.ops.build import Built
+from tests.ops.corners.given import LENGTHS, Given, corner, plain, q_of, spread
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose import TransposeAttrs
+
+Q = q_of(0.5, -3)
+
+SLICES = {
+    "all": (((4, 5), (0, 0), (4, 5), (1, 1))),
+    "the last element": (((4, 5), (3, 4), (1, 1), (1, 1))),
+    "backwards": (((4, 5), (3, 4), (4, 5), (-1, -1))),
+    "backwards to the front in steps": (((4, 5), (2, 4), (2, 3), (-2, -2))),
+    "a step beyond the end": (((4, 5), (0, 0), (1, 1), (9, 9))),
+    "six axes": ((2, 1, 3, 2, 2, 3), (0,) * 6, (2, 1, 2, 1, 2, 2), (1,) * 6),
+}
+PADDINGS = {
+    "none": ((0, 0), (0, 0)),
+    "before": ((2, 0), (1, 0)),
+    "after": ((0, 1), (0, 3)),
+    "all sides": ((1, 1), (2, 2)),
+}
+TRANSPOSED = {
+    "as it was": ((2, 3, 4), (0, 1, 2)),
+    "turned": ((2, 3, 4), (2, 1, 0)),
+    "an axis of one": ((1, 3, 1, 4), (3, 1, 2, 0)),
+    "six axes": ((2, 1, 2, 3, 1, 2), (5, 4, 3, 2, 1, 0)),
+}
+RESIZED = {
+    "to one pixel": ((2, 4, 5, 3), (1, 1)),
+    "from one pixel": ((2, 1, 1, 3), (4, 5)),
+    "the same size": ((1, 3, 4, 1), (3, 4)),
+    "twice": ((2, 3, 4, 2), (6, 8)),
+    "a part": ((1, 7, 5, 2), (3, 2)),
+}
+
+
+def _moved() -> dict[str, Built]:
+    made = {}
+    for name, (shape, begin, size, strides) in SLICES.items():
+        attrs = SliceAttrs(begin, size, strides)
+        made[f"slice: {name}"] = corner("slice", attrs, [Given(spread(shape), 0.5, -3)], Q)
+    for name, (shape, perm) in TRANSPOSED.items():
+        attrs = TransposeAttrs(perm)
+        made[f"transpose: {name}"] = corner("transpose", attrs, [Given(spread(shape), 0.5, -3)], Q)
+    for name, paddings in PADDINGS.items():
+        x = Given(spread((3, 4)), 0.5, -3)
+        made[f"pad: {name}"] = corner("pad", PadAttrs(paddings), [x], Q)
+        made[f"pad: {name}, a value"] = corner("pad", PadAttrs(paddings, 1e6), [x], Q)
+        for mode in ("REFLECT", "SYMMETRIC"):
+            attrs = MirrorPadAttrs(paddings, mode)
+            made[f"mirror_pad: {name}, {mode}"] = corner("mirror_pad", attrs, [x], Q)
+    for op, attrs, shape in (
+        ("tile", TileAttrs((1, 1)), (3, 5)),
+        ("tile", TileAttrs((2, 3)), (1, 1)),
+        ("broadcast_to", BroadcastToAttrs((3, 5)), (3, 5)),
+        ("broadcast_to", BroadcastToAttrs((2, 3, 5)), (1,)),
+        ("reshape", ReshapeAttrs((-1,)), (1, 1)),
+        ("reshape", ReshapeAttrs((3, -1)), (33, 1)),
+        ("depth_to_space", BlockAttrs(1), (1, 1, 1, 3)),
+        ("depth_to_space", BlockAttrs(3), (2, 1, 2, 9)),
+        ("space_to_depth", BlockAttrs(1), (1, 1, 1, 3)),
+        ("space_to_depth", BlockAttrs(3), (2, 3, 3, 1)),
+    ):
+        x = Given(spread(shape), 0.5, -3)
+        made[f"{op}: {attrs} of {shape}"] = corner(op, attrs, [x], Q)
+    return made
+
+
+def _runs() -> dict[str, Built]:
+    """Runs of every length from and to every place."""
+    made = {}
+    for n in LENGTHS:
+        x = Given(spread((3, n)), 0.5, -3)
+        one = Given(spread((3, 1)), 0.5, -3)
+        for name, order in (("before", [one, x]), ("behind", [x, one, x])):
+            attrs = ConcatenationAttrs(1)
+            made[f"concatenation: {n} elements, one {name}"] = corner(
+                "concatenation", attrs, order, Q
+            )
+        made[f"gather: {n} elements"] = corner("gather", GatherAttrs(0, (2, 0, 2), (3,)), [x], Q)
+        made[f"gather: of {n} elements"] = corner(
+            "gather", GatherAttrs(1, (n - 1, 0), (2,)), [x], Q
+        )
+        attrs = SliceAttrs((1, n // 2), (2, n - n // 2), (1, 1))
+        made[f"slice: half of {n} elements"] = corner("slice", attrs, [x], Q)
+        made[f"pad: {n} elements"] = corner("pad", PadAttrs(((0, 1), (1, n))), [x], Q)
+        rows = Given(spread((4, n)), 0.5, -3, constant=True)
+        picked = plain([0, 3, 3, 1], np.int32)
+        made[f"embedding: {n} elements"] = corner("embedding", NoAttrs(), [rows, picked], Q)
+        beyond = plain([-1, 4, -(2**31), 2**31 - 1], np.int32)
+        made[f"embedding: beyond its rows of {n}"] = corner(
+            "embedding", NoAttrs(), [rows, beyond], Q
+        )
+    return made
+
+
+def _resized() -> dict[str, Built]:
+    return {
+        f"{op}: {name}, {mode or 'plain'}": corner(
+            op,
+            ResizeAttrs(size, mode == "corners", mode == "centers"),
+            [Given(spread(shape), 0.5, -3)],
+            Q,
+        )
+        for op, (name, (shape, size)), mode in product(
+            ("resize_bilinear", "resize_nearest_neighbor"),
+            RESIZED.items(),
+            ("", "corners", "centers"),
+        )
+    }
+
+
+def moving() -> dict[str, Built]:
+    """All of these."""
+    return {**_moved(), **_runs(), **_resized()}

@@ -1,0 +1,157 @@
+"""int16 activations: sums that need far more than 32 bits' worth of pairs, inputs far beyond a
+table's ends, accumulators of 32 bits, and the rows and lengths of the int8 cases."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from tests.ops.build import Built
+from tests.ops.corners.given import LENGTHS, Given, corner, extremes, q_of, spread
+from tests.ops.corners.layers import SHAPES
+from tests.ops.corners.reducing import REDUCED
+from tinyrt.ir import DType
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+
+S16 = DType.INT16
+STEP = 1 / 32768
+EDGES16 = np.array([-32768, -32767, -16385, -16384, -1, 0, 1, 16383, 16384, 32766, 32767], np.int16)
+A, B = (half.reshape(-1) for half in np.meshgrid(EDGES16, EDGES16, indexing="ij"))
+RATIOS = (2.0**-8, 0.75 * 2.0**-15, 2.0**-16, 2.0**-24)
+
+
+def _layers() -> dict[str, Built]:
+    """All weights and inputs at their ends: the sums are as large as they can be."""
+    made = {}
+    for (name, layer), narrow in product(SHAPES.items(), (False, True)):
+        channels = layer.w[layer.axis]
+        scales = list(np.resize(RATIOS, channels))
+        x = np.concatenate([extremes((1, *layer.x[1:]), S16), spread(layer.x, S16, 4099)])
+        w = np.maximum(extremes(layer.w), -127)
+        held, kind = (20_000, np.int32) if narrow else (2**33, np.int64)
+        bias = np.resize(np.array([0, 1, -1, held, -held], kind), channels)
+        given = [
+            Given(x[: layer.x[0]], 1.0),
+            Given(w, scales, 0, True, layer.axis),
+            Given(bias, scales, 0, True, 0),
+        ]
+        made[f"{layer.op}: {name}, int16, {np.dtype(kind)}"] = corner(
+            layer.op, layer.attrs, given, q_of(1.0)
+        )
+        made[f"{layer.op}: {name}, int16, {np.dtype(kind)}, no bias"] = corner(
+            layer.op, layer.attrs, given[:2], q_of(1.0)
+        )
+    return made
+
+
+def _pairs() -> dict[str, Built]:
+    made = {}
+    for name, (a, b, y) in {
+        "equal": (STEP, STEP, STEP),
+        "halves": (STEP, STEP / 2, STEP),
+        "one input is lost": (STEP, STEP / 2**15, STEP),
+        "saturated": (STEP, STEP, STEP / 4),
+    }.items():
+        given = [Given(A, a), Given(B, b)]
+        made[f"add: {name}, int16"] = corner("add", AddAttrs(), given, q_of(y))
+        made[f"sub: {name}, int16"] = corner("sub", AddAttrs(), given, q_of(y))
+        made[f"mul: {name}, int16"] = corner("mul", MulAttrs(), given, q_of(y))
+        made[f"mul: {name}, RELU6, int16"] = corner("mul", MulAttrs("RELU6"), given, q_of(y))
+        for op in ("equal", "not_equal"):
+            made[f"{op}: {name}, int16"] = corner(op, NoAttrs(), given)
+    for n in LENGTHS:
+        given = [Given(spread((2, n), S16, 4099), STEP), Given(extremes((2, n), S16), STEP)]
+        for op in ("maximum", "minimum"):
+            made[f"{op}: {n} elements, int16"] = corner(op, NoAttrs(), given, q_of(STEP))
+        made[f"less: {n} elements, int16"] = corner("less", NoAttrs(), given)
+    return made
+
+
+def _single() -> dict[str, Built]:
+    """Curves far beyond their tables' ends, and scales that are powers of two or not."""
+    made = {}
+    for scale in (2.0**-20, 2.0**-15, 2.0**-12, 2.0**-11, 1e-3, 0.9, 700.0):
+        given = [Given(EDGES16, scale)]
+        for op in ("logistic", "tanh"):
+            made[f"{op}: scale {scale}, int16"] = corner(op, NoAttrs(), given, q_of(STEP))
+        made[f"quantize: to int8 from scale {scale}"] = corner(
+            "quantize", QuantizeAttrs(), given, q_of(scale * 256, 7)
+        )
+        made[f"quantize: from scale {scale}, int16"] = corner(
+            "quantize", QuantizeAttrs(S16), given, q_of(scale * 0.7)
+        )
+        made[f"dequantize: scale {scale}, int16"] = corner("dequantize", NoAttrs(), given)
+        made[f"leaky_relu: scale {scale}, int16"] = corner(
+            "leaky_relu", LeakyReluAttrs(0.25), given, q_of(scale * 0.7)
+        )
+    special = np.array(
+        [np.nan, np.inf, -np.inf, 3e38, -3e38, 0.5, -0.5, 1.5, 32766.5, -32767.5, -0.0], np.float32
+    )
+    made["quantize: floats beyond the limits, int16"] = corner(
+        "quantize", QuantizeAttrs(S16), [Given(special, None)], q_of(1.0)
+    )
+    made["quantize: from int8, int16"] = corner(
+        "quantize",
+        QuantizeAttrs(S16),
+        [Given(np.arange(-128, 128).astype(np.int8), 0.5, 127)],
+        q_of(1 / 256),
+    )
+    return made
+
+
+def _rows() -> dict[str, Built]:
+    made = {}
+    for (name, (shape, axes)), kind in product(REDUCED.items(), (extremes, spread)):
+        x = Given(kind(shape, S16), 0.5)
+        for op in ("mean", "sum", "reduce_max", "reduce_min"):
+            attrs = (MeanAttrs if op == "mean" else ReduceAttrs)(axes, False)
+            made[f"{op}: {name}, {kind.__name__}, int16"] = corner(op, attrs, [x], q_of(0.5))
+    for scale in (STEP, 2.0**-10, 0.5, 30.0):
+        rows = np.stack([np.full(11, -32768), np.full(11, 32767), EDGES16]).astype(np.int16)
+        rows[0, 3] = 32767
+        made[f"softmax: scale {scale}, int16"] = corner(
+            "softmax", SoftmaxAttrs(), [Given(rows, scale)], q_of(STEP)
+        )
+    for op, n in product(("arg_max", "arg_min"), (1, 2, 17)):
+        for dtype in (DType.INT32, DType.INT64):
+            x = np.stack([spread((n,), S16, 4099), extremes((n,), S16), np.zeros(n, np.int16)])
+            made[f"{op}: {n} elements, {dtype.short}, int16"] = corner(
+                op, ArgAttrs(-1, dtype), [Given(x, 0.5)]
+            )
+    for adj_x, adj_y in product((False, True), (False, True)):
+        a, b = ((5, 3) if adj_x else (3, 5)), ((4, 5) if adj_y else (5, 4))
+        inputs = [Given(extremes((2, *a), S16), STEP), Given(extremes((2, *b), S16), STEP)]
+        made[f"batch_matmul: {adj_x} {adj_y}, int16"] = corner(
+            "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(STEP * 4)
+        )
+    for op, (shape, kernel, padding) in product(
+        ("average_pool2d", "max_pool2d"),
+        (
+            ((2, 5, 5, 3), (2, 2), "SAME"),
+            ((2, 3, 3, 5), (5, 5), "SAME"),
+            ((1, 1, 1, 1), (1, 1), "VALID"),
+        ),
+    ):
+        made[f"{op}: {kernel} of {shape}, int16"] = corner(
+            op,
+            Pool2dAttrs(kernel, (1, 1), padding, "RELU6"),
+            [Given(extremes(shape, S16), STEP * 8)],
+            q_of(STEP * 8),
+        )
+    return made
+
+
+def wide() -> dict[str, Built]:
+    """All of these."""
+    return {**_layers(), **_pairs(), **_single(), **_rows()}

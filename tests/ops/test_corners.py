@@ -1,0 +1,84 @@
+"""Cases on the ends of what ops take: the references against TFLM's kernels, and compiled loops
+against the references."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.c.floats import assert_close
+from tests.ops.build import Built
+from tests.ops.corners import FAMILIES
+from tests.ops.peers import run_peer
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+WITHOUT_PEER = {
+    r"div: .*zero points": "TFLM shifts small quotients by more than 31 bits; no divisor is zero",
+    r"div: .*repeats": "the same",
+    r"embedding: .*beyond": "TFLM reads outside its table",
+    r".*six axes": "TFLM has five",
+    r"softmax: 2000 elements, scale 0.0001": "TFLM refuses multipliers below one",
+    r"(depthwise|transpose)_conv.*int16, int32": "TFLM reads biases of int64 there",
+    r"(logistic|tanh): scale 700.0, int16": "in TFLM, such positions overflow",
+    r"quantize: (ties and limits|floats beyond)": "TFLM converts NaN and infinities as C leaves it",
+    r"cast: no numbers to s": "the same",
+    r"(maximum|minimum|reduce_m..): .*(special|no number|infinite)": "TFLM drops some NaN",
+    r"(add|sub|mul|div): all pairs of special": "TFLM limits results to finite floats",
+    r"(average|max)_pool2d: floats, ": "the same",
+}
+"""Pattern of a case's name -> why TFLM does not say what is right there."""
+
+
+def has_peer(name: str) -> bool:
+    """Whether TFLM's answer is the rule for this case."""
+    return not any(re.match(pattern, name) for pattern in WITHOUT_PEER)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_references_equal_the_device(family):
+    cases = {name: built for name, built in FAMILIES[family]().items() if has_peer(name)}
+    assert len(cases) > 100
+    for name, built in cases.items():
+        op = name.split(":")[0]
+        found = evaluate(built.graph, built.feeds)["out"]
+        expected = run_peer(op, built.graph, list(built.feeds.values()))
+        if found.dtype == np.float32:
+            with np.errstate(invalid="ignore"):
+                assert_close(op, found, expected)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def test_every_exception_is_needed():
+    names = [name for cases in FAMILIES.values() for name in cases()]
+    for pattern in WITHOUT_PEER:
+        assert any(re.match(pattern, name) for name in names), pattern
+
+
+def test_quotients_are_the_nearest_ones():
+    """Where TFLM says nothing: one step at most from the real quotient; by zero, a limit."""
+    cases = {n: built for n, built in FAMILIES["elementwise"]().items() if n.startswith("div:")}
+    assert len(cases) >= 50
+    for name, built in cases.items():
+        found = evaluate(built.graph, built.feeds)["out"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            real = np.nan_to_num(_real_quotient(built), nan=_zero_point(built))
+        assert np.abs(found - np.clip(real, -128, 127)).max() <= 0.5 + 2**-6, name
+
+
+def _real_quotient(built: Built) -> np.ndarray:
+    """What the output were without rounding, in its steps."""
+    a, b, y = (built.graph.value(name).q for name in ("in0", "in1", "out"))
+    dividend, divisor = (
+        q.scale * (built.feeds[name].astype(float) - q.zero_point)
+        for name, q in (("in0", a), ("in1", b))
+    )
+    return dividend / divisor / y.scale + y.zero_point
+
+
+def _zero_point(built: Built) -> int:
+    return built.graph.value("out").q.zero_point
