@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
 from tests.export.models import dense
 from tests.export.test_names import ATTACKS, HARMLESS, LONG, renamed
 from tests.graphs import Builder, small_cnn
@@ -125,6 +126,7 @@ def test_debug_pages_hold_the_same_tags(tmp_path, name):
     assert not [text for text in pages[1].texts if name in text and not HARMLESS.fullmatch(name)]
 
 
+@shows("inspect", "whole")
 def test_a_large_model_takes_a_screen_and_all_of_it_is_there_on_request(tmp_path):
     builder = Builder((1, 4))
     x = "x"

@@ -1,0 +1,188 @@
+"""Options of ``tinyrt export`` and ``emulate``."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
+from tinyrt.api import random_inputs
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.emulate import run as emulation
+from tinyrt.emulate.boards import BOARDS
+from tinyrt.errors import ToolError
+
+
+def files_of(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def header(folder):
+    """Name -> number, of a header's definitions."""
+    (text,) = (p.read_text() for p in folder.glob("*.h") if "_weights" not in p.name)
+    return {name: int(n) for name, n in re.findall(r"#define (\w+) (\d+)\n", text)} | {"": text}
+
+
+def small(folder, found):
+    assert found["arena_bytes"] <= 4000
+    assert found["row_by_row"]
+
+
+def in_two(folder, found):
+    text = header(folder)
+    assert found["regions"] == {
+        name: text[f"TALL_{name.upper()}_BYTES"] for name in ("fast", "slow")
+    }
+    assert 0 < found["regions"]["fast"] <= 2048
+
+
+def aligned(folder, found):
+    text = header(folder)
+    offsets = [n for name, n in text.items() if name.endswith("_OFFSET")]
+    assert offsets
+    assert not any(n % 64 for n in offsets)
+    assert text["TALL_ARENA_ALIGNMENT"] == 64
+
+
+def without(what):
+    def check(folder, found):
+        places = {name for name in header(folder) if name.endswith("_OFFSET")}
+        assert places == {"TALL_INPUT_0_OFFSET", "TALL_OUTPUT_0_OFFSET"} - {f"TALL_{what}_0_OFFSET"}
+
+    return check
+
+
+SHARED = {
+    "core": ("--core cortex-m0", lambda folder, found: found["core"] == "cortex-m0"),
+    "optimize": ("--optimize size", lambda folder, found: found["optimize"] == "size"),
+    "max_arena": ("--max-arena 4000", small),
+    "by_rows": ("--by-rows", small),
+    "input_rows": ("--input-rows", small),
+    "region": ("--region fast=2k --region slow", in_two),
+    "input_in_arena": ("--input-outside", without("INPUT")),
+    "output_in_arena": ("--output-outside", without("OUTPUT")),
+    "alignment": ("--alignment 64", aligned),
+}
+"""Options of both commands, and what the project that they make shows."""
+
+
+@pytest.fixture(scope="module")
+def plain(made, tmp_path_factory):
+    """The project without any option."""
+    folder = tmp_path_factory.mktemp("plain") / "c"
+    return folder, call_json("export", made.tall, "-o", folder)
+
+
+@pytest.fixture
+def unbuilt(monkeypatch):
+    """No image is built: the emulation ends where its project is written."""
+
+    def refuse(*arguments, **options):
+        built.append(options)
+        raise ToolError("no image is built here")
+
+    built = []
+    monkeypatch.setattr(emulation, "build_image", refuse)
+    return built
+
+
+@shows("export", *SHARED)
+@shows("emulate", *SHARED, "keep")
+@pytest.mark.parametrize(("options", "check"), SHARED.values(), ids=SHARED)
+def test_both_commands_write_the_project_asked_for(options, check, made, plain, unbuilt, tmp_path):
+    found = call_json("export", made.tall, "-o", tmp_path / "c", *options.split())
+    assert check(tmp_path / "c", found) is not False
+    files = files_of(tmp_path / "c")
+    assert files != files_of(plain[0])
+    arguments = ("emulate", made.tall, "--samples", "1", "--keep", tmp_path / "kept")
+    assert "no image" in call(*arguments, *options.split(), code=1).stderr
+    assert files_of(tmp_path / "kept" / "model") == files
+
+
+@pytest.mark.parametrize("option", ["--input-in-arena", "--output-in-arena"])
+def test_the_other_name_of_a_switch_is_what_holds_without_it(option, made, plain, tmp_path):
+    call("export", made.tall, "-o", tmp_path / "c", option)
+    assert files_of(tmp_path / "c") == files_of(plain[0])
+
+
+@shows("export", "models", "output", "shared_arena")
+def test_models_beside_each_other_share_one_arena_on_request(made, tmp_path):
+    models = (made.int8, made.tall)
+    single = [call_json("export", m, "-o", tmp_path / m.stem)["arena_bytes"] for m in models]
+    assert (tmp_path / "int8" / "int8.h").is_file()
+    assert (tmp_path / "tall" / "tall.h").is_file()
+    apart = call_json("export", *models, "-o", tmp_path / "apart")
+    shared = call_json("export", *models, "-o", tmp_path / "shared", "--shared-arena")
+    assert apart["arena_bytes"] == sum(single)
+    assert shared["arena_bytes"] == max(single)
+    assert (apart["shared_arena"], shared["shared_arena"]) == (False, True)
+    for folder, arenas in (("apart", 0), ("shared", 1)):
+        names = {p.name for p in (tmp_path / folder).iterdir()}
+        assert names >= {"int8.h", "tall.h"}
+        assert f"{folder}_arena.h" in names or not arenas
+
+
+@shows("export", "weights_section")
+def test_weights_lie_in_the_section_named(made, plain, tmp_path):
+    call("export", made.tall, "-o", tmp_path / "c", "--weights-section", ".qspi")
+    before, after = (f / "tall_weights.c" for f in (plain[0], tmp_path / "c"))
+    assert '".qspi"' not in before.read_text()
+    assert '".qspi"' in after.read_text()
+
+
+# emulate, on this machine
+
+
+@shows("emulate", "model", "inputs", "samples")
+def test_the_inputs_named_or_as_many_random_ones_are_run(made, tmp_path):
+    arguments = ("emulate", made.int8, "--core", "host")
+    graph = read_tflite(made.int8)
+    for samples in (1, 3):
+        found = call_json(*arguments, "--samples", samples)
+        assert (found["samples"], found["bit_exact"]) == (samples, True)
+    (output,) = found["outputs"].values()
+    np.savez(tmp_path / "same.npz", **random_inputs(graph, 3))
+    (same,) = call_json(*arguments, "-i", tmp_path / "same.npz")["outputs"].values()
+    assert same == output
+    (other,) = call_json(*arguments, "-i", made.test)["outputs"].values()
+    assert len(other) == 16
+    assert other[:3] != output
+
+
+@shows("emulate", "board")
+def test_the_image_is_made_for_the_board_named(made, unbuilt):
+    for options, board in ((), "mps2-an386"), (("--board", "mps2-an500"), "mps2-an500"):
+        call("emulate", made.int8, *options, code=1)
+        assert unbuilt.pop()["board"] is BOARDS[board]
+    refused = call("emulate", made.int8, "--core", "cortex-m55", "--board", "mps2-an386", code=1)
+    assert "mps2-an386" in refused.stderr
+
+
+@shows("emulate", "timeout")
+def test_the_emulator_is_given_as_long_as_asked(made, monkeypatch):
+    given = []
+
+    def run(image, *arguments, timeout_s, **options):
+        given.append(timeout_s)
+        raise ToolError("nothing is run here")
+
+    monkeypatch.setattr(emulation, "build_image", lambda *arguments, **options: None)
+    monkeypatch.setattr(emulation, "run_image", run)
+    for options in ((), ("--timeout", "1.5")):
+        call("emulate", made.int8, "--samples", "1", *options, code=1)
+    assert given == [300, 1.5]
+
+
+@pytest.mark.device
+@pytest.mark.slow
+@shows("emulate", "profile")
+def test_ops_are_counted_on_request(made):
+    arguments = ("emulate", made.int8, "--samples", "1")
+    plain = call_json(*arguments)
+    assert "ops" not in plain
+    ops = call_json(*arguments, "--profile")["ops"]
+    assert [op["op"] for op in ops] == [n.op for n in read_tflite(made.int8).nodes]
+    assert 0.5 < sum(op["instructions"] for op in ops) / plain["instructions"] < 1.5
+    assert call_json(*arguments, "--no-profile") == plain
+    assert "not on this machine" in call(*arguments, "--profile", "--core", "host", code=1).stderr

@@ -1,0 +1,77 @@
+"""Every option of every command is shown by a test; --help, --json and --max-memory by these."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.cli.calls import call
+from tests.cli.shown import SHOWN, shows
+from tinyrt import __version__
+from tinyrt.cli.app import app
+
+GROUP = typer.main.get_command(app)
+COMMANDS = {"": GROUP, **GROUP.commands}
+PARAMETERS = {(name, p.name) for name, command in COMMANDS.items() for p in command.params}
+FOLDER = Path(__file__).parent
+
+
+def test_every_parameter_of_every_command_is_shown_by_a_test():
+    for path in [*FOLDER.glob("test_*.py"), *FOLDER.parent.glob("test_*.py")]:
+        module = ".".join(path.relative_to(FOLDER.parents[2]).with_suffix("").parts)
+        importlib.import_module(module)
+    assert sorted(PARAMETERS - set(SHOWN)) == []
+    assert sorted(set(SHOWN) - PARAMETERS) == [], "no such options"
+
+
+@shows("", "version")
+def test_the_version():
+    assert call("--version").stdout == f"tinyrt {__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option(name):
+    command = [name] if name else []
+    text = call(*command, "--help").stdout
+    assert call(*command, "-h").stdout == text
+    assert " ".join(COMMANDS[name].help.split())[:30] in " ".join(text.split())
+    for parameter in COMMANDS[name].params:
+        for word in (*parameter.opts, *parameter.secondary_opts):
+            if word.startswith("-"):
+                assert word in text
+
+
+ARGUMENTS = {
+    "convert": lambda made, to: (made.net, "-o", to / "o.tflite"),
+    "run": lambda made, to: (made.int8, "-i", made.test, "-o", to / "o.npz"),
+    "eval": lambda made, to: (made.int8, "-d", made.test),
+    "inspect": lambda made, to: (made.int8,),
+    "ops": lambda made, to: (),
+    "quantize": lambda made, to: (made.net, "-c", made.calib, "-o", to / "o.tflite"),
+    "debug": lambda made, to: (made.net, made.int8, "-d", made.test),
+    "export": lambda made, to: (made.int8, "-o", to / "c"),
+    "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
+    "train": lambda made, to: (),
+}
+"""What a command needs to end well; demo and bench, which take long, have tests of their own."""
+
+
+@shows(ARGUMENTS, "json")
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_json_is_one_object_and_without_it_there_is_a_table(name, made, tmp_path):
+    arguments = (name, *ARGUMENTS[name](made, tmp_path))
+    assert isinstance(json.loads(call(*arguments, "--json").stdout), dict)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(call(*arguments).stdout)
+
+
+READING = [name for name, parameter in PARAMETERS if parameter == "max_memory"]
+
+
+@shows(READING, "max_memory")
+@pytest.mark.parametrize("name", sorted(READING))
+def test_a_file_that_costs_more_than_the_memory_given_is_refused(name, made, tmp_path):
+    others = ARGUMENTS.get(name, lambda made, to: (made.int8,))(made, tmp_path)
+    assert "--max-memory" in call(name, *others, "--max-memory", "100", code=1).stderr

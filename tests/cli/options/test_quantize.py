@@ -1,0 +1,208 @@
+"""Options of ``tinyrt quantize``: the file is the one that the same choices make in Python."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
+from tests.convert.test_sequence_lstm import OP, classifier, samples
+from tests.graphs import small_cnn
+from tests.quantize.hard import encoder
+from tests.quantize.test_tables import a_mish
+from tinyrt.api import open_model
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
+from tinyrt.ir import Graph
+from tinyrt.memory import schedule
+from tinyrt.metrics import evaluate_graph
+from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.config import BiasCorrection, Calibrator
+
+FAST, BALANCED, BEST = (PRESETS[p] for p in (Preset.FAST, Preset.BALANCED, Preset.BEST))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Options, and what they mean.
+
+    Attributes:
+        options: of the command line.
+        config: the same choices.
+        unlike: what they would be if the option reached nothing.
+        graph: a model that shows the difference.
+
+    """
+
+    options: str
+    config: QuantConfig
+    unlike: QuantConfig = FAST
+    graph: Graph = field(default_factory=small_cnn)
+
+
+CHOICES = [
+    Choice("", BALANCED),
+    Choice("--preset fast", FAST, BALANCED),
+    Choice("--preset balanced", BALANCED),
+    Choice("--preset best", BEST, BALANCED),
+    Choice("--preset fast --scheme int16x8", replace(FAST, scheme=Scheme.INT16X8)),
+    Choice("--preset fast --scheme int4", replace(FAST, scheme=Scheme.INT4)),
+    Choice("--preset fast --scheme weights-int8", replace(FAST, scheme=Scheme.WEIGHTS_INT8)),
+    Choice(
+        "--scheme int4", replace(BEST, scheme=Scheme.INT4), replace(BALANCED, scheme=Scheme.INT4)
+    ),
+    Choice(
+        "--preset fast --scheme-for conv2d=int16x8 --scheme-for conv2d_0=int8",
+        replace(FAST, scheme_for=(("conv2d", Scheme.INT16X8), ("conv2d_0", Scheme.INT8))),
+        replace(FAST, scheme_for=(("conv2d", Scheme.INT16X8),)),
+    ),
+    Choice(
+        "--preset fast --keep-float add --keep-float mean",
+        replace(FAST, keep_float=("add", "mean")),
+    ),
+    Choice("--preset fast --io float32", replace(FAST, float_io=True)),
+    Choice("--preset fast --io scheme", FAST, replace(FAST, float_io=True)),
+    *(
+        Choice(f"--preset fast --calibrator {c}", replace(FAST, calibrator=c))
+        for c in Calibrator
+        if c is not Calibrator.MINMAX
+    ),
+    Choice("--preset best --calibrator minmax", replace(BEST, calibrator=Calibrator.MINMAX), BEST),
+    Choice(
+        "--preset fast --calibrator percentile --percentile 90",
+        replace(FAST, calibrator=Calibrator.PERCENTILE, percentile=90),
+        replace(FAST, calibrator=Calibrator.PERCENTILE),
+    ),
+    Choice("--preset fast --per-channel-dense", replace(FAST, per_channel_dense=True)),
+    Choice("--per-tensor-dense", replace(BALANCED, per_channel_dense=False), BALANCED),
+    Choice("--preset fast --equalize", replace(FAST, equalize=True)),
+    Choice("--no-equalize", replace(BALANCED, equalize=False), BALANCED),
+    Choice("--preset fast --smooth", replace(FAST, smooth=True), graph=encoder(layers=1)),
+    Choice("--no-smooth", replace(BALANCED, smooth=False), BALANCED, encoder(layers=1)),
+    Choice("--preset fast --optimize-rounding", replace(FAST, optimize_rounding=True)),
+    Choice("--preset best --no-optimize-rounding", replace(BEST, optimize_rounding=False), BEST),
+    *(
+        Choice(f"--preset fast --bias-correction {b}", replace(FAST, bias_correction=b))
+        for b in (BiasCorrection.ANALYTIC, BiasCorrection.EMPIRICAL)
+    ),
+    Choice(
+        "--bias-correction none", replace(BALANCED, bias_correction=BiasCorrection.NONE), BALANCED
+    ),
+    Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
+    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST),
+    Choice("--preset fast --no-tables", replace(FAST, tables=False), graph=a_mish()),
+    Choice("--preset fast --tables", FAST, replace(FAST, tables=False), a_mish()),
+]
+
+
+@shows(
+    "quantize",
+    *("scheme", "scheme_for", "keep_float", "io", "preset", "calibrator", "percentile"),
+    *("per_channel_dense", "equalize", "smooth", "optimize_rounding", "bias_correction"),
+    *("tune_ranges", "with_tables"),
+)
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.options or "nothing")
+def test_options_are_the_choices_of_the_same_name(choice, tmp_path):
+    model, out = tmp_path / "net.tflite", tmp_path / "out.tflite"
+    save_tflite(choice.graph, model)
+    graph = open_model(model)
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(20, *graph.value(graph.inputs[0]).shape[1:])).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    call("quantize", model, "-c", tmp_path / "x.npz", "-o", out, *choice.options.split())
+    wanted, other = (
+        write_tflite(schedule(quantize_graph(graph, x, config)))
+        for config in (choice.config, choice.unlike)
+    )
+    found = out.read_bytes()
+    assert found == wanted
+    if choice.config != choice.unlike:
+        assert found != other
+
+
+@shows("quantize", "model", "output", "calibration")
+def test_ranges_are_those_of_the_calibration_file(made, tmp_path):
+    scales = []
+    for data in (made.calib, made.wide):
+        out = tmp_path / f"{data.stem}.tflite"
+        found = call_json("quantize", made.net, "-c", data, "-o", out)
+        assert (found["output"], found["bytes"]) == (str(out), out.stat().st_size)
+        graph = read_tflite(out)
+        x = np.load(data)["x"]
+        (scale,) = graph.value(graph.inputs[0]).q.scales
+        assert scale == pytest.approx((x.max() - x.min()) / 255, rel=1e-5)
+        scales.append(scale)
+    assert scales[1] == pytest.approx(10 * scales[0])
+
+
+@shows("quantize", "shape")
+def test_a_shape_fixes_what_a_quantised_file_leaves_open(made, tmp_path):
+    x = np.random.default_rng(0).normal(size=(8, 5, 6, 3)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    arguments = ("quantize", made.open_conv, "-c", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    assert "rows" in call(*arguments, code=1).stderr
+    call(*arguments, "--shape", "x=1,3,5,6")
+    graph = read_tflite(tmp_path / "o.tflite")
+    assert graph.value(graph.inputs[0]).shape == (1, 5, 6, 3)
+
+
+@shows("quantize", "sequence_lstm")
+def test_an_lstm_is_quantised_whole_on_request(tmp_path):
+    model = classifier(tmp_path)
+    np.savez(tmp_path / "x.npz", x=samples(8))
+    arguments = ("quantize", model, "-c", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    for options, whole in (((), 0), (("--sequence-lstm",), 1)):
+        call(*arguments, *options)
+        ops = [node.op for node in read_tflite(tmp_path / "o.tflite").nodes]
+        assert ops.count(OP) == whole
+
+
+# Budgets
+
+
+@pytest.fixture
+def within(made, tmp_path):
+    """Quantise the CNN within a budget: the report, with the file beside it."""
+
+    def quantize(*options, calibration=made.calib, code=0):
+        arguments = ("quantize", made.net, "-c", calibration, "-o", tmp_path / "mixed.tflite")
+        return call_json(*arguments, "--preset", "fast", *options, code=code)
+
+    return quantize
+
+
+@shows("quantize", "max_bytes")
+def test_a_file_has_no_more_bytes_than_it_may(within):
+    plain = within()["bytes"]
+    found = within("--max-bytes", str(plain - 100))
+    assert found["bytes"] <= plain - 100
+    assert found["mixed"]["plain_bytes"] == plain
+    assert Scheme.INT4 in {layer["scheme"] for layer in found["mixed"]["layers"]}
+
+
+@shows("quantize", "min_accuracy", "allow")
+def test_layers_widen_as_far_as_asked_and_into_what_is_allowed(within):
+    for allowed in ("int16x8", "float"):
+        kept = []
+        for db in ("42dB", "47dB"):
+            found = within("--min-accuracy", db, "--allow", f"int8,{allowed}")["mixed"]
+            assert found["evaluation"]["sqnr_db"] >= float(db[:-2])
+            schemes = [layer["scheme"] for layer in found["layers"]]
+            assert set(schemes) <= {"int8", allowed}
+            kept.append(schemes.count(allowed))
+        assert kept[0] < kept[1]
+    refused = within("--min-accuracy", "50dB", "--allow", "int3", code=1)
+    assert "--allow" in refused["error"]["problem"]
+
+
+@shows("quantize", "data")
+def test_accuracy_is_measured_on_the_data_named(within, made, tmp_path):
+    refused = within("--min-accuracy", "1%", code=1)["error"]
+    assert "label" in str(refused)
+    found = within("--min-accuracy", "1%", "--data", made.test)["mixed"]["evaluation"]
+    assert found["samples"] == 16
+    graph = read_tflite(tmp_path / "mixed.tflite")
+    with np.load(made.test) as data:
+        again = evaluate_graph(graph, {"x": data["x"]}, data["y"])
+    assert (found["correct"], found["top1"]) == (again.correct, again.top1)
