@@ -1,4 +1,4 @@
-# make setup | demo | check | test | zoo | fuzz | lint | lock | wheel | format | clean
+# make setup | demo | check | test | zoo | coverage | mutants | fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo check test zoo fuzz lint lock wheel format clean
+.PHONY: setup demo check test zoo coverage mutants fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -32,6 +32,19 @@ test: setup
 # The public models that many tests need, from where their authors publish them.
 zoo: setup
 	$(BIN)/python -m tools.zoo
+
+# How much of the code the tests run, and whether that is enough.
+coverage: setup
+	$(BIN)/python -m tools.branches
+
+PATHS ?= tinyrt
+NUMBER ?= 20
+SEED ?= 0
+
+# Small faults put in on purpose, each of which some test should notice.
+mutants: setup
+	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
+	$(BIN)/python -m tools.mutants $(PATHS) --number $(NUMBER) --seed $(SEED)
 
 MINUTES ?= 5
 

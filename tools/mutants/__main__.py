@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import tempfile
 import time
@@ -17,6 +18,7 @@ from queue import SimpleQueue
 
 from tools.mutants import c_faults, python_faults
 from tools.mutants.copies import Copy, Outcome, copy_tree
+from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
 from tools.mutants.faults import ROOT, Place, changed_lines
 from tools.mutants.reach import UNKNOWN_S, Reach
 
@@ -25,8 +27,6 @@ MOST_S = 240.0
 """Seconds of the tests of one fault, as they took without it: the first of many are taken."""
 SLOWER, SPARE_S = 6, 60
 """A run may take so many times as long as the record says, and some seconds more."""
-DECORATORS = ("@dataclass", "@lru_cache", "@cache")
-"""Lines whose changes only cost time, or take away what nobody does."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ class Verdict:
     by: str
     tests: int
     seconds: float
+
+    @property
+    def reason(self) -> str:
+        """Why no test can notice it; empty for most."""
+        change = f"{self.before} -> {self.after}"
+        return EQUIVALENT.get(self.path, {}).get(change, "")
 
 
 def main() -> None:
@@ -123,8 +129,11 @@ def _next(places: list[Place]) -> tuple[Place, str] | None:
         place = places.pop(0)
         before = (ROOT / place.path).read_text()
         after = (c_faults if place.is_c else python_faults).changed(before, place)
-        line = before.splitlines()[place.line - 1].strip()
-        if after is not None and not line.startswith(DECORATORS):
+        if after is not None and not any(
+            re.search(pattern, text)
+            for pattern in EQUIVALENT_EVERYWHERE
+            for text in changed_lines(before, after)
+        ):
             return place, after
     return None
 
@@ -205,15 +214,16 @@ def described(verdict: Verdict) -> str:
 
 def table(verdicts: list[Verdict]) -> str:
     """For each package how many faults were noticed, as Markdown."""
-    of: dict[str, list[bool]] = {}
+    of: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        package = Place(verdict.path, "", 0, 0).package
-        of.setdefault(package, []).append(verdict.noticed)
-    of["all"] = [verdict.noticed for verdict in verdicts]
-    lines = ["| package | faults | noticed |", "|---|---|---|"]
-    for package, noticed in of.items():
-        share = sum(noticed) / max(len(noticed), 1)
-        lines.append(f"| `{package}` | {len(noticed)} | {sum(noticed)} ({share:.0%}) |")
+        of.setdefault(Place(verdict.path, "", 0, 0).package, []).append(verdict)
+    of["all"] = verdicts
+    lines = ["| package | faults | equivalent | noticed |", "|---|---|---|---|"]
+    for package, here in of.items():
+        noticed = sum(v.noticed for v in here)
+        equivalent = sum(bool(v.reason) and not v.noticed for v in here)
+        share = noticed / max(len(here) - equivalent, 1)
+        lines.append(f"| `{package}` | {len(here)} | {equivalent} | {noticed} ({share:.0%}) |")
     return "\n".join(lines)
 
 

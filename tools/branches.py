@@ -1,0 +1,157 @@
+"""How many of the package's branches the tests take: ``make coverage``.
+
+    python -m tools.branches [--report] [--missing PATH]
+
+runs all tests, covered, and shows for each room its statements, its branches and the share of both
+that ran. It fails where a room falls below ``FLOORS``. With ``--report`` the last run is shown
+again, with ``--missing tinyrt/cli`` the places below that path that no test reached. What Numba
+compiles runs as machine code, which coverage.py does not see: it is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "coverage"
+LEAST = 92.0
+"""Percent of branches that must run, in the package as a whole and in each room."""
+FLOORS: Mapping[str, float] = {}
+"""Rooms that are held to another share, for a reason that docs/contributing/testing.md gives."""
+
+CONFIG = """
+[run]
+branch = true
+source = {root}/tinyrt
+data_file = {folder}/.coverage
+parallel = true
+patch = subprocess, _exit
+
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+    \\.\\.\\.$
+    @compiled
+    @subroutine
+    @intrinsic
+    @overload
+    def \\w+\\(address: int\\) -> None
+"""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What ran of one room."""
+
+    statements: int = 0
+    ran: int = 0
+    branches: int = 0
+    taken: int = 0
+
+    def __add__(self, other: Share) -> Share:
+        """Both together."""
+        return Share(*(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The four numbers."""
+        return self.statements, self.ran, self.branches, self.taken
+
+    @property
+    def percent(self) -> float:
+        """Of branches that were taken; of statements that ran, where there are no branches."""
+        whole, part = (self.branches, self.taken) if self.branches else (self.statements, self.ran)
+        return 100 * part / max(whole, 1)
+
+
+def main() -> int:
+    """Run, show, compare."""
+    parser = argparse.ArgumentParser(prog="python -m tools.branches", description=__doc__)
+    parser.add_argument("--report", action="store_true", help="show the last run again")
+    parser.add_argument("--missing", metavar="PATH", help="what the last run did not reach there")
+    arguments = parser.parse_args()
+    if arguments.missing:
+        print("\n".join(missing(_measured(), arguments.missing)))
+        return 0
+    if not arguments.report:
+        _run()
+    rooms = shares(_measured())
+    print(table(rooms))
+    low = below(rooms)
+    for room, have, least in low:
+        print(f"{room}: {have:.1f} %, at least {least:.1f} % must run")
+    return 1 if low else 0
+
+
+def _run() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for old in FOLDER.glob(".coverage*"):
+        old.unlink()
+    config = FOLDER / "coveragerc"
+    config.write_text(CONFIG.format(root=ROOT, folder=FOLDER))
+    options = [f"--cov-config={config}", "--cov", "--cov-report="]
+    pytest = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
+    subprocess.run([*pytest, *options], cwd=ROOT, check=True)
+
+
+def _measured() -> Mapping[str, Any]:
+    """File -> its part of coverage.py's report."""
+    report = FOLDER / "coverage.json"
+    coverage = [sys.executable, "-m", "coverage", "json", f"--rcfile={FOLDER / 'coveragerc'}"]
+    subprocess.run([*coverage, "-q", "-o", str(report)], cwd=ROOT, check=True)
+    files = json.loads(report.read_text())["files"]
+    return {str((ROOT / file).relative_to(ROOT)): entry for file, entry in files.items()}
+
+
+def shares(files: Mapping[str, Any]) -> dict[str, Share]:
+    """Room -> what ran of it; ``all`` comes last."""
+    rooms: dict[str, Share] = {}
+    for file, entry in sorted(files.items()):
+        room = "/".join(Path(file).parts[:2]) if file.count("/") > 1 else "tinyrt"
+        counts = entry["summary"]
+        share = Share(
+            counts["num_statements"],
+            counts["covered_lines"],
+            counts["num_branches"],
+            counts["covered_branches"],
+        )
+        rooms[room] = rooms.get(room, Share()) + share
+    return {**rooms, "all": sum(rooms.values(), Share())}
+
+
+def below(rooms: Mapping[str, Share]) -> list[tuple[str, float, float]]:
+    """Room, its share and what it should be, where that is more."""
+    return [
+        (room, share.percent, FLOORS.get(room, LEAST))
+        for room, share in rooms.items()
+        if share.percent < FLOORS.get(room, LEAST)
+    ]
+
+
+def missing(files: Mapping[str, Any], path: str) -> list[str]:
+    """File, lines that did not run and jumps from line to line that were not taken."""
+    return [
+        f"{file}: lines {entry['missing_lines']}, jumps {entry['missing_branches']}"
+        for file, entry in sorted(files.items())
+        if file.startswith(path) and (entry["missing_lines"] or entry["missing_branches"])
+    ]
+
+
+def table(rooms: Mapping[str, Share]) -> str:
+    """The shares as Markdown."""
+    lines = ["| room | statements | branches | branches taken |", "|---|---|---|---|"]
+    for room, share in rooms.items():
+        counts = f"{share.statements:,} | {share.branches:,}"
+        lines.append(f"| `{room}` | {counts} | {share.percent:.1f} % |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""Faults that no test can notice, since nothing that anybody sees depends on them, and why.
+
+A survivor is read before it comes here: most are a missing test, or code that is not needed.
+"""
+
+from __future__ import annotations
+
+EQUIVALENT: dict[str, dict[str, str]] = {}
+"""File -> ``before -> after`` as the command prints it -> the reason."""
+
+EQUIVALENT_EVERYWHERE: dict[str, str] = {
+    r"slots=True": "a dataclass with slots only takes less memory",
+    r"frozen=True": "nobody assigns to values that are meant to be frozen; mypy sees it",
+    r"maxsize=|lru_cache": "how many answers a cache keeps only costs time",
+    r"TINYRT_ASSERT\(|TINYRT_NOINLINE|TINYRT_UNROLL": "checks of debug builds, hints for compilers",
+}
+"""Pattern of the line -> the reason."""
