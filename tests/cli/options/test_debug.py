@@ -16,12 +16,13 @@ def debugged(made):
 
 @shows("debug", "float_model", "quantized")
 def test_the_two_models_named_are_compared(made, tmp_path):
-    """Another file of the same model, of 16 bits, is nearer."""
-    wide = tmp_path / "wide.tflite"
-    options = ("--scheme", "int16x8", "--preset", "fast")
-    call("quantize", made.net, "-c", made.calib, "-o", wide, *options)
+    """Another file of the same model, with weights of 4 bits, is further off."""
+    narrow = tmp_path / "narrow.tflite"
+    options = ("--scheme", "int4", "--preset", "fast")
+    call("quantize", made.net, "-c", made.calib, "-o", narrow, *options)
     near, far = (
-        call_json("debug", made.net, file, "-d", made.test)["sqnr_db"] for file in (wide, made.int8)
+        call_json("debug", made.net, file, "-d", made.test)["sqnr_db"]
+        for file in (made.int8, narrow)
     )
     assert near > far + 5
     assert (
@@ -57,6 +58,7 @@ def test_a_search_goes_as_far_as_asked(debugged, made):
         *("debug", made.net, made.int8, "-d", made.test, "--bisect", "--min-accuracy", "50dB")
     ).stdout
     assert "Quantise again with" in shown
+    assert "--keep-float" in shown or "--scheme-for" in shown
 
 
 @shows("debug", "allow")
