@@ -21,9 +21,11 @@ INT4_OPS = sorted(name for name, spec in OPS.items() if spec.int4_weights)
 F32_OPS = sorted(op for op, choosers in KERNELS.items() if Form.FLOAT in choosers)
 
 
-def all_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_ops(
+    seeds: Iterable[int], ops: Iterable[str] = C_OPS
+) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases; see ``graph_of``."""
-    return graph_of({op: CASES[op] for op in C_OPS}, seeds)
+    return graph_of({op: CASES[op] for op in ops}, seeds)
 
 
 def all_int16_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
@@ -37,9 +39,11 @@ def all_int4_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
     return graph_of({op: CASES[op] for op in INT4_OPS}, seeds, build)
 
 
-def all_float_ops(seeds: Iterable[int]) -> tuple[Graph, dict[str, np.ndarray]]:
+def all_float_ops(
+    seeds: Iterable[int], ops: Iterable[str] = F32_OPS
+) -> tuple[Graph, dict[str, np.ndarray]]:
     """Every op's own cases, in float; see ``graph_of``."""
-    return graph_of({op: CASES[op] for op in F32_OPS}, seeds, build_f32)
+    return graph_of({op: CASES[op] for op in ops}, seeds, build_f32)
 
 
 def graph_of(

@@ -1,8 +1,13 @@
-"""Exported projects built for this machine with sanitizers, and run as a process."""
+"""Exported projects built for this machine with sanitizers, and run as a process.
+
+A process that stops early says in which op: the model's code notes the number of each op that it
+begins, and the driver writes it behind the sanitizer's report.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,7 +20,13 @@ from tinyrt.export import ExportedProject, Memories
 from tinyrt.export.rendering import render
 
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
-CFLAGS = f"-O0 {SANITIZE} -DTINYRT_ASSERT=assert -include assert.h"
+RUNNING_HEADER = Path(__file__).parent / "running.h"
+"""What makes a model's code note its ops, and kernels check what they require."""
+
+ABORT = dict.fromkeys(("ASAN_OPTIONS", "UBSAN_OPTIONS"), "abort_on_error=1")
+"""Sanitizers stop by a signal, on which the driver says which op ran."""
+
+CFLAGS = f"-O0 {SANITIZE} -include {RUNNING_HEADER}"
 """Without optimisation, which would take several times as long as running all cases."""
 
 BESIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
@@ -51,6 +62,16 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         f"TARGET_FLAGS={' '.join(flags)}",
     ]
     _run([*make, f"BUILD={build_dir / 'library'}"])
+    driver = write_driver(project, build_dir)
+    program = build_dir / "program"
+    library = build_dir / "library" / f"lib{project.name}.a"
+    link = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
+    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *link])
+    return program
+
+
+def write_driver(project: ExportedProject, folder: Path) -> Path:
+    """The C source of a main function that runs samples of the model, see ``driver.c.j2``."""
     context = {
         "model": project.name,
         "MODEL": project.name.upper(),
@@ -58,13 +79,17 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         "outputs": len(project.outputs),
         "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }
-    driver = build_dir / "driver.c"
+    driver = folder / "driver.c"
     driver.write_text(render(Path(__file__).parent, "driver.c.j2", context))
-    program = build_dir / "program"
-    library = build_dir / "library" / f"lib{project.name}.a"
-    link = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
-    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *link])
-    return program
+    return driver
+
+
+class StoppedError(AssertionError):
+    """The program stopped early; ``op`` is the name of the node that it had begun."""
+
+    def __init__(self, op: str, report: str) -> None:
+        super().__init__(f"the program stopped in '{op}':\n{report}")
+        self.op = op
 
 
 def run_program(program: Path, project: ExportedProject, feeds, *mode: str):
@@ -79,13 +104,28 @@ def run_samples(program: Path, project: ExportedProject, samples, *mode: str):
         for port in project.inputs
     }
     packed, count = pack_inputs(project.inputs, columns)
-    done = subprocess.run([program, *mode], input=packed, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    environment = os.environ | ABORT
+    done = subprocess.run(
+        [program, *mode], input=packed, capture_output=True, check=False, env=environment
+    )
+    if done.returncode != 0:
+        raise StoppedError(_op_of(project, done.stderr.decode()), done.stderr.decode())
     outputs = unpack_outputs(project.outputs, done.stdout, count)
     return [
         {port.name: outputs[port.name][i].reshape(port.shape) for port in project.outputs}
         for i in range(count)
     ]
+
+
+def _op_of(project: ExportedProject, report: str) -> str:
+    """The name of the op that a report ends in, from the comments of the model's code."""
+    number = re.search(r"^stopped in op (\d+)$", report, re.MULTILINE)
+    if number is None:
+        return "no op"
+    source = (project.directory / f"{project.name}.c").read_text()
+    title = re.search(rf"/\* {number[1]}: \w+ '([^']*)'", source)
+    assert title is not None, f"no comment names op {number[1]}"
+    return title[1]
 
 
 def require_tool(name: str) -> None:

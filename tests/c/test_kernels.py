@@ -1,10 +1,12 @@
 """Every C kernel on this machine, under sanitizers, against the integer references."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
+from tests.c.by_op import answers_by_op
 from tests.c.conformance import (
     C_OPS,
     F32_OPS,
@@ -32,22 +34,17 @@ FEW = (*range(8), 11)
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """Expected outputs, and those of the C program with tensors beside and inside the arena."""
+    """Answers of the C program with tensors beside and inside the arena."""
     folder = tmp_path_factory.mktemp("kernels")
-    graph, feeds = all_ops(SEEDS)
-    project = export_graph(graph, folder / "project")
-    program = build_program(project, folder)
-    beside, inside = (run_program(program, project, feeds, mode) for mode in ("beside", "arena"))
-    return evaluate(graph, feeds), beside, inside
+    return answers_by_op(partial(all_ops, SEEDS), C_OPS, folder, ("beside", "arena"))
 
 
 @pytest.mark.parametrize("op", C_OPS)
 def test_kernel_equals_reference(answers, op):
-    expected, beside, inside = answers
-    for seed in SEEDS:
-        name = f"{op}/{seed}/out"
-        np.testing.assert_array_equal(beside[name], expected[name], err_msg=name, strict=True)
-        np.testing.assert_array_equal(inside[name], expected[name], err_msg=name, strict=True)
+    compared = answers.of(op)
+    assert len(compared) == 2 * len(SEEDS)
+    for name, found, expected in compared:
+        np.testing.assert_array_equal(found, expected, err_msg=name, strict=True)
 
 
 @pytest.mark.parametrize("cases", [all_int16_ops, all_int4_ops])
@@ -62,20 +59,17 @@ def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
 
 @pytest.fixture(scope="module")
 def float_answers(tmp_path_factory):
-    """Expected float outputs, and those of the C program."""
+    """Answers of the C program in float."""
     folder = tmp_path_factory.mktemp("floats")
-    graph, feeds = all_float_ops(SEEDS)
-    project = export_graph(graph, folder / "project", memories=BESIDE)
-    program = build_program(project, folder)
-    return evaluate(graph, feeds), run_program(program, project, feeds, "beside")
+    return answers_by_op(partial(all_float_ops, SEEDS), F32_OPS, folder)
 
 
 @pytest.mark.parametrize("op", F32_OPS)
 def test_float_kernel_is_near_reference(float_answers, op):
-    expected, found = float_answers
-    for seed in SEEDS:
-        name = f"{op}/{seed}/out"
-        assert_close(op, found[name], expected[name])
+    compared = float_answers.of(op)
+    assert len(compared) == len(SEEDS)
+    for _, found, expected in compared:
+        assert_close(op, found, expected)
 
 
 def test_every_op_has_a_kernel_for_every_form():
