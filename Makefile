@@ -1,4 +1,5 @@
-# make setup | demo | check | test | zoo | coverage | mutants | fuzz | lint | lock | wheel | format | clean
+# make setup | demo | check | test | test-all | zoo | coverage | mutants | fuzz | lint | lock
+#      wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo check test zoo coverage mutants fuzz lint lock wheel format clean
+.PHONY: setup demo check test test-all zoo coverage mutants fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -28,6 +29,11 @@ check: lint
 test: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The same with all cases of what `make test` takes samples of.
+test-all: setup
+	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
+	TINYRT_TESTS=all $(BIN)/pytest -n auto --dist worksteal
 
 # The public models that many tests need, from where their authors publish them.
 zoo: setup

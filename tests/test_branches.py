@@ -1,6 +1,9 @@
 """The tool that says how many branches the tests take."""
 
+import pytest
+
 from tools.branches import Share, below, missing, shares, table
+from tools.page import with_table
 
 
 def entry(statements, ran, branches, taken, **more):
@@ -41,3 +44,11 @@ def test_what_was_not_reached():
         "tinyrt/ops/c.py": {"missing_lines": [1], "missing_branches": []},
     }
     assert missing(files, "tinyrt/ir") == ["tinyrt/ir/a.py: lines [3], jumps [[2, 3]]"]
+
+
+def test_tables_go_between_their_comments():
+    page = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n"
+    assert with_table(page, "x", "new") == "a\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nb\n"
+    assert with_table(with_table(page, "x", "1"), "x", "2") == with_table(page, "x", "2")
+    with pytest.raises(ValueError, match="<!-- y -->"):
+        with_table(page, "y", "new")

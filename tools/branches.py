@@ -1,6 +1,6 @@
 """How many of the package's branches the tests take: ``make coverage``.
 
-    python -m tools.branches [--report] [--missing PATH]
+    python -m tools.branches [--report] [--missing PATH] [--write]
 
 runs all tests, covered, and shows for each room its statements, its branches and the share of both
 that ran. It fails where a room falls below ``FLOORS``. With ``--report`` the last run is shown
@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tools.page import write_table
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "coverage"
@@ -76,6 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.branches", description=__doc__)
     parser.add_argument("--report", action="store_true", help="show the last run again")
     parser.add_argument("--missing", metavar="PATH", help="what the last run did not reach there")
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
     arguments = parser.parse_args()
     if arguments.missing:
         print("\n".join(missing(_measured(), arguments.missing)))
@@ -84,6 +87,8 @@ def main() -> int:
         _run()
     rooms = shares(_measured())
     print(table(rooms))
+    if arguments.write:
+        write_table("branches", table(rooms))
     low = below(rooms)
     for room, have, least in low:
         print(f"{room}: {have:.1f} %, at least {least:.1f} % must run")

@@ -10,8 +10,8 @@ import pytest
 
 from tests.docs.pages import CONTRIBUTING, ROOT, carry_out, changed, commands, copy_of_tree
 
-MAKE = re.compile(r"make (\w+)")
-TARGETS = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+MAKE = re.compile(r"make ([\w-]+)")
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ON_BOARDS = {"add_a_core", "add_a_board", "add_a_kernel_variant"}
 EXAMPLES = [page for page in CONTRIBUTING if page.stem.startswith("add_")]
 

@@ -21,6 +21,7 @@ from tools.mutants.copies import Copy, Outcome, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
 from tools.mutants.faults import ROOT, Place, changed_lines
 from tools.mutants.reach import UNKNOWN_S, Reach
+from tools.page import write_table
 
 BUILD = ROOT / "build" / "mutants"
 MOST_S = 240.0
@@ -66,6 +67,8 @@ def main() -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     record = BUILD / f"{arguments.name}.json"
     record.write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
+    if arguments.write:
+        write_table("faults", table(verdicts))
     print(table(verdicts), f"\nrecord: {record.relative_to(ROOT)}")
 
 
@@ -78,6 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", default="", help="operators, by a part of the name: Remove,Swap")
     parser.add_argument("--record", action="store_true", help="learn anew which tests reach what")
     parser.add_argument("--name", default="last", help="of the record in build/mutants")
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
     return parser.parse_args()
 
 
