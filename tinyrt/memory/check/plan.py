@@ -7,6 +7,7 @@ number of runs in the arena, not with the size of the activations.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from tinyrt.budget import current
@@ -27,6 +28,17 @@ NOBODY = Content(-1, 0)
 """The contents of bytes that were never written."""
 
 
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Say of every plan that fails what its user can do."""
+    try:
+        yield
+    except VerifyError as error:
+        error.hint = error.hint or "this is a defect of tinyrt, not of the model: please report it"
+        raise
+
+
+@_reported()
 def check_plan(
     graph: Graph,
     offsets: Mapping[str, int],
