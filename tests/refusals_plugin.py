@@ -162,7 +162,7 @@ def _told(error: BaseException) -> list[str]:
     """The parts of an error's text, read without being noted."""
     fields = vars(error)
     parts = [fields.get(name) for name in ("problem", "expected", "hint")]
-    return [part for part in parts if part] or [str(error)]
+    return [part for part in parts if part] or [getattr(error, "strerror", None) or str(error)]
 
 
 class Enumerator:

@@ -27,7 +27,7 @@ from tinyrt.backends.c.kernel import (
     Target,
     call,
 )
-from tinyrt.errors import VerifyError, error_context
+from tinyrt.errors import error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.code import (
     NO_SCRATCH,
@@ -355,8 +355,7 @@ class ModelWriter:
         return f"n{self._current().index}{self._variant}_{suffix}"
 
     def _current(self) -> BoundNode:
-        if self._node is None:
-            raise VerifyError("an op was written outside of a node")
+        assert self._node is not None  # ops are written within ``write_op`` alone
         return self._node
 
     def _port(self, value: Value) -> Tokens:

@@ -64,7 +64,10 @@ def new_batch(graph: Graph, value: Value, size: Sequence[int], closed: bool) -> 
         )
     if closed and shape[0] != value.shape[0]:
         raise DataError(
-            f"cannot resize to {list(shape)}: the batch size is fixed", tensor=value.describe()
+            f"cannot resize to {list(shape)}: the batch size is fixed",
+            tensor=value.describe(),
+            expected=f"{value.shape[0]}: the file leaves no other open",
+            hint="leave out strict=True",
         )
     return shape[0]
 

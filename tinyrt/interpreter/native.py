@@ -133,7 +133,11 @@ class _Native:
         """Run all ops."""
         status = self._run(*self._arguments)
         if status:
-            raise ToolError(f"the compiled model returned {status}", expected="0")
+            raise ToolError(
+                f"the compiled model returned {status}",
+                expected="0",
+                hint="choose backend 'numba'; this is a defect of tinyrt: please report it",
+            )
 
     def run_op(self, index: int) -> None:
         """Refuse: the model is one function.

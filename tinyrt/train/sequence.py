@@ -184,7 +184,10 @@ class MultiHeadAttention(Module):
 
     def __init__(self, channels: int, heads: int, *, rng: np.random.Generator) -> None:
         if channels % heads:
-            raise ShapeError(f"{heads} heads do not divide {channels} channels")
+            raise ShapeError(
+                f"{heads} heads do not divide {channels} channels",
+                expected="as many channels for each head",
+            )
         self.heads = heads
         self.query, self.key, self.value, self.output = (
             Linear(channels, channels, rng=rng) for _ in range(4)
