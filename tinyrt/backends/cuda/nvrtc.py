@@ -115,5 +115,8 @@ def _text(nvrtc: Any, program: Any, size_of: Any, fill: Any) -> bytes:
 def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
     """The result of a call of NVRTC, or an error that says which."""
     if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise ToolError(f"NVRTC failed: {answer[0]}")
+        raise ToolError(
+            f"NVRTC failed: {answer[0]}",
+            hint="update nvidia-cuda-nvrtc, or choose backend 'numba'",
+        )
     return answer[1] if len(answer) > 1 else None
