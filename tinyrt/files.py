@@ -241,8 +241,8 @@ def _begin_folder(parent: Path) -> tuple[Path, int]:
     while True:
         path = _unfinished(parent)
         path.mkdir(0o700)
-        path.chmod(0o700)  # whatever the umask
         try:
+            path.chmod(0o700)  # whatever the umask
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue  # taken for abandoned before it was locked

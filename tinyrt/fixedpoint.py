@@ -161,7 +161,7 @@ def inverse_root(n: int) -> tuple[int, int]:
 
 
 def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Int64s:
-    """``exp(a)`` for ``a <= 0`` in Q(integer_bits); the result is Q0, raw int32.
+    """``exp(a)`` for ``a <= 0`` in Q(integer_bits), at most Q5; the result is Q0, raw int32.
 
     The argument is split into a multiple of 1/4, handled by repeated multiplication with
     ``exp(-2**k)``, and a rest in ``[-1/4, 0)``, handled by a polynomial.
@@ -186,8 +186,6 @@ def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Int64s:
             bit = np.int64(1) << (fractional_bits + exponent)
             scaled = rounding_doubling_high_mul(result, multiplier)
             result = np.where(remainder & bit, scaled, result)
-    if integer_bits > 5:
-        result = np.where(a < -(np.int64(1) << (fractional_bits + 5)), 0, result)
     return np.where(a == 0, INT32_MAX, result)
 
 

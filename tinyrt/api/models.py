@@ -327,11 +327,12 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]
     for value in map(graph.value, graph.fed):
         rows = value.shape[0] if value.shape else 1
         shape = (samples * rows, *value.shape[1:])
-        if value.dtype in (DType.INT8, DType.UINT8):
+        if value.dtype in (DType.INT8, DType.UINT8, DType.INT16):
             limits = np.iinfo(value.dtype.numpy)
             feeds[value.name] = rng.integers(limits.min, limits.max + 1, shape, limits.dtype)
-        elif value.dtype is DType.INT32:
-            feeds[value.name] = rng.integers(0, _rows_of(graph, value.name), shape, np.int32)
+        elif value.dtype in (DType.INT32, DType.INT64, DType.BOOL):
+            below = 2 if value.dtype is DType.BOOL else _rows_of(graph, value.name)
+            feeds[value.name] = rng.integers(0, below, shape, value.dtype.numpy)
         else:
             feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
     return feeds

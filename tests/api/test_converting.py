@@ -1,0 +1,30 @@
+"""Conversion for a runtime that lacks ops: float models are lowered, int8 ones stay as they are."""
+
+import numpy as np
+
+from tests.graphs import Builder, small_cnn
+from tests.passes.run import ops, results
+from tests.quantize.test_mixed import samples
+from tinyrt import api
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+
+def test_a_float_model_is_written_in_ops_that_the_target_has(tmp_path):
+    net = Builder((2, 5))
+    save_tflite(net.graph(net.op("gelu", ("x",), GeluAttrs())), tmp_path / "net.tflite")
+    plain = api.convert_model(tmp_path / "net.tflite", tmp_path / "plain.tflite")
+    lowered = api.convert_model(tmp_path / "net.tflite", tmp_path / "tflm.tflite", target="tflm")
+    assert ops(plain) == ["gelu"]
+    assert "gelu" not in ops(lowered)
+    written = api.open_model(tmp_path / "tflm.tflite", passes=[])
+    assert ops(written) == ops(lowered)
+    np.testing.assert_allclose(results(written)[0], results(plain)[0], atol=1e-6)
+
+
+def test_an_int8_model_is_written_as_it_is_for_any_target(tmp_path):
+    save_tflite(quantize_graph(small_cnn(), samples(100), QuantConfig()), tmp_path / "q.tflite")
+    for target in (None, "tflm"):
+        api.convert_model(tmp_path / "q.tflite", tmp_path / f"{target}.tflite", target=target)
+    assert (tmp_path / "None.tflite").read_bytes() == (tmp_path / "tflm.tflite").read_bytes()

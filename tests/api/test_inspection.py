@@ -1,0 +1,41 @@
+"""What an inspection says of a model: plans as asked for, and figures only where there are some."""
+
+import pytest
+
+from tests.graphs import small_cnn
+from tests.quantize.test_mixed import samples
+from tinyrt import api
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter import Interpreter
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+
+@pytest.fixture
+def path(tmp_path):
+    save_tflite(quantize_graph(small_cnn(), samples(100), QuantConfig()), tmp_path / "net.tflite")
+    return tmp_path / "net.tflite"
+
+
+def test_the_plan_is_the_one_that_was_asked_for(path):
+    whole, by_rows, pushed = (
+        api.inspect_model(path, **options)
+        for options in ({}, {"by_rows": True}, {"input_rows": True})
+    )
+    assert not whole.plan.segments
+    assert [segment.pushed for segment in pushed.plan.segments] == [*whole.graph.inputs]
+    assert all(segment.pushed is None for segment in by_rows.plan.segments)
+    assert whole.graph.inputs[0] in whole.plan.offsets
+    assert whole.graph.inputs[0] not in pushed.plan.offsets
+    assert by_rows.arena_bytes <= whole.arena_bytes
+    assert whole.macs == pushed.macs > 0
+
+
+def test_packed_bytes_are_none_where_the_host_cannot_run_the_model(path, monkeypatch):
+    assert api.inspect_model(path).packed_bytes > 0
+
+    def refuse(interpreter):
+        raise UnsupportedError("no such kernel")
+
+    monkeypatch.setattr(Interpreter, "allocate_tensors", refuse)
+    assert api.inspect_model(path).packed_bytes is None

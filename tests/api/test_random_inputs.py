@@ -1,0 +1,59 @@
+"""Random inputs reach the whole range of their dtype, and pick nothing that is not there."""
+
+import numpy as np
+import pytest
+
+from tinyrt.api import random_inputs
+from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ops import verify
+from tinyrt.ops.shared.spec import NoAttrs
+
+
+def picking(dtype: DType, *tables: int) -> Graph:
+    """One input that picks rows from tables of so many rows, or a pass through without one."""
+    picked = Value("x", dtype, (1, 40))
+    constants = [Value.constant(f"table{n}", np.zeros((n, 2), np.float32)) for n in tables]
+    values = {v.name: v for v in (picked, *constants)}
+    nodes = []
+    for n in tables:
+        values[f"y{n}"] = Value(f"y{n}", DType.FLOAT32, (1, 40, 2))
+        nodes.append(Node("embedding", f"y{n}", (f"table{n}", "x"), (f"y{n}",), NoAttrs()))
+    outputs = tuple(node.outputs[0] for node in nodes) or ("x",)
+    graph = Graph("net", ("x",), outputs, values, tuple(nodes))
+    return verify(graph) if tables else graph
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8, DType.INT16])
+def test_integers_reach_both_ends(dtype):
+    (x,) = random_inputs(picking(dtype), 10_000).values()
+    limits = np.iinfo(dtype.numpy)
+    assert x.shape == (10_000, 40)
+    assert (x.dtype, x.min(), x.max()) == (dtype.numpy, limits.min, limits.max)
+
+
+def test_truth_values_are_both():
+    (x,) = random_inputs(picking(DType.BOOL), 3).values()
+    assert x.dtype == bool
+    assert set(x.reshape(-1).tolist()) == {False, True}
+
+
+@pytest.mark.parametrize(("tables", "rows"), [((5,), 5), ((9, 3, 7), 3)])
+def test_indices_lie_in_every_table_that_they_pick_from(tables, rows):
+    (x,) = random_inputs(picking(DType.INT32, *tables), 20).values()
+    assert x.dtype == np.int32
+    assert set(x.reshape(-1).tolist()) == set(range(rows))
+
+
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+def test_indices_of_no_table_are_few(dtype):
+    (x,) = random_inputs(picking(dtype), 20).values()
+    assert x.dtype == dtype.numpy
+    assert set(x.reshape(-1).tolist()) == {0, 1}
+
+
+def test_they_are_the_same_each_time_and_others_with_another_seed():
+    graph = picking(DType.FLOAT32)
+    one, same, other = (random_inputs(graph, 4, seed)["x"] for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert one.dtype == np.float32
+    assert not np.array_equal(one, other)
