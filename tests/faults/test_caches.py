@@ -3,7 +3,6 @@
 import os
 import pickle
 import stat
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES, rng_of
 from tinyrt import cache
-from tinyrt.backends.cuda import nvrtc
 from tinyrt.errors import OutputError, ToolError
 from tinyrt.floatmath import numba_cache
 from tinyrt.floatmath.compiled import compiled
@@ -260,54 +258,3 @@ def test_a_library_that_the_system_does_not_load_is_named(tmp_path):
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(ToolError, match=r"does not load(.|\n)*text.so"):
         native.load_library(tmp_path / "text.so")
-
-
-def test_the_native_key_has_compiler_options_processor_and_sources(folder, tmp_path, monkeypatch):
-    project = tmp_path / "model"
-    (project / "tinyrt").mkdir(parents=True)
-    source, header = project / "model.c", project / "tinyrt" / "model.h"
-    source.write_text("int x;\n")
-    header.write_text("")
-    monkeypatch.setattr(native, "_built", lambda *_: b"library")
-    build = partial(native.build_library, native.find_compiler(), project)
-    found = {build()}
-    source.write_text("int y;\n")
-    found.add(build())
-    header.write_text("#define Z\n")
-    found.add(build())
-    header.rename(header.with_name("other.h"))
-    found.add(build())
-    for what, value in (("_host", "another processor"), ("flags_of", ("-O1",))):
-        monkeypatch.setattr(native, what, lambda compiler, value=value: value)
-        found.add(build())
-    assert len(found) == 6
-
-
-def test_the_host_of_native_code_is_compiler_and_processor(monkeypatch):
-    host = native._host.__wrapped__
-    found = {host("gcc"), host("gcc")}
-    monkeypatch.setattr(Path, "read_text", lambda path, **_: "flags : another\n")
-    found.add(host("gcc"))
-    monkeypatch.setattr(native, "_probe", lambda *_: type("Done", (), {"out": "gcc 99"}))
-    found.add(host("gcc"))
-    assert len(found) == 3
-
-
-# CUDA
-
-
-def test_the_key_of_device_code_has_source_architecture_version_and_headers(monkeypatch):
-    found = {
-        nvrtc.entry_name(*given)
-        for given in (
-            ("source", "sm_90", (13, 0)),
-            ("other", "sm_90", (13, 0)),
-            ("source", "sm_80", (13, 0)),
-            ("source", "sm_90", (13, 1)),
-        )
-    }
-    for what, value in (("_headers", lambda: b"changed"), ("OPTIONS", ("-G",))):
-        with monkeypatch.context() as patched:
-            patched.setattr(nvrtc, what, value)
-            found.add(nvrtc.entry_name("source", "sm_90", (13, 0)))
-    assert len(found) == 6
