@@ -100,7 +100,9 @@ def find_board(core: Core, name: str | None = None) -> Board:
     if name is not None and name not in BOARDS:
         raise UnsupportedError(f"there is no board '{name}'", expected=", ".join(BOARDS))
     raise UnsupportedError(
-        f"board {name} does not run code for {core.name}",
+        f"board {name} does not run code for {core.name}"
+        if name
+        else f"there is no board that runs code for {core.name}",
         expected=", ".join(board.name for board in able) or "no board: it is this machine",
         hint="leave --board out to take the core's own board",
     )
