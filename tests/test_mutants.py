@@ -4,6 +4,7 @@ import pytest
 
 from tools.mutants import c_faults, copies, equivalents, python_faults
 from tools.mutants.__main__ import Verdict, chosen, table
+from tools.mutants.c_builds import is_another_program
 from tools.mutants.faults import Place, changed_lines
 from tools.mutants.reach import Reach
 
@@ -72,6 +73,19 @@ def test_what_changes_nothing_is_no_fault(tmp_path, text):
 @pytest.mark.parametrize("text", NO_CODE)
 def test_only_code_is_changed(tmp_path, text):
     assert not c_faults.places(tmp_path, write(tmp_path, "kernel.c", text))
+
+
+SUM = "tinyrt/kernels_c/src/tinyrt_sum_s8.c"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_another"),
+    [(("", ""), False), (("a, b", "b, a"), True), ((";", " broken("), False)],
+)
+def test_faults_in_c_make_another_program(change, is_another):
+    source = (copies.ROOT / SUM).read_text()
+    assert change[0] in source
+    assert is_another_program(SUM, source.replace(*change)) == is_another
 
 
 def test_a_place_has_its_line(tmp_path):

@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tools.mutants import c_faults, python_faults
+from tools.mutants.c_builds import is_another_program
 from tools.mutants.copies import Copy, Outcome, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
 from tools.mutants.faults import ROOT, Place, changed_lines
@@ -133,11 +134,10 @@ def _next(places: list[Place]) -> tuple[Place, str] | None:
         place = places.pop(0)
         before = (ROOT / place.path).read_text()
         after = (c_faults if place.is_c else python_faults).changed(before, place)
-        if after is not None and not any(
-            re.search(pattern, text)
-            for pattern in EQUIVALENT_EVERYWHERE
-            for text in changed_lines(before, after)
-        ):
+        if after is None or (place.is_c and not is_another_program(place.path, after)):
+            continue
+        changes = changed_lines(before, after)
+        if not any(re.search(p, text) for p in EQUIVALENT_EVERYWHERE for text in changes):
             return place, after
     return None
 
