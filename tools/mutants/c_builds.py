@@ -31,7 +31,7 @@ def is_another_program(path: str, after: str) -> bool:
         shutil.copytree(kernels_c.ROOT, copy)
         (copy / Path(path).relative_to("tinyrt/kernels_c")).write_text(after)
         built = [
-            (_before(source, kind), _assembly(copy / source, kind, copy))
+            (_before(source, kind), _assembly(copy / source, kind))
             for kind in _kinds(path)
             for source in _sources(path, kind)
         ]
@@ -73,15 +73,18 @@ def _sources(path: str, kind: str) -> list[str]:
 
 @cache
 def _before(source: str, kind: str) -> str | None:
-    return _assembly(kernels_c.ROOT / source, kind, kernels_c.ROOT)
+    return _assembly(kernels_c.ROOT / source, kind)
 
 
-def _assembly(source: Path, kind: str, root: Path) -> str | None:
-    """The file as assembly; none where it does not compile."""
+def _assembly(source: Path, kind: str) -> str | None:
+    """The file as assembly; none where it does not compile.
+
+    What it includes is named from its own folder: assembly repeats these names.
+    """
     core = find_core(CORES[kind])
     isa = "scalar" if kind == "m0" else kind
     places = [folder.relative_to(kernels_c.ROOT) for folder in kernels_c.header_folders(isa)]
-    folders = [f"-I{root / place}" for place in places]
+    folders = [f"-I../{place}" for place in places]
     command = [
         core.compiler,
         *core.flags,
