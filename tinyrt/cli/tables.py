@@ -191,7 +191,10 @@ def _peak(report: Inspection, most: int | None) -> RenderableType:
     ]
     if report.advice:
         ways = {advice.what: advice.arena_bytes for advice in report.advice}
-        blocks += [Text("  What would make it smaller, and its bytes then at most:"), facts(ways)]
+        blocks += [
+            Text("  What would make it smaller, and about how many bytes it then has:"),
+            facts(ways),
+        ]
     return Group(*blocks)
 
 

@@ -22,7 +22,8 @@ class Advice:
 
     Attributes:
         what: the change, with the option that makes it.
-        arena_bytes: upper bound of the arena's size with it, from a quick search.
+        arena_bytes: about the arena's size with it, from a quick search; what the option does
+            searches longer, and trades some bytes for fewer instructions.
 
     """
 
@@ -31,7 +32,7 @@ class Advice:
 
 
 def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
-    """Ways to an arena below that of ``plan``, the smallest first.
+    """Ways to an arena below that of ``plan``, the smallest first; none that ``plan`` goes already.
 
     For huge models it does not try all ways: they may take at most half of the budget.
     """
@@ -40,11 +41,14 @@ def advise(graph: Graph, kernels: Kernels, plan: ArenaPlan) -> list[Advice]:
         options = MemoryOptions(outside=frozenset(names))
         return plan_memory(graph, kernels, options=options, checked=False)
 
-    ways: dict[str, Callable[[], ArenaPlan]] = {
-        "run ops row by row: --by-rows": lambda: plan_by_rows(graph, kernels, effort=QUICK),
-        "feed the input row by row: --input-rows": lambda: plan_pushed(
+    ways: dict[str, Callable[[], ArenaPlan]] = {}
+    if not plan.segments:
+        ways["run ops row by row: --by-rows"] = lambda: plan_by_rows(graph, kernels, effort=QUICK)
+    if not any(segment.pushed for segment in plan.segments):
+        ways["feed the input row by row: --input-rows"] = lambda: plan_pushed(
             graph, kernels, effort=QUICK
-        ),
+        )
+    ways |= {
         "keep inputs in memory of your own: --input-outside": lambda: outside(*graph.fed),
         "keep outputs in memory of your own: --output-outside": lambda: outside(*graph.answers),
         "order the ops anew: tinyrt convert": lambda: plan_memory(
