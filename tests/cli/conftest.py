@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cli.calls import call
+from tests.cli.made import make
 from tests.graphs import small_cnn
 from tinyrt.convert.tflite.writer import save_tflite
 
@@ -24,3 +25,9 @@ def files(tmp_path):
 def quantized(files):
     call("quantize", files / "net.tflite", "-c", files / "calib.npz", "-o", files / "q.tflite")
     return files
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Models and data that are made once, for commands that write nothing beside them."""
+    return make(tmp_path_factory.mktemp("made"))

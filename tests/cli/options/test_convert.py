@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.calls import call, call_json
-from tests.cli.options.made import written
+from tests.cli.made import written
 from tests.cli.shown import shows
 from tests.convert.onnx_build import OnnxModel
 from tests.convert.test_sequence_lstm import OP, classifier
