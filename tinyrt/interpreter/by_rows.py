@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.program import Step, Tensors
 from tinyrt.backends.reference import reference_step
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import Graph
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.segments import Access, RowStage, Segment
 from tinyrt.ops.shared.evaluate import reference_kernel
@@ -75,8 +75,8 @@ class _SegmentRun:
             for ring in segment.rings.values()
         }
         self._stages = [self._stage(stage) for stage in segment.stages]
-        self._outputs = [
-            (tensors[graph.bind(s.node.index).output.name], s)
+        self._folded = [
+            (tensors[graph.bind(s.node.index).output.name], s.fold, s.writes)
             for s in segment.stages
             if s.fold is not None and s.node is not None
         ]
@@ -96,10 +96,9 @@ class _SegmentRun:
             for place in range(step.first, step.first + step.count):
                 self._stages[step.stage](rows[step.stage], place)
                 rows[step.stage] += 1
-        for output, stage in self._outputs:
-            if stage.fold is not None:
-                sums = self._bytes(stage.writes, 0, 0).view(np.int32)
-                output[...] = stage.fold.finish(sums).reshape(output.shape)
+        for output, fold, writes in self._folded:
+            sums = self._bytes(writes, 0, 0).view(np.int32)
+            output[...] = fold.finish(sums).reshape(output.shape)
 
     def _bytes(self, access: Access, row: int, place: int) -> Bytes:
         """The bytes that an access reads or writes for a row, the ``place``-th of its batch."""
@@ -112,13 +111,13 @@ class _SegmentRun:
     def _stage(self, stage: RowStage) -> Callable[[int, int], None]:
         if stage.node is None:
             return lambda row, place: self._copy(stage, row, place)
+        node = stage.node
         if stage.fold is not None:
-            return lambda row, place: self._add_up(stage, row, place)
-        kernel = reference_kernel(stage.node)
-        output = stage.node.output
+            return lambda row, place: self._add_up(node, stage, row, place)
+        kernel, output = reference_kernel(node), node.output
 
         def run(row: int, place: int) -> None:
-            result = kernel(*self._arrays(stage, row, place))
+            result = kernel(*self._arrays(node, stage, row, place))
             self._bytes(stage.writes, row, place).view(output.dtype.numpy)[:] = result.reshape(-1)
 
         return run
@@ -126,23 +125,21 @@ class _SegmentRun:
     def _copy(self, stage: RowStage, row: int, place: int) -> None:
         """A row of a tensor that is held whole, or of the input that comes from outside."""
         (access,) = stage.reads
-        if access is None and self._segment.pushed is not None:
+        if access is None:
+            assert self._segment.pushed is not None
             size = stage.writes.nbytes
             access = Access(self._segment.pushed, 0, size, size, is_whole=True)
-        if access is not None:
-            self._bytes(stage.writes, row, place)[:] = self._bytes(access, row, place)
+        self._bytes(stage.writes, row, place)[:] = self._bytes(access, row, place)
 
-    def _add_up(self, stage: RowStage, row: int, place: int) -> None:
-        (x,) = self._arrays(stage, row, place)
+    def _add_up(self, node: BoundNode, stage: RowStage, row: int, place: int) -> None:
+        (x,) = self._arrays(node, stage, row, place)
         sums = self._bytes(stage.writes, row, place).view(np.int32)
         sums += x.sum(axis=(0, 1, 2), dtype=np.int32)
 
-    def _arrays(self, stage: RowStage, row: int, place: int) -> list[NDArray[Any]]:
-        """The inputs of a stage's op; absent ones are left out at the end."""
-        if stage.node is None:
-            return []
+    def _arrays(self, node: BoundNode, stage: RowStage, row: int, place: int) -> list[Any]:
+        """The inputs of a stage's op; None for absent ones."""
         arrays: list[Any] = []
-        for value, access in zip(stage.node.inputs, stage.reads, strict=True):
+        for value, access in zip(node.inputs, stage.reads, strict=True):
             if value is None:
                 arrays.append(None)
             elif access is None:

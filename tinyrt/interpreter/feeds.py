@@ -159,9 +159,8 @@ def fitting(value: Value, array: Array, first: int) -> Array:
 
     """
     if array.dtype.kind == "f":
-        if _is_real(value):
-            with np.errstate(over="ignore", invalid="ignore"):
-                array = array.astype(np.float32, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = array.astype(np.float32, copy=False)
         if not np.isfinite(array).all():
             bad = first + int(np.argmax(~np.isfinite(array).reshape(len(array), -1).all(axis=1)))
             raise DataError(

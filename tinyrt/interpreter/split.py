@@ -72,6 +72,7 @@ class SplitProgram:
         budget: Budget,
     ) -> None:
         self._outputs = {name: tensors[name] for name in model.outputs}
+        self._last = len(model.nodes) - 1
         bounds = [batch * i // threads for i in range(threads + 1)]
         self._shares = [
             _share(rebatch(model, stop - start), tensors, slice(start, stop), prepare, budget)
@@ -87,15 +88,20 @@ class SplitProgram:
         first.program.run()
         for future in futures:
             future.result()
-        # Only now: an output may lie where the inputs of another share lay.
-        for share in self._shares:
-            for name, output in self._outputs.items():
-                np.copyto(output[share.rows], share.tensors[name])
+        self._copy_outputs()
 
     def run_op(self, index: int) -> None:
         """Run one op on all samples; outputs are complete only after the last op."""
         for share in self._shares:
             share.program.run_op(index)
+        if index == self._last:
+            self._copy_outputs()
+
+    def _copy_outputs(self) -> None:
+        # Only now: an output may lie where the inputs of another share lay.
+        for share in self._shares:
+            for name, output in self._outputs.items():
+                np.copyto(output[share.rows], share.tensors[name])
 
 
 def _share(graph: Graph, tensors: Tensors, rows: slice, prepare: Prepare, budget: Budget) -> _Share:

@@ -1,0 +1,88 @@
+"""What calls of a model leave behind: states, memory of other batch sizes, other subgraphs."""
+
+import numpy as np
+import pytest
+
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
+from tests.graphs import small_cnn
+from tests.quantize.test_mixed import samples
+from tinyrt.budget import Budget
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.data import InMemory
+from tinyrt.interpreter import Interpreter, Model, model
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+
+def filtered() -> Subgraph:
+    """y = the running sum of the last two values of 2 x."""
+    constants = {"feature": [[2]], "time": [[1, 1]], "bias": [0]}
+    tensors = [Tensor("x", (1, 1)), Tensor("s", (1, 2), variable=True), Tensor("y", (1, 1))]
+    for name, numbers in constants.items():
+        data = np.array(numbers, np.float32)
+        tensors.append(Tensor(name, data.shape, data=data))
+    op = Op("SVDF", ["x", *constants, "s"], ["y"], "SVDFOptions", {"Rank": 1})
+    return Subgraph(tensors, [op], ["x"], ["y"])
+
+
+def test_a_model_begins_anew_after_a_reset():
+    filter_ = Model(parse_tflite(build(filtered())), backend="reference")
+    ones = np.ones((3, 1), np.float32)
+    assert filter_(ones).reshape(-1).tolist() == [2, 4, 4]
+    assert filter_(ones).reshape(-1).tolist() == [4, 4, 4]
+    filter_.reset()
+    assert filter_(ones).reshape(-1).tolist() == [2, 4, 4]
+
+
+def test_preparing_leaves_no_state_and_calls_no_listener():
+    ones, seen = np.ones((2, 1), np.float32), []
+    for on_op in (None, lambda node, y: seen.append(float(y.reshape(-1)[0]))):
+        filter_ = Model(parse_tflite(build(filtered())), backend="reference", on_op=on_op)
+        filter_.allocate(2)
+        assert seen == []
+        assert filter_(ones).reshape(-1).tolist() == [2, 4]
+    assert seen == [2, 4]
+
+
+def test_runners_of_a_signature_share_the_memory_of_its_subgraph():
+    data = build(scaled(2), filtered(), signatures={"double": 0, "filter": 1})
+    interpreter = Interpreter(model_content=data, backend="reference")
+    one = np.ones((1, 1), np.float32)
+    answers = [interpreter.get_signature_runner("filter")(x=one)["y"].item() for _ in range(3)]
+    assert answers == [2, 4, 4]
+    x = np.ones((1, 3), np.float32)
+    assert interpreter.get_signature_runner("double")(x=x)["y"].tolist() == [[2, 2, 2]]
+
+
+@pytest.mark.parametrize(("memory", "size"), [(None, 32), (60_000, 8), (20_000, 4), (5_000, 1)])
+def test_batches_are_as_small_as_the_memory_asks_for(memory, size):
+    graph, x, done = small_cnn(), samples(40), [0]
+    within = Model(graph, backend="reference", max_memory=memory)
+    (found,) = within.run(x, lambda count, total: done.append(count)).values()
+    assert done == list(range(0, 41, size)) + [40] * (40 % size > 0)
+    np.testing.assert_allclose(found, Model(graph, backend="reference")(x), atol=1e-6)
+
+
+def test_batches_of_another_size_give_their_memory_back():
+    """What fits alone runs, whatever was run before."""
+    graph, x = small_cnn(), samples(8)
+    want, needs = Model(graph, backend="reference")(x), []
+    for count in (8, 1):
+        budget = Budget()
+        alone = Model(graph, backend="reference", max_memory=budget)
+        alone.allocate(count)
+        needs.append(budget.memory_used)
+    both = Model(graph, backend="reference", max_memory=sum(needs) - 1)
+    for count in (8, 1, 8):
+        np.testing.assert_allclose(both(x[:count]), want[:count], atol=1e-6)
+
+
+def test_inputs_that_come_in_pieces_are_stored_in_their_order(monkeypatch):
+    int8 = quantize_graph(small_cnn(), samples(100), QuantConfig())
+    x = samples(40, seed=3)
+    whole = Model(int8, backend="reference").stored_inputs(x)["x"]
+    monkeypatch.setattr(model, "PIECE", 16 * (8 * 8 * 3 * 4 + 5))
+    monkeypatch.setattr(model, "BATCH", 4)
+    in_pieces = Model(int8, backend="reference")
+    pieces = [len(feeds["x"]) for _, _, feeds in in_pieces.pieces(InMemory({"x": x}))]
+    assert pieces == [16, 16, 8]
+    np.testing.assert_array_equal(in_pieces.stored_source(InMemory({"x": x}))["x"], whole)

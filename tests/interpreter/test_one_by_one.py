@@ -1,0 +1,81 @@
+"""Ops that run one by one give what a whole run gives: in a plan by rows, and among threads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import small_cnn
+from tests.memory.nets import random_net
+from tests.memory.targets import SCALAR
+from tests.memory.test_segments import feeds_of, ranges, run_in
+from tests.quantize.test_mixed import samples
+from tinyrt.interpreter import Interpreter
+from tinyrt.memory import plan_memory, plan_segments
+from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+
+@pytest.fixture(scope="module")
+def int8():
+    return quantize_graph(small_cnn(), samples(100), QuantConfig())
+
+
+def fed(interpreter, x):
+    """The interpreter, allocated for these samples, with them in its input."""
+    (port,) = interpreter.get_input_details()
+    interpreter.resize_tensor_input(port["index"], x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(port["index"], x)
+    return interpreter
+
+
+def answer(interpreter):
+    (port,) = interpreter.get_output_details()
+    return interpreter.get_tensor(port["index"])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ops_of_a_batch_that_threads_share(int8, threads):
+    """The threads' answers come together after the last op."""
+    x = np.random.default_rng(0).integers(-128, 128, (25, 8, 8, 3)).astype(np.int8)
+    whole, apart = (
+        fed(Interpreter.from_graph(int8, backend="numba", num_threads=threads), x) for _ in range(2)
+    )
+    whole.invoke()
+    for index in range(len(int8.nodes)):
+        apart.run_op(index)
+    np.testing.assert_array_equal(answer(apart), answer(whole))
+    assert len(np.unique(answer(whole), axis=0)) > 1
+
+
+def test_an_op_behind_a_segment():
+    graph = random_net(20)
+    segment = max(ranges(graph), key=lambda s: s.stop - s.first)
+    last = graph.bind(len(graph.nodes) - 1)
+    assert segment.stop < last.index
+    plan = plan_segments(graph, SCALAR, (segment,))
+    interpreter = Interpreter.from_graph(graph, backend="reference", plan=plan)
+    interpreter.allocate_tensors()
+    indices = {d["name"]: d["index"] for d in interpreter.get_tensor_details()}
+    x = np.random.default_rng(0).integers(-128, 128, last.input(0).shape).astype(np.int8)
+    interpreter.set_tensor(indices[last.input(0).name], x)
+    interpreter.run_op(last.index)
+    np.testing.assert_array_equal(answer(interpreter), reference_kernel(last)(x))
+
+
+def without_bias(graph):
+    """The graph whose layers name no bias, in the place of one."""
+    nodes = [replace(n, inputs=(*n.inputs[:2], "")) if "conv2d" in n.op else n for n in graph.nodes]
+    return graph.with_nodes(nodes)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 8])
+def test_rows_of_layers_without_a_bias(seed):
+    graph = without_bias(random_net(seed))
+    segment = max(ranges(graph), key=lambda s: s.stop - s.first)
+    feeds = feeds_of(graph, seed)
+    want = evaluate(graph, feeds)
+    for plan in (plan_memory(graph, SCALAR), plan_segments(graph, SCALAR, (segment,))):
+        found = run_in(graph, plan, feeds)
+        assert all(np.array_equal(found[name], array) for name, array in want.items())
