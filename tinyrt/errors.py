@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 
@@ -263,6 +263,16 @@ def error_context(*, file: str | None = None, op: str | None = None) -> Iterator
     except Exception as error:
         if op is not None:
             vars(error).setdefault(_OP, op)
+        raise
+
+
+@contextmanager
+def advising(hints: Mapping[type[TinyrtError], str]) -> Iterator[None]:
+    """Give errors that do not say what to do next the hint for errors of their class."""
+    try:
+        yield
+    except TinyrtError as error:
+        error.hint = error.hint or hints.get(type(error))
         raise
 
 

@@ -244,8 +244,8 @@ def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
 
 def _defined_twice(names: Sequence[str], what: str) -> ModelFormatError:
     return ModelFormatError(
-        f"{what} {listed(names) if names else 'nothing'}",
-        expected="a new tensor",
+        f"{what} {listed(names) + ' once more' if names else 'nothing'}",
+        expected="a tensor that nothing before defines",
         hint="the file is damaged: export the model again",
     )
 

@@ -66,13 +66,16 @@ def quantize_linear(call: Call) -> Operand:
     dtype = None
     if to and not call.has(2):
         dtype = DTYPES.get(to, element_type(to))
-    grid = _grid(call, call.shape(0), dtype)
-    if grid.dtype not in OFFSETS:
+    given = call.optional_array(2, "the zero point")
+    if given is not None:
+        dtype = given.dtype.name
+    if (dtype or "uint8") not in OFFSETS:
         raise UnsupportedError(
-            f"a tensor is quantised to {grid.dtype}",
+            f"a tensor is quantised to {dtype}",
             expected=", ".join(OFFSETS),
             hint="quantise the model to 8 or 16 bits",
         )
+    grid = _grid(call, call.shape(0), dtype)
     if call.is_constant_input(0):
         return _stored(call.array(0), grid)
     return Quantized(_on_grid(call, call.value(0), grid), grid)

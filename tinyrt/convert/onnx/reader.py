@@ -20,13 +20,27 @@ from tinyrt.convert.onnx.inputs import input_values
 from tinyrt.convert.onnx.nodes import Source, import_nodes
 from tinyrt.convert.onnx.proto import parse_model
 from tinyrt.convert.onnx.weights import WeightsReader, listed
-from tinyrt.errors import ModelFormatError, UnsupportedError, boundary
+from tinyrt.errors import (
+    ModelFormatError,
+    ShapeError,
+    TinyrtError,
+    UnsupportedError,
+    advising,
+    boundary,
+)
 from tinyrt.ir import Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
 from tinyrt.ops.reshape import ReshapeAttrs
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 """Operator sets whose differences the importers know."""
+
+HINTS: dict[type[TinyrtError], str] = {
+    ModelFormatError: "export the model again; onnx.checker.check_model says whether it is valid",
+    ShapeError: "check the inputs' shapes (--shape NAME=...), or export the model again",
+    UnsupportedError: "change this part of the model, and export it again",
+}
+"""What to do about errors that do not say it themselves."""
 
 
 def read_onnx(
@@ -55,7 +69,7 @@ def read_onnx(
     """
     path = Path(path)
     size = path.stat().st_size if path.is_file() else 0
-    with boundary("ONNX file", file=str(path)), limited(file_bytes=size):
+    with boundary("ONNX file", file=str(path)), limited(file_bytes=size), advising(HINTS):
         return import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
 
 

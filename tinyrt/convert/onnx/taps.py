@@ -69,7 +69,10 @@ def lines(call: Call, x: Value, kernel: tuple[int, ...]) -> list[Line]:
     mode = node.get_string("auto_pad", "NOTSET")
     pads = node.get_ints("pads", 2 * rank) or (*zeros, *zeros)
     if min(*strides, *dilations, *kernel) < 1 or min(pads) < 0:
-        raise ModelFormatError(f"kernel {kernel}, strides {strides}, dilations {dilations}")
+        raise ModelFormatError(
+            f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads}",
+            expected="positive numbers, and pads of 0 and more",
+        )
     windows = []
     for i, size in enumerate(x.shape[2:]):
         extent = (kernel[i] - 1) * dilations[i] + 1

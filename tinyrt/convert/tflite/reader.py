@@ -24,7 +24,16 @@ from tinyrt.convert.tflite.states import read_fresh, read_states
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite.variables import HANDLES, Variables, check_initial
 from tinyrt.convert.unsigned import to_signed
-from tinyrt.errors import ModelFormatError, UnsupportedError, boundary, error_context
+from tinyrt.errors import (
+    ModelFormatError,
+    ShapeError,
+    TinyrtError,
+    UnsupportedError,
+    VerifyError,
+    advising,
+    boundary,
+    error_context,
+)
 from tinyrt.ir import Graph, Node, Value, check_order
 from tinyrt.ops import verify
 
@@ -87,6 +96,7 @@ def parse_with_directory(
     with (
         limited(file_bytes=len(data)),
         boundary(".tflite file", parsers=("flatbuffers", "tflite"), corrupt=(UnicodeDecodeError,)),
+        advising(HINTS),
     ):
         with _hopping(data):
             reader = _Reader(data, name, subgraph)
@@ -108,6 +118,14 @@ def _hopping(data: Buffer) -> Iterator[None]:
     else:
         yield
 
+
+HINTS: dict[type[TinyrtError], str] = {
+    ModelFormatError: "copy the file again, or convert the model again",
+    ShapeError: "convert the model again",
+    UnsupportedError: "change this part of the model, and convert it again",
+    VerifyError: "convert the model again",
+}
+"""What to do about errors that do not say it themselves."""
 
 CONTROL_FLOW = {"CALL", "IF", "WHILE"}
 """Ops that run other subgraphs."""
