@@ -52,7 +52,8 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
     shape = np.broadcast_shapes(inner[1].shape, outer[1].shape)
     spend_on_arrays(f"the constants of '{node.name}'", 4 * math.prod(shape))
     c, d = inner[1].astype(np.float64), outer[1].astype(np.float64)
-    both = (c * d if node.op == "mul" else c + d).astype(np.float32)
+    with np.errstate(over="ignore"):
+        both = (c * d if node.op == "mul" else c + d).astype(np.float32)
     if not np.isfinite(both).all():
         return Refusal(node.name, "the constants together overflow")
     constant = Value.constant(Names(graph).new(f"{node.outputs[0]}.constant"), both)

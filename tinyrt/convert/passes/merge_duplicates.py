@@ -8,8 +8,6 @@ from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 
 def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
     """f(x), f(x): the second reads the first's result."""
-    if not node.inputs:
-        return None
     source = node.inputs[0]
     groups = graph.noted(("alike", source), lambda: _groups(graph, source))
     alike = groups[node.op, node.inputs, node.attrs]

@@ -61,8 +61,7 @@ def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | Non
         return None
     (join,) = readers
     rank = len(graph.value(join.outputs[0]).shape)
-    attrs = join.attrs_as(ConcatenationAttrs)
-    if attrs.axis % rank != rank - 1 or attrs.activation != "NONE":
+    if join.attrs_as(ConcatenationAttrs).axis % rank != rank - 1:
         return None
     by_output = {n.outputs[0]: n for n in siblings}
     if not all(is_private(graph, name) and join.inputs.count(name) == 1 for name in by_output):
