@@ -1,6 +1,7 @@
 """Models over a sliding window, frame by frame: the whole model's answers on every window."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from tinyrt.interpreter.model import Model
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -75,20 +78,23 @@ def half_padded():
 
 
 def _check(graph, axis, hop, frames=40):
-    streamed = stream(graph, axis, hop)
-    source = graph.input_values[0]
+    """The first input moves in time; others stay. Outputs over time have their newest rows."""
+    streamed = stream(graph, axis, hop, graph.inputs[0])
+    source, *others = graph.input_values
+    fixed = {v.name: RNG.normal(size=v.shape).astype(np.float32) for v in others}
     axis %= len(source.shape)
     rows = source.shape[axis]
     x = RNG.normal(size=[frames * hop if i == axis else n for i, n in enumerate(source.shape)])
     x = x.astype(np.float32)
     model = Model(streamed.graph, backend="reference")
     for t in range(0, frames * hop, hop):
-        found = model.run(np.take(x, range(t, t + hop), axis))
+        found = model.run({source.name: np.take(x, range(t, t + hop), axis), **fixed})
         if t + hop >= rows:
             window = np.take(x, range(t + hop - rows, t + hop), axis)
-            for name, expected in evaluate(graph, {source.name: window}).items():
+            for name, expected in evaluate(graph, {source.name: window, **fixed}).items():
+                newest = expected[tuple(slice(-n, None) for n in found[name].shape)]
                 # Float products round differently for other numbers of rows.
-                np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(found[name], newest, rtol=1e-5, atol=1e-6)
     return streamed
 
 
@@ -99,6 +105,97 @@ def _check(graph, axis, hop, frames=40):
 def test_answers_are_those_of_every_whole_window(graph, axis, hop):
     streamed = _check(graph, axis, hop)
     assert streamed.macs < streamed.full_macs
+
+
+def over_time(last, hop=1, *shapes):
+    """A convolution over time, (1, 12, 2, 2) -> (1, 9, 2, 3), then an op; and the hop."""
+
+    def build():
+        b = Builder((1, 12, 2, 2), *shapes)
+        return b.graph(last(b, _conv(b, "x", 3, 4)))
+
+    return build, hop
+
+
+def constant(*shape):
+    return lambda b, x: b.op(
+        "add", (x, b.constant(RNG.normal(size=shape).astype(np.float32))), AddAttrs()
+    )
+
+
+def padded(*widths):
+    return lambda b, x: b.op("pad", (x,), PadAttrs(widths))
+
+
+def mean(axes, keep_dims):
+    return lambda b, x: b.op("mean", (x,), MeanAttrs(axes, keep_dims))
+
+
+def cut(first, count, stride=1, dropped=(), width=2):
+    attrs = SliceAttrs((0, first, 0, 0), (1, count, width, 3), (1, stride, 1, 1), dropped)
+    return lambda b, x: b.op("slice", (x,), attrs)
+
+
+def as_channels(b, x):
+    """Time becomes the last dimension, which a convolution adds up."""
+    x = b.op("transpose", (x,), TransposeAttrs((0, 2, 3, 1)))
+    return _conv(b, x, 2, 1)
+
+
+NEWEST = {
+    "a constant per channel": over_time(constant(3)),
+    "a constant for all rows": over_time(constant(1, 2, 3)),
+    "a border beside time": over_time(padded((0, 0), (0, 0), (1, 2), (0, 1))),
+    "an average beside time": over_time(mean((2,), False)),
+    "an average before time": over_time(mean((0, 3), False), 3),
+    "an average that keeps its dimension": over_time(mean((-1,), True), 2),
+    "fewer of the other dimensions": over_time(cut(2, 5, width=1)),
+}
+"""Ops that work on the newest rows."""
+
+WHOLE = {
+    "a constant per row": over_time(constant(9, 1, 1)),
+    "a border in time": over_time(padded((0, 0), (2, 0), (0, 0), (0, 0))),
+    "an average over time": over_time(mean((1,), True)),
+    "every second row": over_time(cut(0, 5, 2)),
+    "without a dimension": over_time(cut(1, 6, 1, (2,), 1)),
+    "fewer rows than a hop has": over_time(cut(3, 2), 3),
+    "time as channels": over_time(as_channels),
+    "a window as long as two hops": over_time(lambda b, x: _conv(b, x, 2, 8), 3),
+    "an input that stays": over_time(
+        lambda b, x: b.op("add", (x, "x1"), AddAttrs()), 1, (1, 9, 2, 3)
+    ),
+    "an op over all rows": over_time(
+        lambda b, x: b.op("cumsum", (x,), CumsumAttrs(1)),
+    ),
+}
+"""Ops that need the whole window."""
+
+
+@pytest.mark.parametrize("name", NEWEST | WHOLE)
+def test_each_op_gives_the_rows_that_it_gives_of_the_whole_window(name):
+    build, hop = (NEWEST | WHOLE)[name]
+    graph = build()
+    streamed = _check(graph, 1, hop, frames=12)
+    assert streamed.macs < streamed.full_macs
+    (answer,) = graph.outputs
+    before, after = graph.value(answer).shape, streamed.graph.value(answer).shape
+    assert (before == after) is (name in WHOLE)
+
+
+def test_states_take_names_that_are_free():
+    b = Builder((1, 12, 1, 2))
+    graph = b.graph(_conv(b, "x", 3, 4))
+    renamed = replace(graph.value(graph.outputs[0]), name="x/state")
+    (node,) = graph.nodes
+    values = {n: v for n, v in graph.values.items() if n not in graph.outputs}
+    graph = replace(
+        graph,
+        outputs=("x/state",),
+        values=values | {"x/state": renamed},
+        nodes=(replace(node, outputs=("x/state",)),),
+    )
+    assert _check(graph, 1, 1).graph.states == (("x/state_1", "x/next_state"),)
 
 
 def test_a_hop_must_fit_every_stride():
