@@ -77,6 +77,7 @@ def write_driver(project: ExportedProject, folder: Path) -> Path:
         "MODEL": project.name.upper(),
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
+        "pushed": project.pushed is not None,
         "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }
     driver = folder / "driver.c"

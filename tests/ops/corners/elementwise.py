@@ -155,17 +155,25 @@ def _lengths() -> dict[str, Built]:
 
 
 def _comparisons() -> dict[str, Built]:
-    """All orders of inputs with one scale, with scales in the ratio of two, and with others."""
+    """All orders of inputs with one scale, with scales in the ratio of two, and with others; both
+    inputs repeat in different axes, with few outputs and with many."""
     scales = {"equal scales": (0.5, 0.5), "halves": (0.5, 0.25), "others": (0.31, 0.2)}
-    return {
-        f"{op}: {name}, {size} pairs, zero points {a_zp} {b_zp}": corner(
-            op, NoAttrs(), [Given(A[-size:], a, a_zp), Given(B[-size:], b, b_zp)]
-        )
-        for op in ACCEPTED
-        for (name, (a, b)), size, (a_zp, b_zp) in product(
-            scales.items(), (127, 128, 256), [(0, 0), (-128, 127)]
-        )
-    }
+    made = {}
+    for op, (name, (a, b)), (a_zp, b_zp) in product(
+        ACCEPTED, scales.items(), [(0, 0), (-128, 127)]
+    ):
+        for size in (127, 128, 256):
+            given = [Given(A[-size:], a, a_zp), Given(B[-size:], b, b_zp)]
+            title = f"{op}: {name}, {size} pairs, zero points {a_zp} {b_zp}"
+            made[title] = corner(op, NoAttrs(), given)
+        for n in (4, 40):
+            given = [
+                Given(spread((3, 1, 5)), a, a_zp),
+                Given(spread((1, n, 1), step=91), b, b_zp),
+            ]
+            title = f"{op}: {name}, {15 * n} that repeat, zero points {a_zp} {b_zp}"
+            made[title] = corner(op, NoAttrs(), given)
+    return made
 
 
 def _quantised() -> dict[str, Built]:

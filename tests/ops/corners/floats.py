@@ -17,6 +17,7 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.comparison import ACCEPTED
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -73,6 +74,13 @@ def _elements() -> dict[str, Built]:
         made[f"{op}: ends of {np.dtype(dtype)}"] = corner(
             op, NoAttrs(), [plain(a_ends, dtype), plain(b_ends, dtype)]
         )
+        made[f"{op}: both repeat, {np.dtype(dtype)}"] = corner(
+            op, NoAttrs(), [plain([[[0], [5]]], dtype), plain([[[0, 4, 5]], [[6, 5, 0]]], dtype)]
+        )
+    for op in ACCEPTED:
+        made[f"{op}: both repeat, floats"] = corner(
+            op, NoAttrs(), [plain([[[0], [5]]]), plain([[[0, 4, 5]], [[6, 5, 0]]])]
+        )
     for source, target in product(CASTABLE, CASTABLE):
         if source is not target:
             made[f"cast: {source.short} to {target.short}"] = corner(
@@ -116,6 +124,10 @@ def _reduced() -> dict[str, Built]:
         for op, attrs in (("softmax", SoftmaxAttrs()), ("log_softmax", NoAttrs())):
             made[f"{op}: {n} floats far from zero"] = corner(op, attrs, [plain(low)])
         made[f"l2_normalization: {n} floats"] = corner("l2_normalization", NoAttrs(), [x])
+    for axis, exclusive, reverse in product((0, 1), (False, True), (False, True)):
+        made[f"cumsum: floats along {axis}, exclusive {exclusive}, reverse {reverse}"] = corner(
+            "cumsum", CumsumAttrs(axis, exclusive, reverse), [plain(_some(3, 4))]
+        )
     zeros = plain(np.zeros((2, 5)))
     made["l2_normalization: zeros"] = corner("l2_normalization", NoAttrs(), [zeros])
     return made

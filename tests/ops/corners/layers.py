@@ -35,7 +35,8 @@ def _conv(x: Shape, w: Shape, **attrs: Any) -> Layer:
 
 
 def _depthwise(x: Shape, w: Shape, **attrs: Any) -> Layer:
-    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(padding="SAME", **attrs), x, w, 3)
+    attrs = {"padding": "SAME", **attrs}
+    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), x, w, 3)
 
 
 def _dense(rows: int, k: int, units: int) -> Layer:
@@ -49,18 +50,31 @@ SHAPES = {
     "window": _conv((2, 5, 4, 3), (6, 3, 3, 3)),
     "window over a whole image": _conv((2, 4, 4, 2), (5, 4, 4, 2), padding="VALID"),
     "window that is wider than the image": _conv((2, 3, 2, 2), (5, 5, 5, 2)),
+    "window, bare": _conv((2, 5, 6, 3), (5, 2, 3, 3), padding="VALID", stride=(2, 1)),
+    "dilated beyond the image": _conv((2, 3, 3, 2), (5, 2, 2, 2), dilation=(5, 5)),
     "groups": _conv((2, 4, 4, 6), (4, 3, 3, 3)),
     "dilated": _conv((2, 7, 7, 3), (5, 3, 2, 3), dilation=(2, 3)),
     "depthwise 3x3": _depthwise((2, 5, 4, 5), (1, 3, 3, 5)),
     "depthwise 3x3, wide": _depthwise((2, 4, 19, 3), (1, 3, 3, 3)),
     "depthwise 3x3, stride 2": _depthwise((2, 7, 6, 5), (1, 3, 3, 5), stride=(2, 2)),
+    "depthwise 3x3, stride 2, odd": _depthwise((2, 9, 9, 3), (1, 3, 3, 3), stride=(2, 2)),
+    "depthwise 3x3, bare": _depthwise((2, 5, 4, 5), (1, 3, 3, 5), padding="VALID"),
+    "depthwise 3x3, bare, stride 2": _depthwise(
+        (2, 7, 6, 5), (1, 3, 3, 5), padding="VALID", stride=(2, 2)
+    ),
+    "depthwise in place": _depthwise((2, 6, 6, 8), (1, 4, 2, 8), padding="VALID"),
+    "depthwise down a column": _depthwise(
+        (2, 9, 3, 4), (1, 2, 3, 4), padding="VALID", stride=(2, 1)
+    ),
     "depthwise by fours": _depthwise((2, 5, 5, 8), (1, 4, 2, 8)),
     "depthwise by fours, dilated": _depthwise((2, 7, 7, 4), (1, 3, 3, 4), dilation=(2, 2)),
     "depthwise, several filters": _depthwise((2, 5, 5, 2), (1, 3, 3, 8)),
     "depthwise, any channels": _depthwise((2, 5, 5, 5), (1, 4, 2, 5)),
     "one row": _dense(1, 13, 8),
     "one row, few channels": _dense(1, 16, 2),
+    "one row, many channels": _dense(1, 7, 150),
     "rows": _dense(3, 13, 9),
+    "many rows": _dense(33, 6, 37),
     "one long row": _dense(1, 1000, 6),
     "one channel": _dense(2, 5, 1),
     "upwards": Layer(

@@ -102,6 +102,12 @@ def _rows() -> dict[str, Built]:
         made[f"l2_normalization: {name}, zero point {x_zp}"] = corner(
             "l2_normalization", NoAttrs(), [x], q_of(1 / 128, 0)
         )
+    widest = Given(np.full((1, 8300), 127, np.int8), 0.5, -128)
+    made["l2_normalization: a sum beyond 2^29"] = corner(
+        "l2_normalization", NoAttrs(), [widest], q_of(1 / 128, 0)
+    )
+    alike = Given(np.full((1, 3000), 5, np.int8), 0.1, -3)
+    made["log_softmax: 3000 alike"] = corner("log_softmax", NoAttrs(), [alike], q_of(1 / 16, 127))
     for n in LENGTHS:
         made[f"softmax: {n} elements"] = corner(
             "softmax", SoftmaxAttrs(), [Given(spread((3, n)), 0.05, 3)], q_of(1 / 256, -128)

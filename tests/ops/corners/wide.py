@@ -75,6 +75,9 @@ def _pairs() -> dict[str, Built]:
         for op in ("maximum", "minimum"):
             made[f"{op}: {n} elements, int16"] = corner(op, NoAttrs(), given, q_of(STEP))
         made[f"less: {n} elements, int16"] = corner("less", NoAttrs(), given)
+    for op, other in (("equal", STEP / 3), ("less", STEP)):
+        repeating = [Given(spread((3, 1, 5), S16), STEP), Given(spread((1, 4, 1), S16), other)]
+        made[f"{op}: both repeat, int16"] = corner(op, NoAttrs(), repeating)
     return made
 
 

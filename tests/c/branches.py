@@ -1,0 +1,102 @@
+"""Which branches of the kernels programs take, counted by gcov.
+
+The same source is part of many programs, and a header of many sources: a branch is taken when any
+of them takes it. A line whose macros differ has as many branches as each of its uses, so they are
+told apart by their number, too.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tests.c.host import RUNNING_HEADER, run_program, write_driver
+from tinyrt import kernels_c
+from tinyrt.export import ExportedProject
+
+FLAGS = ("-std=gnu99", "-O0", "-w", "-include", str(RUNNING_HEADER))
+
+NOT_INLINED = "-Dalways_inline=unused"
+"""So that a function has its branches once, not once for each of its callers."""
+
+Place = tuple[str, int]
+Branch = tuple[str, int, int, int]
+
+
+@dataclass
+class Taken:
+    """Counts of lines and branches: (file, line), and (file, line, branches there, which); and all
+    sources that were compiled, among them those that have no lines of their own."""
+
+    lines: Counter[Place] = field(default_factory=Counter)
+    branches: Counter[Branch] = field(default_factory=Counter)
+    compiled: set[str] = field(default_factory=set)
+
+    def count(self, report: dict[str, object], isa: str) -> None:
+        """Add gcov's report on one object file."""
+        for source in report["files"]:
+            name = Path(source["file"]).name
+            if not name.startswith("tinyrt_"):
+                continue
+            place = place_of(name, isa)
+            for line in source["lines"]:
+                number, ways = line["line_number"], line["branches"]
+                self.lines[place, number] += line["count"]
+                for i, way in enumerate(ways):
+                    self.branches[place, number, len(ways), i] += way["count"]
+
+    def missed(self) -> dict[str, list[int]]:
+        """File -> lines with a branch that nobody took, or that nobody came to."""
+        missed = {(file, line) for (file, line, _, _), n in self.branches.items() if n == 0}
+        missed |= {place for place, n in self.lines.items() if n == 0}
+        return {file: sorted(n for f, n in missed if f == file) for file, _ in sorted(missed)}
+
+
+def place_of(name: str, isa: str) -> str:
+    """The file of a project, among the kernels, as its path from their folder."""
+    path = (
+        kernels_c.source(name.removesuffix(".c"), isa)
+        if name.endswith(".c")
+        else kernels_c.header(name, isa)
+    )
+    return path.relative_to(kernels_c.ROOT).as_posix()
+
+
+def run_counted(
+    project: ExportedProject, folder: Path, feeds: dict[str, np.ndarray], mode: str, taken: Taken
+) -> dict[str, np.ndarray]:
+    """Build the project with counters in its kernels, run it once, add to what is taken."""
+    here = folder / "counted"
+    here.mkdir()
+    includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
+    compiler = ["gcc", *FLAGS, *project.core.flags] if _is_host(project) else ["gcc", *FLAGS]
+    kernels = sorted((project.directory / "tinyrt").glob("*.c"))
+    taken.compiled |= {place_of(path.name, project.core.isa.value) for path in kernels}
+    # The model's own code has functions of headers, too: it passes them to kernels.
+    sources = [*kernels, project.directory / f"{project.name}.c"]
+    _run([*compiler, *includes, "--coverage", NOT_INLINED, "-c", *sources], here)
+    others = [write_driver(project, here), project.directory / f"{project.name}_weights.c"]
+    objects = sorted(here.glob("*.o"))
+    _run([*compiler, *includes, *others, *objects, "-lgcov", "-lm", "-o", "program"], here)
+    outputs = run_program(here / "program", project, feeds, mode)
+    data = sorted(path.name for path in here.glob("*.gcda"))
+    for line in _run(["gcov", "-b", "--json-format", "-t", *data], here).splitlines():
+        taken.count(json.loads(line), project.core.isa.value)
+    return outputs
+
+
+def _is_host(project: ExportedProject) -> bool:
+    return project.core.name.startswith("host-")
+
+
+def _run(command: list[object], folder: Path) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

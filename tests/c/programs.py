@@ -1,0 +1,86 @@
+"""Programs that between them come to every kernel: corner cases, and a few random ones of each
+kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+import numpy as np
+
+from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
+from tests.c.packed_cases import (
+    INT4_CASES,
+    PACKED_CASES,
+    SPARSE_CASES,
+    int4_weights,
+    sparse_weights,
+    sparse_window_rows,
+    window_rows,
+)
+from tests.ops.build import Built, Case, Rng, build_f32, build_s8, build_s16
+from tests.ops.cases import CASES, rng_of
+from tests.ops.corners import FAMILIES, integer_corners
+from tinyrt.ir import Graph
+
+LSTM = "unidirectional_sequence_lstm"
+
+Feeds = dict[str, np.ndarray]
+Build = Callable[[Case, Rng], Built]
+
+
+def one_graph(made: Mapping[str, Built]) -> tuple[Graph, Feeds]:
+    """Graphs of one op as one graph, whose outputs are ``<name>/0/out``."""
+    return graph_of({name: partial(_first, built) for name, built in made.items()}, (0,), _first)
+
+
+def _first(built: Built, _: Rng) -> Built:
+    return built
+
+
+def drawn(
+    kind: str, cases: Mapping[str, Callable[[Rng], Case]], seeds: Iterable[int], build: Build
+) -> dict[str, Built]:
+    """Random cases: name -> graph of one op."""
+    made = {}
+    for (name, case), seed in ((item, seed) for item in cases.items() for seed in seeds):
+        rng = rng_of(name, seed)
+        made[f"{kind} {name} {seed}"] = build(case(rng), rng)
+    return made
+
+
+def of_integers() -> dict[str, Built]:
+    """Corner cases of integers, and random layers of kinds that these lack."""
+    rows = {"rows": window_rows}
+    return {
+        **integer_corners(),
+        **drawn("int8", {op: CASES[op] for op in C_OPS}, range(3), build_s8),
+        **drawn("clipped", {LSTM: CASES[LSTM]}, range(3, 10), build_s8),
+        **drawn("int16", {op: CASES[op] for op in INT16_OPS}, range(3), build_s16),
+        **drawn("packed", PACKED_CASES, range(4), build_s8),
+        **drawn("int4", INT4_CASES, range(4), int4_weights),
+        **drawn("sparse", SPARSE_CASES, range(12), sparse_weights),
+        **drawn("s8", rows, range(8), build_s8),
+        **drawn("s4", rows, range(8), int4_weights),
+        **drawn("sparse", {"rows": sparse_window_rows}, range(8), sparse_weights),
+    }
+
+
+def of_vectors() -> dict[str, Built]:
+    """Layers and sums, for cores whose vectors take these."""
+    ops = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "sub")
+    corners = {n: b for n, b in integer_corners().items() if n.split(":")[0] in ops}
+    few = {n: b for n, b in corners.items() if "int16" not in n}
+    return few | drawn("int8", {op: CASES[op] for op in ops}, range(10), build_s8)
+
+
+def of_floats() -> dict[str, Built]:
+    """Corner cases of floats, and a few random ones of each op."""
+    some = drawn("float", {op: CASES[op] for op in F32_OPS}, range(3), build_f32)
+    clipped = drawn("clipped", {LSTM: CASES[LSTM]}, range(3, 10), build_f32)
+    return {**FAMILIES["floats"](), **some, **clipped}
+
+
+def of_zeros() -> dict[str, Built]:
+    """Layers with zeros, for code that is made for size."""
+    return drawn("sparse", SPARSE_CASES, range(30), sparse_weights)

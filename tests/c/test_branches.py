@@ -1,0 +1,120 @@
+"""Every branch of every kernel is taken on this machine, but for those that are named here."""
+
+import re
+from fnmatch import fnmatch
+
+import numpy as np
+import pytest
+
+from tests.c.branches import Taken, run_counted
+from tests.c.floats import assert_close
+from tests.c.host import BESIDE, host_compiler, require_tool
+from tests.c.programs import of_floats, of_integers, of_vectors, of_zeros, one_graph
+from tests.c.test_rows import NETS, rows_of
+from tinyrt import kernels_c
+from tinyrt.export import export_graph
+from tinyrt.interpreter.native import CORES, core_of
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+SOURCES = sorted(kernels_c.ROOT.glob("src*/*.c"))
+
+VECTORS = [core for core in CORES if core.startswith("host-")]
+
+PROGRAMS = {
+    "integers": (of_integers, ("cortex-m3", "cortex-m4"), "balanced"),
+    "vectors": (of_vectors, VECTORS, "balanced"),
+    "floats": (of_floats, ("cortex-m3",), "balanced"),
+    "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
+}
+"""What a program computes -> its cases, the cores it is made for, and the aim of its code."""
+
+ELSEWHERE = {
+    "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
+    "src/tinyrt_shift.c": "windows that move on in state: tests/firmware/test_zoo.py",
+}
+"""Files that no program here has -> why."""
+
+EXEMPT = {
+    r"TINYRT_ASSERT": "a requirement that no exporter breaks",
+    r"^TINYRT_POOL2D": "the same, in a macro",
+    r"^ *TINYRT_COMPARE(_BY)?\(": "integers are never unordered",
+    r"return value < -limit - 1": "no kernel gets so low; tests/c/test_fixedpoint.py does",
+    r"taps\.begin = taps\.end|taps\.begin > taps\.end|origin < size \?": "no padding is so wide",
+    r"progress->at != 0 && steps": "no program here pushes a row behind the last one",
+    r"\(a_step \| b_step\) <= 1|a_step == 1": "broadcast inputs have steps of 0 and 1",
+    r"bias != NULL \? .*bias\[unit\]": "no file is written without it",
+}
+"""Lines whose branches need not all be taken -> why."""
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory):
+    """What all programs took between them; each has the references' answers."""
+    require_tool("gcov")
+    folder, taken = tmp_path_factory.mktemp("branches"), Taken()
+    runs_here = VECTORS[VECTORS.index(core_of(host_compiler())) :]
+    for name, (cases, cores, optimize) in PROGRAMS.items():
+        graph, feeds = one_graph(cases())
+        with np.errstate(all="ignore"):
+            expected = evaluate(graph, feeds)
+        for core in cores:
+            if core in VECTORS and core not in runs_here:
+                continue
+            here = folder / f"{name}-{core}"
+            project = export_graph(
+                graph, here / "project", core=core, optimize=optimize, memories=BESIDE
+            )
+            found = run_counted(project, here, feeds, "beside", taken)
+            for output, answer in expected.items():
+                assert_equal(output, found[output], answer)
+    for net, seed in NETS:
+        graph = net(seed)
+        feeds = {"x": np.random.default_rng(seed).integers(-128, 128, graph.value("x").shape, "b")}
+        for core, pushed in (("cortex-m3", True), ("cortex-m4", True), ("cortex-m4", False)):
+            here = folder / f"rows-{net.__name__}-{seed}-{core}-{pushed}"
+            project = rows_of(graph, here / "project", core, pushed)
+            found = run_counted(project, here, feeds, "beside", taken)
+            for output, answer in evaluate(graph, feeds).items():
+                assert_equal(output, found[output], answer)
+    return taken
+
+
+def assert_equal(name, found, expected):
+    """Bit for bit; floats nearly."""
+    if found.dtype == np.float32:
+        op = re.split(r"[:/]", name.removeprefix("float ").removeprefix("clipped "))[0]
+        assert_close(op.split(" ")[0], found, expected)
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def needless(file, line):
+    """Whether a line's branches need not all be taken."""
+    text = (kernels_c.ROOT / file).read_text().splitlines()[line - 1]
+    return any(re.search(pattern, text) for pattern in EXEMPT)
+
+
+def test_every_branch_is_taken(taken):
+    missed = taken.missed().items()
+    left = {file: [n for n in lines if not needless(file, n)] for file, lines in missed}
+    assert {file: lines for file, lines in left.items() if lines} == {}
+    took = sum(count > 0 for count in taken.branches.values())
+    assert took >= 0.97 * len(taken.branches)
+
+
+def test_every_kernel_is_in_a_program(taken):
+    sources = {path.relative_to(kernels_c.ROOT).as_posix() for path in SOURCES}
+    lacking = sources - taken.compiled
+    assert {file for file in lacking if not any(fnmatch(file, p) for p in ELSEWHERE)} == set()
+
+
+def test_exceptions_are_needed(taken):
+    lines = [
+        (kernels_c.ROOT / file).read_text().splitlines()[n - 1]
+        for file, numbers in taken.missed().items()
+        for n in numbers
+    ]
+    for pattern in EXEMPT:
+        assert any(re.search(pattern, line) for line in lines), pattern

@@ -1,0 +1,37 @@
+"""Cases on the ends of every range, in C with sanitizers."""
+
+import numpy as np
+import pytest
+
+from tests.c.host import BESIDE, build_program, host_compiler, run_program
+from tests.c.programs import of_vectors, one_graph
+from tests.ops.corners import integer_corners
+from tinyrt.export import export_graph
+from tinyrt.export.target import find_core
+from tinyrt.interpreter.native import core_of
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_integers_equal_the_references(tmp_path, core):
+    graph, feeds = one_graph(integer_corners())
+    assert_answers(graph, feeds, core, tmp_path)
+
+
+def test_vectors_equal_the_references(tmp_path):
+    core = core_of(host_compiler())
+    if not core.startswith("host-"):
+        pytest.skip("this processor has no vectors that kernels are written for")
+    graph, feeds = one_graph(of_vectors())
+    assert_answers(graph, feeds, core, tmp_path)
+
+
+def assert_answers(graph, feeds, core, folder):
+    """Every output of the C program, bit for bit."""
+    project = export_graph(graph, folder / "project", core=core, memories=BESIDE)
+    flags = find_core(core).flags if core.startswith("host-") else ()
+    found = run_program(build_program(project, folder, *flags), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

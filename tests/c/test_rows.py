@@ -1,0 +1,65 @@
+"""Networks that run row by row, whole inputs and pushed rows, in C on this machine."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.c.host import build_program, run_samples
+from tests.memory.nets import gated_net, random_net
+from tests.memory.targets import kernels_for
+from tinyrt.export import export_graph
+from tinyrt.ir import DType, Graph
+from tinyrt.memory import plan_by_rows
+from tinyrt.ops import OPS
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+
+def narrow_net(seed: int) -> Graph:
+    """A random network whose convolutions have weights of four bits."""
+    graph = random_net(seed)
+    values = dict(graph.values)
+    for node in graph.nodes:
+        if OPS[node.op].int4_weights:
+            w = values[node.inputs[1]]
+            values[w.name] = replace(w, dtype=DType.INT4, data=np.clip(w.data, -8, 7))
+    return replace(graph, values=values)
+
+
+NETS = ((random_net, 8), (random_net, 9), (random_net, 23), (narrow_net, 23), (gated_net, 8))
+"""Between them they have stages of every kind of kernel for rows."""
+
+ROWS3 = ("tinyrt_depthwise_rows3_s8.c", "tinyrt_depthwise_rows3_s4.c")
+SUMS = ("tinyrt_average_sums_s8.c", "tinyrt_mean_sums_s8.c", "tinyrt_column_sums_s8.c")
+
+
+def rows_of(graph, folder, core, pushed):
+    """The project with the least memory, or that which takes its input row by row."""
+    if pushed:
+        return export_graph(graph, folder, core=core, input_rows=True)
+    least = plan_by_rows(graph, kernels_for(core), costly=True)
+    return export_graph(graph, folder, core=core, by_rows=True, max_arena=least.arena_bytes)
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_rows_equal_the_references(tmp_path, core, pushed):
+    kernels = set()
+    for net, seed in NETS:
+        graph = net(seed)
+        folder = tmp_path / f"{net.__name__}_{seed}"
+        project = rows_of(graph, folder / "project", core, pushed)
+        assert project.segments or not pushed
+        kernels |= {path.name for path in (project.directory / "tinyrt").glob("*.c")}
+        x = graph.value(graph.inputs[0])
+        samples = [
+            {x.name: np.random.default_rng(i).integers(-128, 128, x.shape, np.int8)}
+            for i in range(3)
+        ]
+        found = run_samples(build_program(project, folder), project, samples, "beside")
+        for feeds, outputs in zip(samples, found, strict=True):
+            for name, expected in evaluate(graph, feeds).items():
+                np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+    assert not pushed or kernels >= {*SUMS, *ROWS3}
