@@ -30,16 +30,20 @@ Branch = tuple[str, int, int, int]
 
 @dataclass
 class Taken:
-    """Counts of lines and branches: (file, line), and (file, line, branches there, which); and all
-    sources that were compiled, among them those that have no lines of their own."""
+    """Counts of lines and branches: (file, line), and (file, line, branches there, which); and of
+    calls, ``<folder>/<function>`` for functions that a source of their name brings along."""
 
     lines: Counter[Place] = field(default_factory=Counter)
     branches: Counter[Branch] = field(default_factory=Counter)
-    compiled: set[str] = field(default_factory=set)
+    functions: Counter[str] = field(default_factory=Counter)
 
     def count(self, report: dict[str, object], isa: str) -> None:
         """Add gcov's report on one object file."""
+        own = place_of(f"{Path(report['data_file']).stem}.c", isa)
         for source in report["files"]:
+            for function in source["functions"]:
+                if function["name"] == Path(own).stem:
+                    self.functions[own] += function["execution_count"]
             name = Path(source["file"]).name
             if not name.startswith("tinyrt_"):
                 continue
@@ -76,7 +80,6 @@ def run_counted(
     includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
     compiler = ["gcc", *FLAGS, *project.core.flags] if _is_host(project) else ["gcc", *FLAGS]
     kernels = sorted((project.directory / "tinyrt").glob("*.c"))
-    taken.compiled |= {place_of(path.name, project.core.isa.value) for path in kernels}
     # The model's own code has functions of headers, too: it passes them to kernels.
     sources = [*kernels, project.directory / f"{project.name}.c"]
     _run([*compiler, *includes, "--coverage", NOT_INLINED, "-c", *sources], here)

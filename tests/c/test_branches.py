@@ -104,9 +104,10 @@ def test_every_branch_is_taken(taken):
     assert took >= 0.97 * len(taken.branches)
 
 
-def test_every_kernel_is_in_a_program(taken):
+def test_every_kernel_is_called(taken):
+    """Also those whose source is one line, the body being a header that several share."""
     sources = {path.relative_to(kernels_c.ROOT).as_posix() for path in SOURCES}
-    lacking = sources - taken.compiled
+    lacking = sources - set(+taken.functions)
     assert {file for file in lacking if not any(fnmatch(file, p) for p in ELSEWHERE)} == set()
 
 
