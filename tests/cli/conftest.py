@@ -5,6 +5,7 @@ import pytest
 
 from tests.cli.calls import call
 from tests.cli.made import make
+from tests.cli.tiny import without_emulator
 from tests.graphs import small_cnn
 from tinyrt.convert.tflite.writer import save_tflite
 
@@ -31,3 +32,9 @@ def quantized(files):
 def made(tmp_path_factory):
     """Models and data that are made once, for commands that write nothing beside them."""
     return make(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """What would be emulated, in place of the emulator."""
+    return without_emulator(monkeypatch)

@@ -2,56 +2,15 @@
 
 import csv
 import json
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
-from tinyrt import api
+from tests.cli.tiny import STAGES, two_classes
 from tinyrt.cli import demo
-from tinyrt.errors import ToolError, UnsupportedError
-from tinyrt.train import recipes
-from tinyrt.train.nn import Flatten, Linear, Sequential
+from tinyrt.errors import ToolError
 from tinyrt.train.recipes.digits import SMALL_DIGITS
-from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
-
-STAGES = ("float", "ptq", "qat", "pruned", "int4")
-
-
-def two_classes(seed):
-    rng = np.random.default_rng(seed)
-    y = np.arange(32) % 2
-    x = (rng.normal(size=(32, 1, 2, 4)) + y[:, None, None, None]).astype(np.float32)
-    return Dataset(x[:16], y[:16], x[16:], y[16:])
-
-
-TINY = Recipe(
-    name="tiny",
-    summary="two classes",
-    load=two_classes,
-    network=lambda rng: Sequential(flat=Flatten(), dense=Linear(8, 2, rng=rng)),
-    training=Training(epochs=3, peak_lr=1e-2),
-    int8=Training(epochs=2, peak_lr=1e-3),
-    int4=Training(epochs=2, peak_lr=1e-3),
-    healing=Training(epochs=2, peak_lr=1e-3),
-    macs=1.0,
-)
-
-
-@pytest.fixture
-def emulated(monkeypatch):
-    """What would be emulated, in place of the emulator."""
-
-    def run(path, *, core, inputs, build_dir):
-        asked.append(SimpleNamespace(path=path, core=core, x=inputs["x"]))
-        raise UnsupportedError("nothing is run here")
-
-    asked = []
-    monkeypatch.setattr(api, "run_emulated", run)
-    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
-    return asked
 
 
 def epochs_in(folder):
