@@ -173,6 +173,10 @@ class Enumerator:
         self.reads = Reads(package, family)
         self.hooks = self.reads.watch()
         self.is_worker = hasattr(config, "workeroutput")
+        self.part: str | None = config.getoption("unread_refusals")
+        is_asked = not self.is_worker and (self.part is not None or self._is_of_all())
+        # At the start: files may be edited while the tests run.
+        self.statements = raises_of(package) if is_asked else []
         self.lines: list[str] = []
 
     def pytest_unconfigure(self) -> None:
@@ -190,23 +194,20 @@ class Enumerator:
         if self.is_worker:
             self.config.workeroutput["refusals_read"] = sorted(self.reads.places)
             return
-        part = self.config.getoption("unread_refusals")
-        if part is None and not (exitstatus == 0 and self._is_whole(session)):
+        is_over = exitstatus == 0 and not (session.shouldstop or session.shouldfail)
+        if self.part is None and not is_over:
             return
-        unread = [
+        self.lines = [
             f"{place}: {one.text}"
-            for one in raises_of(self.package)
+            for one in self.statements
             if (one.file, one.line) not in self.reads.places and reason_for(one) is None
-            if (place := f"{self.package.name}/{one.file}:{one.line}").startswith(part or "")
+            if (place := f"{self.package.name}/{one.file}:{one.line}").startswith(self.part or "")
         ]
-        self.lines = unread
-        if unread and part is None:
+        if self.lines and self.part is None:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _is_whole(self, session: pytest.Session) -> bool:
-        """Whether all tests ran: none was left out, and nothing ended the run early."""
-        if session.shouldstop or session.shouldfail:
-            return False
+    def _is_of_all(self) -> bool:
+        """Whether all tests are to run."""
         if any(getattr(self.config.option, name, None) for name in PARTIAL):
             return False
         root = self.config.rootpath

@@ -47,7 +47,7 @@ REFUSED = [
     (
         lambda: table_function("arg_max"),
         UnsupportedError,
-        ["arg_max cannot be trained: it has no float form with a gradient", "conv2d"],
+        ["arg_max cannot be trained: it has no float form with a gradient"],
     ),
     (batch_norm, ShapeError, ["batch norm over (4, 3)", "(2,)", "one element per channel: (3,)"]),
     (
@@ -60,7 +60,7 @@ REFUSED = [
     (
         lambda: MultiHeadAttention(6, 4, rng=np.random.default_rng(0)),
         ShapeError,
-        ["4 heads do not divide 6 channels", "as many channels for each head"],
+        ["6 channels for 4 heads", "a multiple of 4"],
     ),
 ]
 

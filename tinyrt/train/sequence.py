@@ -185,8 +185,7 @@ class MultiHeadAttention(Module):
     def __init__(self, channels: int, heads: int, *, rng: np.random.Generator) -> None:
         if channels % heads:
             raise ShapeError(
-                f"{heads} heads do not divide {channels} channels",
-                expected="as many channels for each head",
+                f"{channels} channels for {heads} heads", expected=f"a multiple of {heads}"
             )
         self.heads = heads
         self.query, self.key, self.value, self.output = (
