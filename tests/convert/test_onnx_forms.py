@@ -62,6 +62,19 @@ recurrent("LSTM", "forward", state=True, peepholes=True)
 recurrent("LSTM", "forward", state=False, peepholes=True)
 recurrent("RNN", "forward", state=False, activations=["Relu"])
 recurrent("LSTM", "forward", state=False, activations=["HardSigmoid", "LeakyRelu", "Elu"])
+for functions, alphas, betas in (
+    # Each function that has parameters takes the next ones, in both directions.
+    (["Sigmoid", "LeakyRelu", "Tanh"], [0.4], []),
+    (["HardSigmoid", "LeakyRelu", "Affine"], [0.3, 0.4, 0.7], [0.45, 0.2]),
+    (["HardSigmoid", "Elu", "Affine"], [0.3, 0.6, 0.8], [0.5, 0.1]),
+):
+    parameters = {"activation_alpha": alphas, "activation_beta": betas}
+    given = {name: numbers for name, numbers in parameters.items() if numbers}
+    recurrent("LSTM", "forward", state=False, activations=functions, **given)
+for functions in (["Affine", "LeakyRelu"], ["Tanh", "LeakyRelu"]):
+    recurrent(
+        "RNN", "bidirectional", state=True, activations=functions, activation_alpha=[0.5, 0.3]
+    )
 
 
 def einsum(equation: str, *shapes: tuple[int, ...], constant: bool = False) -> None:

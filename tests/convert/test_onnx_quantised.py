@@ -296,6 +296,12 @@ REFUSED = {
     ),
     "on a tensor of integers": lambda m, x: m.op("Relu", m.op("QuantizeLinear", x, *scalar(m, 1))),
     "positive numbers": lambda m, x: on_grid(m, x, -0.5),
+    "cast to the integers of another": lambda m, x: m.op(
+        "CastLike", x, m.op("QuantizeLinear", x, *scalar(m, 0.1))
+    ),
+    "joins integers of different scales": lambda m, x: m.op(
+        "Concat", *(m.op("QuantizeLinear", x, *scalar(m, scale)) for scale in (0.1, 0.2)), axis=1
+    ),
     "DynamicQuantizeLSTM": lambda m, x: m.op("DynamicQuantizeLSTM", x, domain="com.microsoft"),
 }
 

@@ -13,8 +13,16 @@ from tinyrt.convert.onnx.weights import Array
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Value
 
-ONE_OP = {"Sigmoid": "logistic", "Tanh": "tanh", "Relu": "relu", "Elu": "elu"}
+ONE_OP = {"Sigmoid": "logistic", "Tanh": "tanh", "Relu": "relu"}
 """Activations that are one op without parameters."""
+
+DEFAULTS: dict[str, tuple[float, float | None]] = {
+    "LeakyRelu": (0.01, None),
+    "Elu": (1.0, None),
+    "HardSigmoid": (0.2, 0.5),
+    "Affine": (1.0, 0.0),
+}
+"""Activations with parameters -> alpha and beta where the file gives none; None: takes no beta."""
 
 CellState = Sequence[Value | None]
 """What a cell hands on to the next step; None stands for zeros."""
@@ -52,8 +60,6 @@ class Emitter:
 
     def part(self, name: str, x: Value, first: int, count: int) -> Value:
         """Columns of a matrix."""
-        if count == x.shape[1]:
-            return x
         size = (x.shape[0], count)
         return self("slice", name, x, begin=(0, first), size=size, strides=(1, 1))
 
@@ -63,21 +69,51 @@ class Activation:
     """A function that the layer's attributes name."""
 
     name: str
-    alpha: float | None
-    beta: float | None
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    @classmethod
+    def all_of(
+        cls, names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
+    ) -> list[Activation]:
+        """The functions of these names: each that has parameters takes the next ones."""
+        next_alphas, next_betas = iter(alphas), iter(betas)
+        functions = []
+        for name in names:
+            alpha, beta = DEFAULTS.get(name, (None, None))
+            functions.append(
+                cls(
+                    name,
+                    0.0 if alpha is None else next(next_alphas, alpha),
+                    0.0 if beta is None else next(next_betas, beta),
+                )
+            )
+        return functions
 
     def __call__(self, emit: Emitter, name: str, x: Value) -> Value:
         """Emit the function of ``x``."""
         if self.name in ONE_OP:
             return emit(ONE_OP[self.name], name, x)
         if self.name == "LeakyRelu":
-            return emit("leaky_relu", name, x, alpha=0.01 if self.alpha is None else self.alpha)
-        slope = emit.constant("alpha", np.full(1, 0.2 if self.alpha is None else self.alpha))
-        shift = emit.constant("beta", np.full(1, 0.5 if self.beta is None else self.beta))
+            return emit("leaky_relu", name, x, alpha=self.alpha)
+        if self.name == "Elu":
+            return self._elu(emit, name, x)
+        slope = emit.constant("alpha", np.full(1, self.alpha))
+        shift = emit.constant("beta", np.full(1, self.beta))
         sloped = emit("mul", f"{name}_scaled", x, slope)
         if self.name == "HardSigmoid":
             return emit("relu_0_to_1", name, emit("add", f"{name}_shifted", sloped, shift))
         return emit("add", name, sloped, shift)  # Affine
+
+    def _elu(self, emit: Emitter, name: str, x: Value) -> Value:
+        """``alpha * elu(x) + (1 - alpha) * relu(x)``."""
+        if self.alpha == 1:
+            return emit("elu", name, x)
+        slope = emit.constant("alpha", np.full(1, self.alpha))
+        rest = emit.constant("rest", np.full(1, 1 - self.alpha))
+        below = emit("mul", f"{name}_below", emit("elu", f"{name}_elu", x), slope)
+        above = emit("mul", f"{name}_above", emit("relu", f"{name}_relu", x), rest)
+        return emit("add", name, below, above)
 
 
 class Cell(Protocol):

@@ -80,11 +80,6 @@ class Quantized:
         """The activation's shape."""
         return self.value.shape
 
-    @property
-    def dtype(self) -> DType:
-        """The real value's dtype."""
-        return self.value.dtype
-
 
 class Dequantized(np.ndarray):
     """Real values that lie on a grid; results computed from them do not."""

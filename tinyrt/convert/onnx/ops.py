@@ -182,7 +182,14 @@ def cast(call: Call) -> Value:
 def cast_like(call: Call) -> Value:
     """The element type of another tensor."""
     x, like = call.value(0), call.operand(1)
-    kind = like.dtype if isinstance(like, Value | Quantized) else DType.of(like.dtype)
+    if isinstance(like, Quantized):
+        raise UnsupportedError(
+            "an activation is cast to the integers of another",
+            tensor=like.value.describe(),
+            expected=", ".join(CASTS),
+            hint="quantise the model in QDQ form",
+        )
+    kind = like.dtype if isinstance(like, Value) else DType.of(like.dtype)
     return x if kind is x.dtype else call.emit("cast", x, dtype=kind)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.cells import (
+    DEFAULTS,
     ONE_OP,
     Activation,
     CellState,
@@ -210,25 +211,20 @@ def _check_lengths(call: Call, steps: int, batch: int) -> None:
 
 def _activations(call: Call, kind: Kind, number: int) -> list[Activation]:
     node, count = call.node, len(kind.activations)
-    names = list(node.get_strings("activations") or kind.activations)
+    known = {name.lower(): name for name in (*ONE_OP, *DEFAULTS)}
+    given = node.get_strings("activations") or kind.activations
+    names = [known.get(name.lower(), name) for name in given]
+    alphas, betas = (node.get_floats(f"activation_{p}") or () for p in ("alpha", "beta"))
+    functions = Activation.all_of(names, alphas, betas)
     if len(names) == count:
-        names *= 2
-    names = names[number * count : (number + 1) * count]
-    supported = {name.lower(): name for name in (*ONE_OP, "LeakyRelu", "HardSigmoid", "Affine")}
-    alphas, betas = node.get_floats("activation_alpha"), node.get_floats("activation_beta")
-    unsupported = [n for n in names if n.lower() not in supported]
-    if unsupported or len(names) != count or node.get_float("clip", 0):
+        functions *= 2
+    functions = functions[number * count : (number + 1) * count]
+    unsupported = [f for f in functions if f.name not in known.values()]
+    if unsupported or len(functions) != count or node.get_float("clip", 0):
         raise UnsupportedError(
-            f"{node.op} with activations {names}" + (" and clip" if node.has("clip") else ""),
-            expected=f"{count} of {', '.join(supported.values())}, without clip",
+            f"{node.op} with activations {[f.name for f in functions]}"
+            + (" and clip" if node.has("clip") else ""),
+            expected=f"{count} of {', '.join(known.values())}, without clip",
             hint="train the layer with its usual activations",
         )
-
-    def parameter(values: tuple[float, ...] | None, i: int) -> float | None:
-        return values[i] if values is not None and i < len(values) else None
-
-    first = number * count
-    return [
-        Activation(supported[n.lower()], parameter(alphas, first + i), parameter(betas, first + i))
-        for i, n in enumerate(names)
-    ]
+    return functions

@@ -121,9 +121,8 @@ def _normalised(
     return call.emit("mul", centred, inverse, name=name), mean, inverse
 
 
-def _shifted(call: Call, x: Value, scale: Value | None, bias: Value | None) -> Value:
-    if scale is not None:
-        x = call.emit("mul", x, scale, name="" if bias is None else f"{call.result}.scaled")
+def _shifted(call: Call, x: Value, scale: Value, bias: Value | None) -> Value:
+    x = call.emit("mul", x, scale, name="" if bias is None else f"{call.result}.scaled")
     return x if bias is None else call.emit("add", x, bias)
 
 
