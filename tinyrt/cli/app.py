@@ -30,6 +30,7 @@ from tinyrt.cli.options import (
     parse_bytes,
     parse_shapes,
     parse_stream,
+    require_with,
 )
 from tinyrt.cli.placement import placement
 from tinyrt.cli.quantize import quantize
@@ -83,7 +84,10 @@ def convert(
             help="Take only the newest rows along this axis; keep the others as state.",
         ),
     ] = None,
-    hop: Annotated[int, typer.Option("--hop", help="With --stream: new rows per run.")] = 1,
+    hop: Annotated[
+        int | None,
+        typer.Option("--hop", help="With --stream: new rows per run.", show_default="1"),
+    ] = None,
     passes: Annotated[str, typer.Option("--passes", help="Passes to run, with commas.")] = "",
     skip_pass: Annotated[
         list[str] | None, typer.Option("--skip-pass", help="Name of a pass to leave out.")
@@ -102,6 +106,7 @@ def convert(
     from tinyrt import api
 
     with reporting(json, max_memory) as report:
+        require_with("--hop", hop, "--stream", there=stream is not None)
         log = RewriteLog()
         with noting() as notes:
             graph = api.convert_model(
@@ -112,7 +117,7 @@ def convert(
                 sequence_lstm=sequence_lstm,
                 passes=[name.strip() for name in passes.split(",")] if passes else None,
                 skip_passes=skip_pass or (),
-                stream=None if stream is None else parse_stream(stream, hop),
+                stream=None if stream is None else parse_stream(stream, 1 if hop is None else hop),
                 target=target,
                 log=log,
             )

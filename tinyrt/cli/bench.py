@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import MaxMemory
+from tinyrt.cli.options import MaxMemory, require_with
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND
 
 if TYPE_CHECKING:
@@ -38,9 +38,10 @@ def bench(
     ] = False,
 ) -> None:
     """Latency and throughput on this host, beside other runtimes."""
-    from tinyrt.bench import bench_model
+    from tinyrt.bench import ONNXRUNTIME, bench_model
 
     with reporting(json, max_memory) as report:
+        require_with("--onnx", onnx, "--against onnxruntime", there=ONNXRUNTIME in _names(against))
         with progress_bar("measuring") as progress:
             results = bench_model(
                 model,

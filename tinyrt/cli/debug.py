@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Json, MaxMemory, parse_accuracy, parse_allowed
+from tinyrt.cli.options import Json, MaxMemory, parse_accuracy, parse_allowed, require_with
 
 if TYPE_CHECKING:
     from tinyrt.quantize.explain.bisect import BisectReport
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spread")
 
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
+ALLOWED = "int8,int16x8,float"
+"""What layers may be kept in where nothing is said."""
 MAX_WIDTH = {"layer": 14, "op": 13}
 
 
@@ -59,9 +61,14 @@ def debug(
         ),
     ] = None,
     allow: Annotated[
-        str,
-        typer.Option("--allow", metavar="SCHEMES", help="With --bisect: what to keep layers in."),
-    ] = "int8,int16x8,float",
+        str | None,
+        typer.Option(
+            "--allow",
+            metavar="SCHEMES",
+            help="With --bisect: what to keep layers in.",
+            show_default=ALLOWED,
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="Write the report as a page, with a plot.", show_default=False),
@@ -74,8 +81,10 @@ def debug(
     from tinyrt.quantize.mixed.budget import Budget
 
     with reporting(json, max_memory) as report:
+        for option, value in (("--min-accuracy", min_accuracy), ("--allow", allow)):
+            require_with(option, value, "--bisect", there=bisect)
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
-        target = Budget(None, share, db, parse_allowed(allow))
+        target = Budget(None, share, db, parse_allowed(ALLOWED if allow is None else allow))
         with progress_bar("comparing") as progress:
             debugging = api.debug_model(float_model, quantized, data, progress=progress)
         bisected = None

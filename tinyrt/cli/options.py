@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tinyrt.api import Stream
-from tinyrt.errors import TinyrtError
+from tinyrt.errors import DataError, TinyrtError
 from tinyrt.ir import Shape
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -112,6 +112,27 @@ OutputInArena = Annotated[
 Alignment = Annotated[
     int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
 ]
+
+
+def require_with(option: str, given: object, other: str, *, there: bool) -> None:
+    """Refuse an option that would reach nothing, since it belongs to another that is missing.
+
+    Args:
+        option: its name.
+        given: its value; None where it was not given.
+        other: what it belongs to.
+        there: whether that was given.
+
+    Raises:
+        DataError: the option was given without the other.
+
+    """
+    if given is not None and not there:
+        raise DataError(
+            f"{option} says nothing without {other}",
+            expected=f"{other} beside it",
+            hint=f"leave {option} out, or add {other}",
+        )
 
 
 def parse_shapes(options: list[str] | None) -> dict[str, Shape]:

@@ -26,6 +26,7 @@ from tinyrt.cli.options import (
     parse_bytes,
     parse_schemes,
     parse_shapes,
+    require_with,
 )
 from tinyrt.errors import DataError
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, configure
@@ -33,6 +34,10 @@ from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, c
 if TYPE_CHECKING:
     from tinyrt.quantize.mixed.budget import Budget
     from tinyrt.quantize.mixed.choose import MixedReport
+
+
+ALLOWED = "int4,int8,int16x8,float"
+"""What layers may become under a budget where nothing is said."""
 
 
 class Ports(StrEnum):
@@ -145,11 +150,14 @@ def quantize(
         ),
     ] = None,
     allow: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--allow", metavar="SCHEMES", help="What layers may become under these budgets."
+            "--allow",
+            metavar="SCHEMES",
+            help="What layers may become under these budgets.",
+            show_default=ALLOWED,
         ),
-    ] = "int4,int8,int16x8,float",
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -168,7 +176,9 @@ def quantize(
     from tinyrt import api
 
     with reporting(json, max_memory) as report:
-        budget = _budget(max_bytes, min_accuracy, allow)
+        budget = _budget(max_bytes, min_accuracy, ALLOWED if allow is None else allow)
+        for option, value in (("--allow", allow), ("--data", data)):
+            require_with(option, value, "--min-accuracy or --max-bytes", there=budget is not None)
         if preset is None and budget is not None:
             preset = Preset.BEST
         config = configure(
@@ -187,6 +197,8 @@ def quantize(
             keep_float=tuple(keep_float or ()),
             float_io=io is Ports.FLOAT32,
         )
+        is_used = config.calibrator in (Calibrator.PERCENTILE, Calibrator.AUTO)
+        require_with("--percentile", percentile, "--calibrator percentile", there=is_used)
         mixed = None
         with progress_bar("quantising") as progress, noting() as notes:
             if budget is None:
