@@ -60,7 +60,7 @@ REFUSED = [
     (
         lambda: MultiHeadAttention(6, 4, rng=np.random.default_rng(0)),
         ShapeError,
-        ["6 channels for 4 heads", "a multiple of 4"],
+        ["4 heads for 6 channels", "a divisor of them"],
     ),
 ]
 

@@ -184,9 +184,7 @@ class MultiHeadAttention(Module):
 
     def __init__(self, channels: int, heads: int, *, rng: np.random.Generator) -> None:
         if channels % heads:
-            raise ShapeError(
-                f"{channels} channels for {heads} heads", expected=f"a multiple of {heads}"
-            )
+            raise ShapeError(f"{heads} heads for {channels} channels", expected="a divisor of them")
         self.heads = heads
         self.query, self.key, self.value, self.output = (
             Linear(channels, channels, rng=rng) for _ in range(4)
