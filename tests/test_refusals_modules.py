@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import tinyrt
+from tests.cli.calls import call
 from tests.graphs import Builder, small_cnn
 from tests.ops.quantised import constant, f32, graph_of, s8
 from tinyrt import bench, folders, npz
 from tinyrt.api.models import _apart
 from tinyrt.api.quantize import quantize_model
+from tinyrt.cli.options import parse_accuracy, parse_schemes, parse_stream
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import FromFile
 from tinyrt.errors import DataError, OutputError, TinyrtError, ToolError, UnsupportedError
@@ -25,6 +27,7 @@ from tinyrt.npz import ArrayFile
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme
 from tinyrt.quantize.explain.matching import as_quantized, quantized_constants
+from tinyrt.quantize.mixed.budget import Budget
 
 
 def refused(action, kind=DataError):
@@ -162,6 +165,28 @@ def test_an_engine_that_does_not_start_has_its_last_words():
     engine = replace(bench._tinyrt("numba"), imports="import nonsense_that_is_not_there")
     text = refused(lambda: engine.cold_start("net.tflite"), ToolError)
     all_in(["tinyrt numba does not start", "No module named 'nonsense_that_is_not_there'"], text)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (lambda: parse_stream("x=y", 1), ["--stream x=y: not an axis", "a number", "--stream x=1"]),
+        (lambda: parse_accuracy("good"), ["--min-accuracy good", "a share", "35dB"]),
+        (lambda: Budget(min_sqnr_db=float("nan")), ["an SQNR of nan dB", "a finite number"]),
+        (lambda: parse_schemes(["conv2d"]), ["--scheme-for conv2d", "PATTERN=SCHEME, with"]),
+    ],
+)
+def test_options_of_another_form_are_refused(action, says):
+    all_in(says, refused(action, TinyrtError))
+
+
+def test_a_budget_needs_data(tmp_path):
+    model, output = saved(small_cnn(), tmp_path), tmp_path / "q.tflite"
+    answer = call("quantize", model, "-o", output, "--max-bytes", "9k", code=1)
+    all_in(["a budget needs calibration data", "-c CALIB.npz"], answer.stderr)
 
 
 # Models

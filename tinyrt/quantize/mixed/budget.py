@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ class Budget:
                 f"an accuracy of {self.min_accuracy:g}",
                 expected="above 0 and at most 1, or above 0 % and at most 100 %",
             )
+        if self.min_sqnr_db is not None and not math.isfinite(self.min_sqnr_db):
+            raise TinyrtError(f"an SQNR of {self.min_sqnr_db:g} dB", expected="a finite number")
         if unknown := [s.value for s in self.allowed if s not in WIDER]:
             raise TinyrtError(
                 f"layers cannot be mixed with {', '.join(unknown)}",
