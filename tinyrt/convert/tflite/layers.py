@@ -56,8 +56,6 @@ def _dense_version(node: BoundNode) -> int:
         return 10
     if is_s16(node):
         return 7
-    if node.optional(2) is None:
-        return 6
     if node.attrs_as(FullyConnectedAttrs).keep_num_dims:
         return 5
     return 4 if is_s8(node) else 1

@@ -49,12 +49,6 @@ class Parts:
         """Mark values as inputs: no op may compute them."""
         self._written.update(names)
 
-    def constant(self, wish: str, data: Any) -> Value:
-        """A constant of the reader's."""
-        name = self._unused(wish)
-        self.values[name] = Value.constant(name, np.asarray(data))
-        return self.values[name]
-
     def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: object = None) -> Value:
         """Append an op; its output."""
         names = tuple(value.name for value in inputs)
