@@ -21,6 +21,7 @@ WRITING = {
 """Commands that write, and with which options."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("umask", [0o022, 0o027])
 @pytest.mark.parametrize("command", WRITING)
 def test_what_a_command_writes_is_as_open_as_the_umask_says(command, umask, made, tmp_path):

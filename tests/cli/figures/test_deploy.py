@@ -56,6 +56,7 @@ def answers(path, samples):
     return {name: array.tolist() for name, array in raw.items()}
 
 
+@pytest.mark.slow
 def test_emulate_on_this_machine(made, tmp_path):
     options = ("--core", "host", "--samples", "2", "--keep", tmp_path)
     found = call_json("emulate", made.int8, *options)
@@ -150,6 +151,7 @@ def test_emulate_on_a_board(made, tmp_path):
         assert f"{100 * op['instructions'] / total:.2f} %" in shown
 
 
+@pytest.mark.slow
 def test_a_float_outputs_error_is_relative_to_its_largest_element(made):
     found = call_json("emulate", made.net, "--core", "host", "--samples", "2")
     assert 0 <= found["float_error"] < 1e-5

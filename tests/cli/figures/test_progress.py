@@ -61,6 +61,7 @@ def test_a_search_counts_the_models_that_it_measured(made):
     assert all(count <= total for count, total in seen)
 
 
+@pytest.mark.slow
 def test_an_emulation_counts_samples(made):
     seen = []
     report = api.run_emulated(

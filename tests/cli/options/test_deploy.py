@@ -134,6 +134,7 @@ def test_weights_lie_in_the_section_named(made, plain, tmp_path):
 # emulate, on this machine
 
 
+@pytest.mark.slow
 @shows("emulate", "model", "inputs", "samples")
 def test_the_inputs_named_or_as_many_random_ones_are_run(made, tmp_path):
     arguments = ("emulate", made.int8, "--core", "host")
