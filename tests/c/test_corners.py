@@ -16,8 +16,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_integers_equal_the_references(tmp_path, core):
+    """As the code is that is made for speed; ``test_branches`` has it as it is otherwise."""
     graph, feeds = one_graph(integer_corners())
-    assert_answers(graph, feeds, core, tmp_path)
+    assert_answers(graph, feeds, core, tmp_path, "-DTINYRT_FAST")
 
 
 def test_vectors_equal_the_references(tmp_path):
@@ -25,13 +26,12 @@ def test_vectors_equal_the_references(tmp_path):
     if not core.startswith("host-"):
         pytest.skip("this processor has no vectors that kernels are written for")
     graph, feeds = one_graph(of_vectors())
-    assert_answers(graph, feeds, core, tmp_path)
+    assert_answers(graph, feeds, core, tmp_path, *find_core(core).flags)
 
 
-def assert_answers(graph, feeds, core, folder):
+def assert_answers(graph, feeds, core, folder, *flags):
     """Every output of the C program, bit for bit."""
     project = export_graph(graph, folder / "project", core=core, memories=BESIDE)
-    flags = find_core(core).flags if core.startswith("host-") else ()
     found = run_program(build_program(project, folder, *flags), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

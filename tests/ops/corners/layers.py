@@ -171,6 +171,7 @@ POOLS = {
     "one tap": ((2, 64, 64, 4), (1, 1), (1, 1), "VALID"),
     "255 taps": ((1, 18, 16, 8), (17, 15), (1, 1), "VALID"),
     "256 taps": ((1, 17, 17, 17), (16, 16), (1, 1), "VALID"),
+    "289 taps": ((1, 18, 17, 9), (17, 17), (1, 1), "VALID"),
     "a row of 257 taps": ((1, 2, 260, 9), (1, 257), (1, 1), "VALID"),
     "a row of 511 taps": ((1, 1, 513, 9), (1, 511), (1, 1), "VALID"),
     "5779 taps": ((1, 1, 5780, 5), (1, 5779), (1, 1), "VALID"),
@@ -185,7 +186,11 @@ def _pools() -> dict[str, Built]:
     for op, (name, (shape, kernel, stride, padding)) in product(
         ("average_pool2d", "max_pool2d"), POOLS.items()
     ):
-        for kind, data in (("extremes", extremes(shape)), ("all sorts", spread(shape))):
+        for kind, data in (
+            ("extremes", extremes(shape)),
+            ("all sorts", spread(shape)),
+            ("all least", np.full(shape, -128, np.int8)),
+        ):
             for activation, zp in (("NONE", 0), ("RELU6", -128)):
                 attrs = Pool2dAttrs(kernel, stride, padding, activation)
                 title = f"{op}: {name}, {kind}, {activation}"
