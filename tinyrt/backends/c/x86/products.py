@@ -28,6 +28,7 @@ from tinyrt.backends.lanes import (
     padded_shape,
 )
 from tinyrt.ir import BoundNode, Shape
+from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.spec import Array
 from tinyrt.ops.shared.window import Window
@@ -88,7 +89,7 @@ class _Lined:
     @classmethod
     def of(cls, node: BoundNode, window: Window) -> _Lined:
         """Columns of single elements are rows: the memory is the same."""
-        x, w = node.input(0).shape, np.asarray(node.input(1).data)[0]
+        x, w = node.input(0).shape, stored_data(node.input(1))[0]
         if x[2] == 1 and w.shape[1] == 1:
             return cls(window.turned(), (x[0], x[2], x[1], x[3]), w.transpose(1, 0, 2))
         return cls(window, x, w)
