@@ -12,6 +12,9 @@ from tinyrt.backends.c.blocks.nibbles import nibble_block, pack_filters_s4
 from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
+from tinyrt.backends.c.wide import in_pairs
+from tinyrt.backends.c.x86.products import pack_columns
+from tinyrt.backends.lanes import LANES
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
 
@@ -174,3 +177,30 @@ def test_padding_must_not_outgrow_the_weights():
     one = np.ones((1, 4096), np.int8)
     assert pair_block(one, None, 0, requant(1), DSP) is None
     assert pair_block(np.ones((3, 4096), np.int8), None, 0, requant(3), DSP) is not None
+
+
+def test_wide_filters_go_by_four_channels_and_two_taps():
+    """Two taps of channels 0 and 1, first taps first; then of channels 2 and 3."""
+    groups, per_group, taps = 2, 5, 3
+    w = np.random.default_rng(5).integers(-127, 128, (groups * per_group, taps)).astype(np.int8)
+    found = iter(in_pairs(w, groups).tolist())
+    for group in range(groups):
+        for first in (0, 4):
+            for tap in (0, 2):
+                for pair in (0, 2):
+                    for t in (tap, tap + 1):
+                        for channel in (first + pair, first + pair + 1):
+                            inside = channel < per_group and t < taps
+                            row = w[group * per_group + channel] if inside else None
+                            assert next(found) == (row[t] if inside else 0)
+    assert list(found) == []
+
+
+def test_vectors_of_x86_take_four_rows_of_taps_to_a_lane():
+    w = np.random.default_rng(6).integers(-127, 128, (5, 2, LANES + 3)).astype(np.int8)
+    packed = pack_columns(w)
+    assert packed.shape == (2, 2, 2, LANES, 4)
+    for (vector, column, four, lane, part), value in np.ndenumerate(packed):
+        row, channel = 4 * four + part, LANES * vector + lane
+        inside = row < 5 and channel < LANES + 3
+        assert value == (w[row, column, channel] if inside else 0)
