@@ -1,10 +1,12 @@
 """What the interpreter cannot do says what it would have taken."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.graphs import small_cnn
 from tests.memory.nets import random_net
 from tests.memory.targets import SCALAR
@@ -138,3 +140,20 @@ def test_signatures_are_asked_for_by_their_names(signatures, key, expected):
     assert f"there is no signature '{key}'" in text
     assert expected in text
     assert "set_tensor and invoke" in text
+
+
+def test_delegates_of_litert_are_not_run():
+    data = write_tflite(small_cnn())
+    make = partial(Interpreter, model_content=data, experimental_delegates=[object()])
+    text = refused(make, UnsupportedError)
+    assert "tinyrt runs no delegates" in text
+    assert "choose a backend instead" in text
+
+
+def test_a_signature_takes_its_arguments_by_name():
+    ports = Subgraph([Tensor(n, (1, 3)) for n in "xy"], [Op("ABS", ["x"], ["y"])], ["x"], ["y"])
+    interpreter = Interpreter(model_content=build(ports, signatures={"serve": 0}))
+    run = interpreter.get_signature_runner("serve")
+    text = refused(lambda: run(image=np.zeros((1, 3), np.float32)), DataError)
+    assert "inputs are named ['image']" in text
+    assert "['x'], the arguments of signature" in text
