@@ -1,0 +1,51 @@
+"""What device code is written for: the fast form where that is exact, else the general one."""
+
+import numpy as np
+import pytest
+
+from tests.ops.quantised import graph_of, s8, value, weights
+from tinyrt.backends.cuda.choice import emitter_of
+from tinyrt.backends.cuda.fold import fold_pair
+from tinyrt.backends.cuda.program import Shape, generate
+from tinyrt.backends.cuda.widen import widen_inputs
+from tinyrt.ir import DType
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+
+VALUES = np.arange(-128, 128)
+
+
+def test_answers_of_no_linear_function_are_not_folded():
+    either = (VALUES[:, None] ^ VALUES).astype(np.int8)
+    assert fold_pair(either, (-128, 127), 1.0, 1.0) is None
+    total = np.clip(VALUES[:, None] + VALUES, -128, 127).astype(np.int8)
+    assert fold_pair(total, (-128, 127), 1.0, 1.0) is not None
+
+
+@pytest.mark.parametrize(("scale", "folds"), [(0.1, True), (300.0, False)])
+def test_sums_of_far_scales_are_not_folded(scale, folds):
+    x = s8(1, 256, scale=0.1)
+    graph = graph_of("add", AddAttrs(), [x, s8(1, 256, scale=scale)], [s8(1, 256, scale=0.1)])
+    source = generate(graph, Shape(threads=64, fused=False)).source
+    assert ("folded_sums<" in source) is folds
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "width"),
+    [(3, 3, 4), (2, 3, 4), (1, 4, 4), (1, 3, 1), (4, 3, 4)],
+    ids=["3 to 4", "2 to 4", "a row of the kernel", "1 would become 4", "4 fit"],
+)
+def test_inputs_are_widened_where_that_does_not_double_them_twice(channels, kernel, width):
+    x, y = s8(1, 8, 8, channels), s8(1, 8, 8, 4)
+    graph = graph_of("conv2d", Conv2dAttrs(), [x, weights(4, 3, kernel, channels)], [y])
+    wide, widenings = widen_inputs(graph)
+    assert wide.input_values[0].shape[3] == width
+    assert bool(widenings) is (width != channels)
+
+
+@pytest.mark.parametrize(("dtype", "has"), [(DType.INT8, True), (DType.UINT8, False)])
+def test_types_that_device_code_lacks_are_left_to_others(dtype, has):
+    x = value(dtype, 2, 3)
+    node = graph_of("reshape", ReshapeAttrs((3, 2)), [x], [value(dtype, 3, 2)]).bind(0)
+    assert (emitter_of(node) is not None) is has
