@@ -17,7 +17,7 @@ import pytest
 
 import tinyrt
 from tests.faults import test_cache_keys, test_caches
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import depthwise_net
 from tinyrt import cache as cache_files
 from tinyrt.backends.c.isa import InstructionSet
@@ -278,7 +278,21 @@ def test_training_leaves_its_tables_as_they_are():
 # What is kept on a graph
 
 
+def grouped_net():
+    """A convolution in two groups of channels."""
+    rng = np.random.default_rng(2)
+    b = Builder((1, 8, 8, 3))
+    sizes = ((16, 3, 3, 3), (16, 3, 3, 8))
+    y = "x"
+    for size in sizes:
+        constants = (rng.normal(size=size), rng.normal(size=16))
+        w, bias = (b.constant(data.astype(np.float32)) for data in constants)
+        y = b.op("conv2d", (y, w, bias), Conv2dAttrs())
+    return b.graph(y)
+
+
 NETS = {
+    "grouped": (grouped_net, QuantConfig()),
     "cnn": (small_cnn, QuantConfig()),
     "depthwise": (depthwise_net, QuantConfig()),
     "int4": (depthwise_net, QuantConfig(scheme=Scheme.INT4)),
