@@ -1,0 +1,65 @@
+"""Parameters that few files have, on which the integers are TFLM's all the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ops.build import build_s16
+from tests.ops.cases import CASES, rng_of
+from tests.ops.peers import run_tflm
+from tests.ops.quantised import graph_of, s8, s16
+from tinyrt.interpreter import Interpreter
+from tinyrt.ir import DType
+from tinyrt.ops import verify
+from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
+
+
+def agree(graph, feeds):
+    """The reference's integers are TFLM's, and numba's are the reference's."""
+    (want,) = evaluate(graph, feeds).values()
+    theirs = run_tflm(graph, list(feeds.values()))
+    np.testing.assert_array_equal(np.reshape(theirs, want.shape), want)
+    interpreter = Interpreter.from_graph(graph, backend="numba")
+    interpreter.allocate_tensors()
+    for details in interpreter.get_input_details():
+        interpreter.set_tensor(details["index"], feeds[details["name"]])
+    interpreter.invoke()
+    (port,) = interpreter.get_output_details()
+    np.testing.assert_array_equal(interpreter.get_tensor(port["index"]), want)
+    return want
+
+
+@pytest.mark.parametrize("op", ["conv2d", "fully_connected"])
+def test_int16_layers_with_biases_of_32_bits(op):
+    """Accumulators have 32 bits then, and are rounded as those of int8."""
+    narrow = 0
+    for seed in range(6):
+        built = build_s16(CASES[op](rng := rng_of(op, seed)), rng)
+        bias = next((v for v in built.graph.values.values() if v.dtype is DType.INT64), None)
+        if bias is None:
+            continue
+        limits = np.iinfo(np.int32)
+        data = np.clip(bias.data, limits.min, limits.max).astype(np.int32)
+        values = built.graph.values | {bias.name: replace(bias, dtype=DType.INT32, data=data)}
+        agree(verify(replace(built.graph, values=values)), built.feeds)
+        narrow += 1
+    assert narrow >= 3
+
+
+@pytest.mark.parametrize("op", ["logistic", "tanh"])
+@pytest.mark.parametrize("exponent", [-15, -12, -11, -9, -4])
+def test_sigmoids_of_int16_whose_scale_is_a_power_of_two(op, exponent):
+    x = np.arange(-(2**15), 2**15, 7).astype(np.int16)[None]
+    given = s16(*x.shape, scale=2.0**exponent)
+    graph = graph_of(op, NoAttrs(), [given], [s16(*x.shape, scale=2.0**-15)])
+    assert len(np.unique(agree(graph, {"a": x}))) > 2
+
+
+@pytest.mark.parametrize("scale", [0.0999999, 0.1, 2 / 3 * 3 / 128, 0.02343749])
+def test_hard_swish_of_scales_just_below_a_power_of_two(scale):
+    x = np.arange(-128, 128).astype(np.int8)[None]
+    for ratio in (1.0, 1 + 2e-6, 1 - 2e-6):
+        y = s8(1, 256, scale=float(np.float32(scale * ratio)), zp=-20)
+        agree(graph_of("hard_swish", NoAttrs(), [s8(1, 256, scale=scale)], [y]), {"a": x})
