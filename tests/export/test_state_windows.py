@@ -1,0 +1,84 @@
+"""Which states lie as windows that move on in place, and which are copied as the model says."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tinyrt.export.states import lay_out, settle
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
+
+Q = QParams((0.1,), -3)
+
+
+@dataclass
+class Window:
+    """Rows joined to a state of four rows, and the last four of them as its next value."""
+
+    new: int = 4
+    channels: int = 4
+    batch: int = 1
+    state_first: bool = True
+    begin: int | None = None
+    is_output: bool = False
+    other_reader: bool = False
+
+    def graph(self) -> Graph:
+        state, rows, window = (
+            (self.batch, count, self.channels) for count in (4, self.new, 4 + self.new)
+        )
+        shapes = {"s": state, "x": rows, "r": rows, "w": window, "n": state, "y": rows, "z": state}
+        values = {name: Value(name, DType.INT8, shape, Q) for name, shape in shapes.items()}
+        begin = self.new if self.begin is None else self.begin
+        cut = SliceAttrs((0, begin, 0), state, (1, 1, 1))
+        joined = ("s", "r") if self.state_first else ("r", "s")
+        nodes = [
+            Node("relu", "r", ("x",), ("r",), NoAttrs()),
+            Node("concatenation", "w", joined, ("w",), ConcatenationAttrs(1)),
+            Node("slice", "n", ("w",), ("n",), cut),
+            Node("relu", "y", ("x",), ("y",), NoAttrs()),
+        ]
+        outputs = ["y", "n", *(["w"] if self.is_output else [])]
+        if self.other_reader:
+            nodes.append(Node("relu", "z", ("s",), ("z",), NoAttrs()))
+            outputs.append("z")
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        kept = {name: value for name, value in values.items() if name in used}
+        graph = Graph("net", ("x", "s"), tuple(outputs), kept, tuple(nodes), states=(("s", "n"),))
+        return verify(graph)
+
+
+MOVES = {"rows of 16 bytes": Window(), "one row": Window(1), "two of eight": Window(2, 8)}
+STAYS = {
+    "rows in front": Window(state_first=False),
+    "several images": Window(batch=2),
+    "rows of no whole words": Window(1, 3),
+    "older rows": Window(begin=2),
+    "a window that is an output": Window(is_output=True),
+    "a state that others read": Window(other_reader=True),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_new_rows_push_out_the_oldest(name):
+    case = MOVES[name]
+    layout = lay_out(settle(case.graph()))
+    (shift,) = layout.shifts.values()
+    new = case.new * case.channels
+    assert (shift.tail, shift.new) == (4 * case.channels, new)
+    assert layout.offsets == {"w": 0, "s": new, "n": new}
+    assert layout.nbytes == 4 * case.channels + new
+    assert [(fill.nbytes, fill.byte) for fill in layout.fills] == [(layout.nbytes, 0xFD)]
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_others_are_copied_whole(name):
+    case = STAYS[name]
+    layout = lay_out(settle(case.graph()))
+    assert not layout.shifts
+    assert not layout.idle
+    assert "w" not in layout.offsets
+    assert layout.offsets["s"] == layout.offsets["n"] == 0
