@@ -147,13 +147,21 @@ TIMES = """<testsuites><testsuite>
 """
 
 
+NOW = (copies.ROOT / "tinyrt" / "text.py").read_text()
+
+
 @pytest.fixture
-def reach(tmp_path):
-    """A record of three tests: all reach line 2, one reaches line 3, line 1 ran on import."""
+def reach(tmp_path, monkeypatch):
+    """A record of three tests: all reach line 2, one reaches line 3, line 1 ran on import.
+
+    The file then lacked its first line; of the tests one was written since.
+    """
     from coverage import CoverageData
 
     data = CoverageData(str(tmp_path / "coverage"))
-    file = "/somewhere/tinyrt/module.py"
+    file = "/somewhere/tinyrt/text.py"
+    said = {"show": NOW.partition("\n")[2], "diff": "tests/test_new.py\ntests/ir/test_graph.py\n"}
+    monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
     contexts = {
         "": {1},
         "tests/test_a.py::test_one|run": {2, 3},
@@ -165,16 +173,18 @@ def reach(tmp_path):
         data.add_lines({file: lines})
     data.write()
     write(tmp_path, "times.xml", TIMES)
+    write(tmp_path, "commit", "abc")
     return Reach(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("line", "tests"),
-    [(1, ["many[0]", "one", "many[1]"]), (2, ["many[0]", "one", "many[1]"]), (3, ["one"])],
+    [(1, ["many[0]", "one", "many[1]"]), (3, ["many[0]", "one", "many[1]"]), (4, ["one"])],
 )
 def test_tests_that_reach_a_line_one_of_each_function_first(reach, line, tests):
-    place = Place("tinyrt/module.py", "", 0, line)
-    assert reach.tests_of(place) == [f"tests/test_a.py::test_{name}" for name in tests]
+    recorded = [f"tests/test_a.py::test_{name}" for name in tests]
+    assert reach.exists
+    assert reach.tests_of(Place("tinyrt/text.py", "", 0, line)) == [*recorded, "tests/test_new.py"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ what compiles it: the table below.
 
 from __future__ import annotations
 
+import difflib
 import re
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from coverage import CoverageData
 
 from tools.mutants.faults import ROOT, Place
 
-HOST = ("tests/c", "tests/interpreter/test_native.py", "tests/interpreter/test_conformance.py")
+HOST = (
+    *("tests/c/test_corners.py", "tests/c/test_kernels.py", "tests/c/test_packed.py"),
+    *("tests/c", "tests/interpreter/test_native.py"),
+)
 DEVICE = (
     *("tests/firmware/test_packed.py", "tests/firmware/test_all_ops.py"),
     *("tests/firmware/test_sparse.py", "tests/firmware/test_rows.py"),
@@ -64,7 +68,7 @@ class Reach:
     @property
     def exists(self) -> bool:
         """Whether there was such a run."""
-        return (self.folder / "coverage").is_file() and (self.folder / "times.xml").is_file()
+        return all((self.folder / name).is_file() for name in ("coverage", "times.xml", "commit"))
 
     def record(self) -> None:
         """Run all tests, covered. It takes some two times as long as without."""
@@ -76,6 +80,7 @@ class Reach:
         command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
         subprocess.run([*command, *options, times], cwd=ROOT, check=False)
         (self.folder / ".coverage").replace(self.folder / "coverage")
+        (self.folder / "commit").write_text(_git("rev-parse", "HEAD").strip())
 
     def tests_of(self, place: Place) -> list[str]:
         """Tests that run the line, one of each function first, then the quickest."""
@@ -84,8 +89,8 @@ class Reach:
                 list(tests) for part, tests in TESTS_OF_C.items() if re.search(part, place.path)
             )
         by_line = self._contexts(place.path)
-        tests = by_line.get(place.line) or set().union(*by_line.values())
-        return _spread(tests, self.seconds)
+        tests = by_line.get(self._line_then(place)) or set().union(*by_line.values())
+        return _spread(tests, self.seconds) + self._newer_tests(place.package)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -104,6 +109,30 @@ class Reach:
         data.read()
         return data
 
+    @cached_property
+    def _commit(self) -> str:
+        """What the tree was when the record was made."""
+        return (self.folder / "commit").read_text()
+
+    def _line_then(self, place: Place) -> int:
+        """The number that the line had when the record was made; 0 where it was not there."""
+        then = _git("show", f"{self._commit}:{place.path}").splitlines()
+        now = (ROOT / place.path).read_text().splitlines()
+        matcher = difflib.SequenceMatcher(None, then, now, autojunk=False)
+        at = place.line - 1
+        for block in matcher.get_matching_blocks():
+            if block.b <= at < block.b + block.size:
+                return block.a + at - block.b + 1
+        return 0
+
+    def _newer_tests(self, package: str) -> list[str]:
+        """Files of tests that were written or changed since, in the folder of the package."""
+        folder = "/".join(["tests", *package.split("/")[1:]])
+        options = ("--name-only", "--diff-filter=d", self._commit)
+        changed = _git("diff", *options, "--", f"{folder}/test_*.py").split()
+        # Between the top of the package and its rooms the folder alone decides.
+        return [file for file in changed if "/" in package or Path(file).parent.name == "tests"]
+
     def _contexts(self, path: str) -> dict[int, set[str]]:
         """Line -> tests."""
         file = next((f for f in self._data.measured_files() if f.endswith(f"/{path}")), None)
@@ -113,6 +142,12 @@ class Reach:
             line: {name for context in contexts if (name := _test(context))}
             for line, contexts in self._data.contexts_by_lineno(file).items()
         }
+
+
+def _git(*arguments: str) -> str:
+    """What git says; nothing where it knows no such thing."""
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
 def _test(context: str) -> str:
