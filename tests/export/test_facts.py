@@ -1,0 +1,41 @@
+"""What an export says of zeros in weights, and what a profile says of an op."""
+
+from dataclasses import fields
+
+from tinyrt.backends.c.weights import Cost, Weights
+from tinyrt.emulate.profile import OpCost
+from tinyrt.export.sparsity import SparseLayer
+
+FORMS = {Weights.DENSE: Cost(100, 1000), Weights.BLOCKS: Cost(80, 900)}
+
+
+def layer(forms, form=Weights.BLOCKS):
+    return SparseLayer(2, "conv", 0.625, form, forms)
+
+
+def test_sparse_forms_are_told_beside_the_dense_one():
+    text = str(layer(FORMS))
+    assert text.startswith("62% zeros, stored blocks (blocks 0.80x instructions 0.90x bytes")
+    assert layer(FORMS).as_dict() == {
+        "index": 2,
+        "name": "conv",
+        "zeros": 0.625,
+        "stored": str(Weights.BLOCKS),
+        "relative_to_dense": {str(Weights.BLOCKS): {"instructions": 0.8, "bytes": 0.9}},
+    }
+
+
+def test_what_has_no_other_form_says_why():
+    alone = layer({Weights.DENSE: FORMS[Weights.DENSE]}, Weights.DENSE)
+    assert "no pattern that a kernel knows" in str(alone)
+    assert alone.as_dict()["relative_to_dense"] == {}
+    none = layer({}, Weights.DENSE)
+    assert "no sparse kernels for this instruction set" in str(none)
+    assert none.ratios == {}
+
+
+def test_a_profile_has_ratios_where_there_is_something_to_divide_by():
+    both, neither = OpCost(0, "conv2d", "y", 50, 200, 400), OpCost(1, "relu", "z", 0, 20, None)
+    assert (both.instructions_per_mac, both.ratio) == (4, 0.5)
+    assert (neither.instructions_per_mac, neither.ratio) == (None, None)
+    assert {f.name for f in fields(both)} <= set(both.as_dict())

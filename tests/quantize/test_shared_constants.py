@@ -1,0 +1,52 @@
+"""Constants that ops of several widths share: each op gets them in integers of its own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.passes.random_net import RandomNet as Net
+from tinyrt.ir import DType
+from tinyrt.metrics import evaluate_graph
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+
+X = np.random.default_rng(0).standard_normal((200, 6)).astype(np.float32)
+
+
+def shared():
+    """Two sums and a product with one constant."""
+    net = Net((1, 6))
+    c = net.random(6)
+    first = net.add("x", c)
+    second = net.mul(net.op("tanh", (first,)), c)
+    third = net.add(second, c)
+    return net.graph(third), (first, second, third)
+
+
+def renamed(graph, old, new):
+    """The graph whose value of the old name has the new one."""
+    inputs, outputs = (
+        tuple(new if n == old else n for n in names) for names in (graph.inputs, graph.outputs)
+    )
+    nodes = [
+        replace(node, inputs=tuple(new if n == old else n for n in node.inputs))
+        for node in graph.nodes
+    ]
+    values = {v.name: v for v in graph.values.values() if v.name != old}
+    values[new] = replace(graph.value(old), name=new)
+    return replace(graph, inputs=inputs, outputs=outputs, values=values, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("name", ["x", "const1/int16"], ids=["free names", "a name that is taken"])
+@pytest.mark.parametrize("wide", [(0,), (1,), (1, 2)])
+def test_answers_stay_near_those_of_floats(wide, name):
+    graph, adds = shared()
+    graph = renamed(graph, "x", name)
+    schemes = tuple((adds[i], Scheme.INT16X8) for i in wide)
+    mixed = quantize_graph(graph, {name: X}, QuantConfig(scheme_for=schemes))
+    assert {v.dtype for v in mixed.values.values() if v.is_constant} == {DType.INT8, DType.INT16}
+    assert {n.output.dtype for n in mixed.bound() if n.op in ("add", "mul")} == {
+        DType.INT8,
+        DType.INT16,
+    }
+    assert evaluate_graph(mixed, {name: X}, against=graph).sqnr_db > 30
