@@ -125,7 +125,8 @@ def every_place(paths: Iterable[str]) -> Iterator[Place]:
 def _places(path: str) -> list[Place]:
     if path.endswith(".py"):
         return python_faults.places(ROOT, path)
-    return c_faults.places(ROOT, path) if path.endswith((".c", ".h")) else []
+    is_kernel = path.startswith("tinyrt/kernels_c/") and path.endswith((".c", ".h"))
+    return c_faults.places(ROOT, path) if is_kernel else []
 
 
 def _next(places: list[Place]) -> tuple[Place, str] | None:
