@@ -214,7 +214,9 @@ class Model:
         for s in segments:
             if s.pushed is not None:
                 buffers = [b for b in buffers if b.names[0] != s.pushed]
-                buffers.append(Buffer((STATE_NAME,), state_bytes(s), s.first, s.stop - 1))
+                # To the very end: a row too many is refused by what the state says.
+                end = len(self.graph.nodes)
+                buffers.append(Buffer((STATE_NAME,), state_bytes(s), s.first, end))
         return buffers
 
 
