@@ -147,6 +147,8 @@ TIMES = """<testsuites><testsuite>
 """
 
 
+CHANGED = "tests/test_supply.py\ntests/test_gone.py\ntests/ir/test_verifier.py\n"
+"""One at the top, one that is no more, one of another room."""
 NOW = (copies.ROOT / "tinyrt" / "text.py").read_text()
 
 
@@ -160,7 +162,7 @@ def reach(tmp_path, monkeypatch):
 
     data = CoverageData(str(tmp_path / "coverage"))
     file = "/somewhere/tinyrt/text.py"
-    said = {"show": NOW.partition("\n")[2], "diff": "tests/test_new.py\ntests/ir/test_graph.py\n"}
+    said = {"show": NOW.partition("\n")[2], "diff": CHANGED}
     monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
     contexts = {
         "": {1},
@@ -184,7 +186,10 @@ def reach(tmp_path, monkeypatch):
 def test_tests_that_reach_a_line_one_of_each_function_first(reach, line, tests):
     recorded = [f"tests/test_a.py::test_{name}" for name in tests]
     assert reach.exists
-    assert reach.tests_of(Place("tinyrt/text.py", "", 0, line)) == [*recorded, "tests/test_new.py"]
+    assert reach.tests_of(Place("tinyrt/text.py", "", 0, line)) == [
+        *recorded,
+        "tests/test_supply.py",
+    ]
 
 
 @pytest.mark.parametrize(

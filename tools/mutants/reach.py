@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -90,7 +91,10 @@ class Reach:
             )
         by_line = self._contexts(place.path)
         tests = by_line.get(self._line_then(place)) or set().union(*by_line.values())
-        return _spread(tests, self.seconds) + self._newer_tests(place.package)
+        changed = self._changed_tests
+        same = {test for test in tests if test.partition("::")[0] not in changed}
+        others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
+        return _spread(same, self.seconds) + sorted(file for file in others if changed.get(file))
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -125,13 +129,11 @@ class Reach:
                 return block.a + at - block.b + 1
         return 0
 
-    def _newer_tests(self, package: str) -> list[str]:
-        """Files of tests that were written or changed since, in the folder of the package."""
-        folder = "/".join(["tests", *package.split("/")[1:]])
-        options = ("--name-only", "--diff-filter=d", self._commit)
-        changed = _git("diff", *options, "--", f"{folder}/test_*.py").split()
-        # Between the top of the package and its rooms the folder alone decides.
-        return [file for file in changed if "/" in package or Path(file).parent.name == "tests"]
+    @cached_property
+    def _changed_tests(self) -> dict[str, bool]:
+        """Files of tests that are no longer what they were -> whether they are there."""
+        files = _git("diff", "--name-only", self._commit, "--", "tests/*test_*.py").split()
+        return {file: (ROOT / file).is_file() for file in files}
 
     def _contexts(self, path: str) -> dict[int, set[str]]:
         """Line -> tests."""
@@ -142,6 +144,15 @@ class Reach:
             line: {name for context in contexts if (name := _test(context))}
             for line, contexts in self._data.contexts_by_lineno(file).items()
         }
+
+
+def _of(place: Place, tests: Iterable[str]) -> Iterator[str]:
+    """Those that lie in the folder of the place's package."""
+    folder = "/".join(["tests", *place.package.split("/")[1:]])
+    for file in tests:
+        parent = str(Path(file).parent)
+        if parent == folder or (folder != "tests" and parent.startswith(f"{folder}/")):
+            yield file
 
 
 def _git(*arguments: str) -> str:
