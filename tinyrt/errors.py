@@ -219,13 +219,11 @@ SHOW_TRACEBACK = "TINYRT_TRACEBACK=1 in the environment shows where it came from
 
 def _place_of(error: BaseException) -> str:
     """The innermost place in tinyrt: ``in tinyrt/ops/add.py, line 12, infer``."""
-    place = "on the way into tinyrt"
-    for module, frame in _frames(error):
-        if module.split(".")[0] == "tinyrt":
-            code = frame.tb_frame.f_code
-            file = code.co_filename.replace("\\", "/").rpartition("/tinyrt/")[2]
-            place = f"in tinyrt/{file}, line {frame.tb_lineno}, {code.co_name}"
-    return place
+    # There is one at least: ``catch_all`` itself.
+    *_, frame = (at for module, at in _frames(error) if module.split(".")[0] == "tinyrt")
+    code = frame.tb_frame.f_code
+    file = code.co_filename.replace("\\", "/").rpartition("/tinyrt/")[2]
+    return f"in tinyrt/{file}, line {frame.tb_lineno}, {code.co_name}"
 
 
 def raised_in(error: BaseException, *packages: str) -> bool:
