@@ -1,0 +1,115 @@
+"""From what an image reports to instructions, outputs and stack; images are scripts here."""
+
+from itertools import pairwise
+
+import pytest
+
+from tinyrt.emulate import qemu
+from tinyrt.emulate.boards import BOARDS
+from tinyrt.emulate.image import Image
+from tinyrt.emulate.profile import NOTHING, op_instructions
+from tinyrt.emulate.sizes import Sizes
+
+CALIBRATION = {
+    "calibration_instructions": [9990],
+    "calibration_ticks": [250],
+    "calibration_polls": [2],
+}
+"""9998 instructions in 250 ticks: 39.99 to a tick."""
+PER_TICK = 39.99
+INVOKE = {"invoke_ticks": [1000, 1003], "invoke_polls": [3, 8]}
+EMPTY = {"empty_ticks": [10, 12], "empty_polls": [1, 0]}
+OPS = {
+    "op": [0, 1, 0, NOTHING, NOTHING, 3],
+    "op_ticks": [400, 1000, 200, 4, 6, 8],
+    "op_polls": [5, 0, 3, 1, 0, 0],
+}
+
+
+def test_instructions_are_the_mean_of_phases_without_the_empty_call():
+    found = qemu.instructions(CALIBRATION | INVOKE | EMPTY)
+    assert found == round((2003 - 22) / 2 * PER_TICK - (11 - 1) / 2 * 4)
+
+
+def test_instructions_to_a_tick_are_rounded_to_a_hundredth():
+    third = CALIBRATION | {"calibration_ticks": [3], "calibration_polls": [0]}
+    assert qemu.Instructions(third)(100, 0) == pytest.approx(333_000)
+    assert qemu.Instructions(third | {"calibration_ticks": [7]})(100, 0) == pytest.approx(142_714)
+
+
+def test_an_op_s_instructions_are_those_of_all_its_calls_without_their_hooks():
+    hook = (10 * PER_TICK - 4) / 2
+    assert op_instructions(CALIBRATION | OPS) == {
+        0: round((600 * PER_TICK - 32 - 2 * hook) / 4),
+        1: round((1000 * PER_TICK - hook) / 4),
+        3: round((8 * PER_TICK - hook) / 4),
+    }
+
+
+def test_a_report_has_hexadecimal_values_in_order():
+    text = "arena_bytes 1f40\nop 0\nop ffffffff\nop 10\n"
+    assert qemu.parse_report(text) == {"arena_bytes": [8000], "op": [0, NOTHING, 16]}
+
+
+# Images that are scripts
+
+WRITTEN = "printf 'abc' > outputs.bin; printf 'arena_bytes 20\\nstack_bytes 11\\n{more}' > {to}"
+
+
+def image(folder, body):
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return Image(path, None, Sizes(*[0] * 7), None)
+
+
+def test_a_run_is_what_the_image_wrote(tmp_path):
+    program = image(tmp_path, "cat inputs.bin > seen; " + WRITTEN.format(more="", to="report.txt"))
+    assert qemu.run_image(program, b"given", tmp_path) == qemu.Run(b"abc", None, 17, 32)
+    assert (tmp_path / "seen").read_bytes() == b"given"
+
+
+def test_a_run_counts_where_there_is_a_clock(tmp_path):
+    counters = CALIBRATION | INVOKE | EMPTY
+    more = "".join(f"{name} {value:x}\\n" for name, values in counters.items() for value in values)
+    program = image(tmp_path, WRITTEN.format(more=more, to="report.txt"))
+    assert qemu.run_image(program, b"", tmp_path).instructions == qemu.instructions(counters)
+
+
+def test_stack_that_is_not_measured_is_none(tmp_path):
+    program = image(tmp_path, "printf x > outputs.bin; echo arena_bytes 8 > report.txt")
+    assert qemu.run_image(program, b"", tmp_path) == qemu.Run(b"x", None, None, 8)
+
+
+def test_progress_is_the_bytes_of_output_so_far(tmp_path):
+    seen = []
+    body = "printf 'abc' > outputs.bin; sleep 0.5; " + WRITTEN.format(more="", to="report.txt")
+    qemu.run_image(image(tmp_path, body), b"", tmp_path, progress=seen.append)
+    assert set(seen) <= {0, 3}
+    assert 3 in seen
+
+
+@pytest.mark.parametrize("stale", ["report.txt", "outputs.bin"])
+def test_files_of_an_earlier_run_do_not_count(tmp_path, stale):
+    (tmp_path / stale).write_text("arena_bytes 20\n")
+    body = f"test -e {stale} && exit 3; echo arena_bytes 1 > report.txt"
+    assert qemu.boot(image(tmp_path, body), b"", tmp_path) == {"arena_bytes": [1]}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_emulator_counts_and_shows_nothing(tmp_path, monkeypatch, name):
+    asked = []
+    monkeypatch.setattr(qemu.toolchain, "require", lambda *programs: asked.extend(programs))
+    board = BOARDS[name]
+    path = tmp_path / "image.elf"
+    command = qemu._command(Image(path, board, Sizes(*[0] * 7), None))
+    assert asked == [board.qemu] == command[:1]
+    pairs = dict(pairwise(command))
+    assert pairs["-M"] == name
+    assert pairs["-icount"] == "shift=0"
+    assert pairs["-kernel"] == str(path)
+    assert pairs["-semihosting-config"] == "enable=on,target=native"
+    assert [pairs[what] for what in ("-display", "-monitor", "-serial")] == ["none"] * 3
+    assert (pairs.get("-bios"), pairs.get("-cpu")) == (
+        ("none", "rv32") if name == "virt" else (None, None)
+    )
