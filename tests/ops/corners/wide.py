@@ -82,8 +82,13 @@ def _pairs() -> dict[str, Built]:
 
 
 def _single() -> dict[str, Built]:
-    """Curves far beyond their tables' ends, and scales that are powers of two or not."""
+    """Curves far beyond their tables' ends, and scales that are powers of two, nearly, or not."""
     made = {}
+    nearly = {f"2^-12 x {n}": 2.0**-12 * n for n in (0.9993, 1.0006, 1.0008)}
+    for name, scale in nearly.items():
+        for op in ("logistic", "tanh"):
+            given = [Given(spread((1, 500), S16), scale)]
+            made[f"{op}: scale {name}, int16"] = corner(op, NoAttrs(), given, q_of(STEP))
     for scale in (2.0**-20, 2.0**-15, 2.0**-12, 2.0**-11, 1e-3, 0.9, 700.0):
         given = [Given(EDGES16, scale)]
         for op in ("logistic", "tanh"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,10 @@ def sigmoid_table() -> NDArray[np.int64]:
     return table
 
 
+POWER_OF_TWO = 1e-3
+"""How far from a whole number the binary logarithm of a power of two may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class SigmoidS16:
     """Multiplier from int16 inputs of logistic and tanh to positions in ``sigmoid_table``.
@@ -93,6 +98,8 @@ class SigmoidS16:
 def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:
     """The input's multiplier.
 
+    A scale within ``POWER_OF_TWO`` of a power of two counts as one, as in TFLM's ``CheckedLog2``.
+
     Args:
         node: a logistic or tanh of int16.
         most_left: largest left shift for an input whose scale is a power of two.
@@ -102,9 +109,9 @@ def prepare_sigmoid(node: BoundNode, most_left: int) -> SigmoidS16:
     require_alike(x, y)
     require_fixed(y, FIXED_OUTPUT)
     scale = float(qparams(x)[0])
-    mantissa, exponent = np.frexp(scale)
-    left = 12 + int(exponent) - 1
-    if mantissa == 0.5 and 0 <= left <= most_left:
+    power = round(log2(scale))
+    left = 12 + power
+    if abs(log2(scale) - power) < POWER_OF_TWO and 0 <= left <= most_left:
         return SigmoidS16(3 << left, 0)
     real, right = scale * 4096 * 3, 0
     while real <= 32767 / 2 and right <= 30:
