@@ -17,6 +17,7 @@ from tests.c.conformance import (
 )
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, build_program, run_program
+from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.export import export_graph
@@ -26,8 +27,8 @@ from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(8)
-FEW = range(4)
+SEEDS = range(sampled(8, 40))
+FEW = range(sampled(4, 20))
 """A few random cases beside those of ``test_corners``, which come to every kernel."""
 
 

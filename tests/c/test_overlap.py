@@ -14,13 +14,14 @@ from tests.c.overlapping import (
 )
 from tests.memory.targets import kernels_for
 from tests.ops.build import build_f32, build_s8, build_s16
+from tests.sampling import sampled
 from tinyrt.export import bundle, export_graph
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(10)
+SEEDS = range(sampled(10, 30))
 
 NEVER_IN_REACH = {"fully_connected"}
 """Ops that compute so few outputs from so many inputs, or read them so often, that cases in which

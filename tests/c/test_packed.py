@@ -20,6 +20,7 @@ from tests.c.packed_cases import (
 )
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.export import export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 SEEDS = (0, 1, 3, 7, 8)
 """Between them they reach every kernel that ten in a row do."""
-SAMPLES = 50
+SAMPLES = sampled(50, 500)
 MIN_CASES = 10_000
 PACKED = {
     "tinyrt_dense_s8",

@@ -6,6 +6,7 @@ import pytest
 from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
 from tests.ops.cases.windowed import pair
+from tests.sampling import sampled
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
@@ -15,7 +16,7 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
 CORE = "cortex-m55"
-CASES = 40
+CASES = sampled(40, 200)
 ACTIVATIONS = ("NONE", "RELU", "RELU6")
 
 

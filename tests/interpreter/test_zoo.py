@@ -7,12 +7,13 @@ import sys
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.api import profile_model
 from tinyrt.interpreter import BACKENDS, Interpreter, load
 from tinyrt.interpreter.model import BATCH
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
-SAMPLES = 40
+SAMPLES = sampled(40, 1000)
 
 
 @pytest.mark.slow

@@ -9,11 +9,12 @@ from tests.memory.broken_plans import break_plan, verdicts
 from tests.memory.byte_arena import Plan
 from tests.memory.nets import gated_net, random_net, varied_net, wide_net
 from tests.memory.test_segments import WAYS, ranges
+from tests.sampling import sampled
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.memory import plan_memory, plan_segments
 
-NETS = 24
+NETS = sampled(24, 240)
 BREAKS = 10
 """For each plan."""
 

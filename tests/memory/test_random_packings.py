@@ -6,12 +6,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.memory.rows.extents import FREE, Extents
 from tinyrt.memory.rows.packing import Packing
 
 pytestmark = pytest.mark.slow
 
-PROBLEMS = 2_000
+PROBLEMS = sampled(1_000, 10_000)
 BATCHES = 2
 FEW = 3
 """Buffers of which every placement can be tried."""

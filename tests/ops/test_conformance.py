@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.c.floats import TRANSCENDENTAL
+from tests.c.floats import assert_close
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_peer
+from tests.sampling import sampled
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
@@ -19,9 +20,9 @@ from tinyrt.ops.shared.spec import Form, Quant
 
 CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
 """What convolutional networks are made of."""
-CNN_CASES = 200
-OTHER_CASES = 60
-FLOAT_CASES = 8
+CNN_CASES = sampled(200, 2000)
+OTHER_CASES = sampled(60, 600)
+FLOAT_CASES = sampled(8, 80)
 STATELESS = {name: spec for name, spec in OPS.items() if spec.quant is not Quant.STATEFUL}
 """Ops that one run says all about; ``test_stateful`` has the others."""
 INT8_OPS = sorted(name for name, spec in STATELESS.items() if Form.INT8 in spec.forms)
@@ -82,6 +83,4 @@ def test_float_agrees(op, seed):
     built = build_f32(CASES[op](rng), rng)
     found = evaluate(built.graph, built.feeds)["out"]
     expected = run_peer(op, built.graph, list(built.feeds.values()))
-    rtol = 1e-4 if op in TRANSCENDENTAL else 1e-5
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)
-    assert found.dtype == expected.dtype
+    assert_close(op, found, expected)
