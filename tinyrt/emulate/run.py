@@ -188,7 +188,7 @@ def sample_shape(port: Port) -> Shape:
 def _float_error(project: ExportedProject, outputs: Arrays, expected: Arrays) -> float | None:
     """Greatest difference relative to a float output's largest element.
 
-    None where no output is float; infinite where an integer output or a NaN differs.
+    None where no output is float; infinite where an integer, a NaN or an infinity differs.
     """
     errors = []
     for port in project.outputs:
@@ -199,8 +199,9 @@ def _float_error(project: ExportedProject, outputs: Arrays, expected: Arrays) ->
             continue
         same = (actual == target) | (np.isnan(actual) & np.isnan(target))
         largest = max((float(np.abs(v)) for v in target[np.isfinite(target)]), default=1.0)
-        apart = np.abs(np.where(same, 0, actual.astype(np.float64) - target))
-        errors.append(float(np.nan_to_num(apart, nan=math.inf).max()) / (largest or 1.0))
+        with np.errstate(invalid="ignore"):  # the difference of two infinities, which are the same
+            apart = np.abs(np.where(same, 0, actual.astype(np.float64) - target))
+        errors.append(float(np.where(np.isnan(apart), math.inf, apart).max()) / (largest or 1.0))
     return max(errors, default=None)
 
 

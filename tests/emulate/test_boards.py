@@ -1,0 +1,49 @@
+"""Boards: which one stands in for a core, and the memory that each has."""
+
+import pytest
+
+from tinyrt.emulate.boards import BOARDS, find_board
+from tinyrt.export import CORES, find_core
+
+KIB, MIB = 1024, 1024 * 1024
+MEMORIES = {
+    "mps2-an385": (0, 4 * MIB, 0x2000_0000, 4 * MIB),
+    "mps2-an386": (0, 4 * MIB, 0x2000_0000, 4 * MIB),
+    "mps2-an500": (0, 4 * MIB, 0x2000_0000, 4 * MIB),
+    "mps2-an505": (0x1000_0000, 4 * MIB, 0x3800_0000, 4 * MIB),
+    "mps3-an547": (0, 512 * KIB, 0x2000_0000, 512 * KIB),
+    "microbit": (0, 256 * KIB, 0x2000_0000, 16 * KIB),
+    "virt": (0x8000_0000, 8 * MIB, 0x8080_0000, 8 * MIB),
+}
+"""Flash and RAM: where they begin, and how many bytes there are."""
+STANDS_IN = {
+    "cortex-m0": "mps2-an385",
+    "cortex-m0plus": "mps2-an385",
+    "cortex-m3": "mps2-an385",
+    "cortex-m4": "mps2-an386",
+    "cortex-m7": "mps2-an500",
+    "cortex-m23": "mps2-an505",
+    "cortex-m33": "mps2-an505",
+    "cortex-m55": "mps3-an547",
+    "cortex-m85": "mps3-an547",
+    "rv32imc": "virt",
+}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_has_the_memory_of_its_manual(name):
+    board = BOARDS[name]
+    places = (board.flash_origin, board.flash_bytes, board.ram_origin, board.ram_bytes)
+    assert places == MEMORIES[name]
+    assert board.guard_bytes == (0 if name == "microbit" else 4 * KIB)
+    assert board.stack_bytes == (2 * KIB if name == "microbit" else 16 * KIB)
+
+
+def test_every_core_has_its_own_board():
+    found = {name: find_board(core).name for name, core in CORES.items() if core.prefix}
+    assert found == STANDS_IN
+
+
+def test_a_board_runs_the_code_of_older_cores():
+    for core in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7"):
+        assert find_board(find_core(core), "mps2-an500") is BOARDS["mps2-an500"]

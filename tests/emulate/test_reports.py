@@ -1,0 +1,255 @@
+"""What an emulation reports: each figure from its own source, outputs by name, agreement."""
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.export.models import dense
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import EmulationReport, OpCost, Ram, Run, Sizes, run, run_emulated
+from tinyrt.emulate.baseline import Baseline
+from tinyrt.emulate.image import Image
+from tinyrt.errors import ToolError
+from tinyrt.export.model import Port
+from tinyrt.ir import DType
+
+SIZES = Sizes(kernels=10, model=200, tables=3000, library=40000, weights=5, harness=6, static=7)
+OP = OpCost(index=1, op="conv2d", name="y", macs=50, instructions=200, baseline=400)
+
+
+def report(**changes):
+    given = {
+        "core": "cortex-m4",
+        "board": "mps2-an386",
+        "samples": 3,
+        "instructions": 900,
+        "instructions_per_mac": 4.5,
+        "flash": SIZES,
+        "ram": Ram(11, 12, 13, 14, 15),
+        "bit_exact": False,
+        "outputs": {"y": np.array([[1, 2]], np.int8)},
+        "baseline": 1800,
+        "ops": (OP,),
+        "float_error": 0.5,
+        "filter_bytes": 4,
+        "row_by_row": ("0-3",),
+    }
+    return EmulationReport(**given | changes)
+
+
+def test_a_report_as_data_has_every_figure():
+    assert json.loads(json.dumps(report().as_dict())) == {
+        "core": "cortex-m4",
+        "board": "mps2-an386",
+        "samples": 3,
+        "instructions": 900,
+        "instructions_per_mac": 4.5,
+        "baseline": 1800,
+        "flash": {
+            "code": 43210,
+            "weights": 5,
+            "filters": 4,
+            "parts": {"kernels": 10, "model": 200, "tables": 3000, "library": 40000},
+            "harness": 6,
+        },
+        "ram": {"arena": 11, "stack": 12, "stack_bound": 13, "static": 14, "state": 15},
+        "row_by_row": ["0-3"],
+        "bit_exact": False,
+        "float_error": 0.5,
+        "ops": [
+            {
+                "index": 1,
+                "op": "conv2d",
+                "name": "y",
+                "macs": 50,
+                "instructions": 200,
+                "instructions_per_mac": 4.0,
+                "baseline": 400,
+                "ratio": 0.5,
+            }
+        ],
+        "outputs": {"y": [[1, 2]]},
+    }
+    assert "ops" not in report(ops=None).as_dict()
+    assert report(ops=()).as_dict()["ops"] == []
+
+
+@pytest.mark.parametrize(
+    ("bit_exact", "float_error", "agrees"),
+    [
+        (True, None, True),
+        (False, None, False),
+        (None, None, False),
+        (False, 0.0, True),
+        (False, 1e-4, True),
+        (False, 1.01e-4, False),
+        (False, math.inf, False),
+        (True, 1.0, True),
+    ],
+)
+def test_integers_agree_exactly_and_floats_nearly(bit_exact, float_error, agrees):
+    assert report(bit_exact=bit_exact, float_error=float_error).agrees is agrees
+
+
+# Outputs
+
+
+def port(name, dtype=DType.INT8, shape=(1, 2)):
+    return Port(name, dtype, shape, 0, math.prod(shape) * dtype.itemsize, None, None)
+
+
+def test_outputs_of_all_samples_are_taken_apart_in_order():
+    ports = [port("a"), port("b", DType.INT16, (1, 1, 2)), port("c", DType.INT8, (3,))]
+    given = {
+        "a": np.array([[1, 2], [3, -4]], np.int8),
+        "b": np.array([[[500, 600]], [[700, -800]]], np.int16),
+        "c": np.array([[5, 6, 7], [8, 9, 10]], np.int8),
+    }
+    rows = [b"".join(given[p.name][i].tobytes() for p in ports) for i in range(2)]
+    assert run.pack_inputs(ports, given) == (b"".join(rows), 2)
+    found = run.unpack_outputs(ports, b"".join(rows), 2)
+    assert list(found) == ["a", "b", "c"]
+    for name, array in given.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_outputs_that_are_too_long_are_refused():
+    with pytest.raises(ToolError, match=r"wrote 1,001 bytes of output(.|\n)*1,000 bytes"):
+        run.unpack_outputs([port("a", shape=(1, 500))], bytes(1001), 2)
+
+
+FLOAT = port("f", DType.FLOAT32)
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("actual", "target", "error"),
+    [
+        ([1, 2], [1, 2], 0.0),
+        ([1, 2], [1, 4], 0.5),
+        ([1, -6], [1, -4], 0.5),
+        ([0.25, 0], [0, 0], 0.25),
+        ([NAN, 2], [NAN, 2], 0.0),
+        ([NAN, 2], [1, 2], INF),
+        ([1, 2], [NAN, 2], INF),
+        ([INF, 2], [INF, 4], 0.5),
+        ([INF, 2], [-INF, 2], INF),
+        ([INF, 2], [1, 2], INF),
+        ([INF, INF], [INF, INF], 0.0),
+    ],
+)
+def test_a_float_error_is_relative_to_the_largest_element(actual, target, error):
+    project = SimpleNamespace(outputs=(FLOAT, port("i")))
+    same = np.array([[1, 2]], np.int8)
+    arrays = [{"f": np.array([a], np.float32), "i": same} for a in (actual, target)]
+    assert run._float_error(project, *arrays) == error
+
+
+def test_integers_beside_floats_are_equal_or_infinitely_wrong():
+    floats, integers = np.zeros((1, 2), np.float32), np.array([[1, 2]], np.int8)
+    project = SimpleNamespace(outputs=(FLOAT, port("i")))
+    found, expected = {"f": floats, "i": integers}, {"f": floats, "i": integers + np.int8(1)}
+    assert run._float_error(project, found, expected) == INF
+    alone = SimpleNamespace(outputs=(port("i"),))
+    assert run._float_error(alone, found, found) is None
+
+
+def test_of_several_float_outputs_the_worst_counts():
+    project = SimpleNamespace(outputs=(FLOAT, port("g", DType.FLOAT32)))
+    one = np.ones((1, 2), np.float32)
+    expected = {"f": one, "g": one}
+    assert run._float_error(project, {"f": one, "g": one * 2}, expected) == 1
+    assert run._float_error(project, {"f": one * 2, "g": one}, expected) == 1
+
+
+# The whole emulation, of which building and running are stood in for
+
+ANSWERS = np.array([[1, 2], [3, 4], [5, 6]], np.int8)
+
+
+@pytest.fixture
+def emulated(tmp_path, monkeypatch):
+    """Emulates a model of two outputs; returns the report and what was handed on."""
+    path = save_tflite(dense(), tmp_path / "net.tflite")
+    seen = {}
+
+    def build(project, build_dir, *, board):
+        seen["project"], seen["board"] = project, board
+        return Image(Path("image.elf"), board, SIZES, 33)
+
+    def boot(image, packed, run_dir, *, timeout_s, progress):
+        seen.update(packed=packed, timeout_s=timeout_s)
+        for nbytes in (0, 2, 5, 6):
+            if progress is not None:
+                progress(nbytes)
+        return Run(ANSWERS.tobytes(), 640, 44, 55)
+
+    def profile(project, graph, first, build_dir, **options):
+        seen["profile"] = (project, graph.name, first, options)
+        return (OP,)
+
+    monkeypatch.setattr(run, "build_image", build)
+    monkeypatch.setattr(run, "run_image", boot)
+    monkeypatch.setattr(run, "profile_ops", profile)
+    inputs = {"x": np.arange(12, dtype=np.int8).reshape(3, 4)}
+
+    def emulate(**options):
+        return run_emulated(path, inputs=inputs, build_dir=tmp_path / "b", **options), seen
+
+    return emulate
+
+
+def test_each_figure_comes_from_its_source(emulated):
+    found, seen = emulated(timeout_s=7.0)
+    assert (found.core, found.board, found.samples) == ("cortex-m4", "mps2-an386", 3)
+    assert (found.instructions, found.instructions_per_mac) == (640, 640 / 8)
+    assert found.flash == SIZES
+    assert found.ram == Ram(arena=55, stack=44, stack_bound=33, static=7, state=0)
+    assert (found.bit_exact, found.float_error, found.ops, found.baseline) == (None,) * 4
+    assert found.filter_bytes == seen["project"].filter_bytes == 16
+    assert found.row_by_row == ()
+    np.testing.assert_array_equal(found.outputs["y"], ANSWERS)
+    assert seen["packed"] == bytes(range(12))
+    assert seen["timeout_s"] == 7.0
+    assert "profile" not in seen
+
+
+def test_given_macs_take_the_place_of_counted_ones(emulated):
+    assert emulated(macs=64)[0].instructions_per_mac == 10
+    assert emulated(macs=0)[0].instructions_per_mac is None
+
+
+def test_progress_counts_samples(emulated):
+    seen = []
+    emulated(progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(("change", "exact"), [(0, True), (1, False)], ids=["same", "one differs"])
+def test_answers_are_compared_with_the_expected_ones(emulated, change, exact):
+    expected = ANSWERS.copy()
+    expected[2, 1] += change
+    found, _ = emulated(expected={"y": expected})
+    assert (found.bit_exact, found.agrees) == (exact, exact)
+    assert emulated(expected={"y": expected.astype(np.int16)})[0].bit_exact is False
+
+
+def test_a_profile_is_of_the_first_sample_on_the_same_board(emulated):
+    found, seen = emulated(profile=True, board="mps2-an500", timeout_s=9.0)
+    project, name, first, options = seen["profile"]
+    assert found.ops == (OP,)
+    assert (project, name, first) == (seen["project"], "net", bytes(range(4)))
+    assert options["board"] is seen["board"]
+    assert found.board == seen["board"].name == "mps2-an500"
+    assert options["timeout_s"] == 9.0
+    assert isinstance(options["baseline"], Baseline)
+
+
+def test_on_this_machine_there_is_no_board(emulated):
+    found, seen = emulated(core="host")
+    assert found.board is seen["board"] is None
