@@ -55,6 +55,18 @@ def test_every_pair_of_inputs(op, seed):
     )
 
 
+@pytest.mark.parametrize("ratio", [64.0, 128.0, 80.0])
+def test_every_quotient_rounds_as_on_the_device(ratio):
+    """Many are ties; from such a ratio on, TFLM's shifts are below 32 bits."""
+    inputs = [s8("a", (256, 1), ratio, 111), s8("b", (1, 256), 1.0, 8)]
+    graph = one_op("div", OPS["div"].attrs(), inputs, s8("y", (256, 256), 1.0, -37))
+    b = np.where(EVERY_INT8 == 8, np.int8(9), EVERY_INT8)
+    feeds = {"a": EVERY_INT8[:, None], "b": b[None, :]}
+    np.testing.assert_array_equal(
+        evaluate(graph, feeds)["y"], run_tflm(graph, list(feeds.values()))
+    )
+
+
 def test_tables_are_indexed_by_the_unsigned_byte():
     table = LutS8.of(EVERY_INT8).table
     assert (table[0], table[127], table[128], table[255]) == (0, 127, -128, -1)
