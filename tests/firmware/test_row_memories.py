@@ -62,7 +62,7 @@ def several_segments(core, seed):
 
 
 MEMORIES = {
-    "one that just fits": Memories((Region("dtcm", 1_080),)),
+    "one that just fits": Memories((Region("dtcm", 1_096),)),
     "three regions": Memories((Region("a", 400), Region("b", 700), Region("c", 1_200))),
     "outside and divided": Memories(
         (Region("dtcm", 320), Region("sram", 1_088)),
