@@ -13,7 +13,7 @@ from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.budget import current
 from tinyrt.convert.over_time.windows import stream as stream_graph
-from tinyrt.convert.passes.targets import lower_for
+from tinyrt.convert.passes.targets import lower_for, require_target
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
@@ -79,8 +79,10 @@ def convert_model(
     with error_context(file=str(model)):
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
-        if target is not None and not is_quantized(graph):
-            graph = lower_for(graph, target, log)
+        if target is not None:
+            require_target(target)
+            if not is_quantized(graph):
+                graph = lower_for(graph, target, log)
         graph = schedule(graph)
         save_tflite(graph, output)
     return graph

@@ -9,7 +9,7 @@ from tinyrt.budget import limited
 from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
 from tinyrt.convert.tflite.reader import map_file, parse_tflite
 from tinyrt.convert.tflite.schema import IDENTIFIER
-from tinyrt.errors import ModelFormatError, boundary
+from tinyrt.errors import DataError, ModelFormatError, boundary
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 
 
@@ -42,6 +42,7 @@ def open_model(
         ModelFormatError: the file is neither, or is corrupt.
         UnsupportedError: it uses something that tinyrt does not have.
         ShapeError: a dimension is open.
+        DataError: an option says nothing about such a model.
         BudgetError: it takes more memory or work than a file of its size may cost.
 
     """
@@ -52,6 +53,7 @@ def open_model(
     refuse_foreign(path, bytes(data[:LONGEST]))
     with boundary("model", file=str(path)), limited(file_bytes=len(data)):
         if bytes(data[4:8]) == IDENTIFIER:
+            _refuse_options_of_onnx(shapes, sequence_lstm)
             graph = parse_tflite(data, name=path.stem)
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
@@ -64,13 +66,42 @@ def open_model(
                 expected="a .tflite file (identifier 'TFL3' at byte 4), or a file named *.onnx",
                 hint="name the file *.onnx if it is an ONNX model, or export the model to one",
             )
-        if not optimize or is_quantized(graph):
+        if not optimize:
+            return graph
+        if is_quantized(graph):
+            _refuse_choice_of_passes(passes, skip_passes)
             return graph
         from tinyrt.convert.passes import optimize as run_passes
         from tinyrt.quantize.imported.prequantized import has_own_grids, quantize_on_own_grids
 
         graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
         return quantize_on_own_grids(graph, log) if has_own_grids(graph) else graph
+
+
+def _refuse_options_of_onnx(shapes: Mapping[str, Shape] | None, sequence_lstm: bool) -> None:
+    """Raise ``DataError`` for what would be ignored: a .tflite file says it all."""
+    if shapes:
+        raise DataError(
+            f"a shape is given for '{min(shapes)}', but this is a .tflite model",
+            expected="shapes for .onnx models only: a .tflite model has its own",
+            hint="leave out --shape",
+        )
+    if sequence_lstm:
+        raise DataError(
+            "LSTMs of a .tflite model stay as they are",
+            expected="--sequence-lstm for .onnx models only",
+            hint="leave out --sequence-lstm",
+        )
+
+
+def _refuse_choice_of_passes(passes: Collection[str] | None, skipped: Collection[str]) -> None:
+    """Raise ``DataError`` for what would be ignored: passes run on float models."""
+    if passes is not None or skipped:
+        raise DataError(
+            "no passes run on a model that is quantised",
+            expected="--passes and --skip-pass for float models only",
+            hint="leave them out, or choose passes for the float model that it was made from",
+        )
 
 
 def is_quantized(graph: Graph) -> bool:

@@ -141,6 +141,14 @@ def _with_short_places(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes), values=values)
 
 
+def require_target(target: str) -> None:
+    """Raise ``DataError`` unless there is a target of that name."""
+    if target not in LOWERINGS:
+        raise DataError(
+            f"there is no target '{target}'", expected=", ".join(LOWERINGS), hint="choose one"
+        )
+
+
 def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph:
     """The graph in ops that the runtime has; results stay within float rounding.
 
@@ -154,10 +162,7 @@ def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph
         UnsupportedError: an op has no form in the runtime's ops.
 
     """
-    if target not in LOWERINGS:
-        raise DataError(
-            f"there is no target '{target}'", expected=", ".join(LOWERINGS), hint="choose one"
-        )
+    require_target(target)
     log = log if log is not None else RewriteLog()
     rules = (*LOWERINGS[target], REMOVE_DEAD)
     lowered = verify(_with_short_places(rewrite(graph, rules, _verified, log)), Stage.FLOAT)
@@ -174,4 +179,4 @@ def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph
     return lowered
 
 
-__all__ = ["LACKING", "LOWERINGS", "lower_for"]
+__all__ = ["LACKING", "LOWERINGS", "lower_for", "require_target"]

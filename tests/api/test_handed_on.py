@@ -1,0 +1,207 @@
+"""What a caller passes to the Python interface reaches the function that does the work."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder, small_cnn
+from tests.quantize.test_mixed import samples
+from tinyrt import api, emulate, quantize
+from tinyrt.api import models
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import BudgetError
+from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.quantize.explain import bisect, debug
+from tinyrt.quantize.mixed import choose
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A float model, the int8 one made from it, and data with labels."""
+    folder = tmp_path_factory.mktemp("files")
+    save_tflite(small_cnn(), folder / "float.tflite")
+    save_tflite(quantize_graph(small_cnn(), samples(100), QuantConfig()), folder / "int8.tflite")
+    np.savez(folder / "data.npz", x=samples(6), y=np.arange(6) % 5)
+    return folder
+
+
+class Called:
+    """Stands for a function, and keeps what it is called with."""
+
+    def __init__(self, answer=None):
+        self.answer = answer
+
+    def __call__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+        return self.answer
+
+
+EMULATION = {
+    "core": "cortex-m55",
+    "optimize": "size",
+    "board": "mps3",
+    "max_arena": 12_345,
+    "by_rows": True,
+    "input_rows": True,
+    "memories": object(),
+    "profile": True,
+    "timeout_s": 7.5,
+    "progress": print,
+}
+
+
+@pytest.mark.parametrize("option", EMULATION)
+def test_options_of_an_emulation(option, files, monkeypatch):
+    """Each on its own: what is not given is as documented."""
+    run = Called("report")
+    monkeypatch.setattr(emulate, "run_emulated", run)
+    path = files / "int8.tflite"
+    assert api.run_emulated(path, **{option: EMULATION[option]}, samples=1) == "report"
+    assert run.args == (path,)
+    defaults = dict.fromkeys(EMULATION) | {"core": "cortex-m4", "optimize": "balanced"}
+    defaults |= {"by_rows": False, "input_rows": False, "profile": False, "timeout_s": 300.0}
+    want = defaults | {option: EMULATION[option]}
+    assert {name: run.kwargs[name] for name in EMULATION} == want
+    assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir"}
+
+
+def test_inputs_of_an_emulation_and_what_the_host_answers(files, tmp_path, monkeypatch):
+    run = Called()
+    monkeypatch.setattr(emulate, "run_emulated", run)
+    path = files / "int8.tflite"
+    host = models.Model(api.open_model(path))
+
+    def answered(inputs):
+        assert {n: a.tolist() for n, a in run.kwargs["inputs"].items()} == {"x": inputs.tolist()}
+        want = {name: a.tolist() for name, a in host.run_raw({"x": inputs}).items()}
+        assert {n: a.tolist() for n, a in run.kwargs["expected"].items()} == want
+
+    for given, count in (({}, 4), ({"samples": 3}, 3)):
+        api.run_emulated(path, **given)
+        answered(api.random_inputs(host.graph, count)["x"])
+    for data in (files / "data.npz", samples(6), {"x": samples(6)}):
+        api.run_emulated(path, inputs=data, build_dir=tmp_path)
+        assert run.kwargs["build_dir"] == tmp_path
+        answered(host.stored_inputs(samples(6))["x"])
+
+
+def test_an_emulation_builds_in_a_folder_that_is_gone_afterwards(files, monkeypatch):
+    seen = []
+
+    def run(model, *, build_dir, **others):
+        seen.append((build_dir, build_dir.is_dir()))
+
+    monkeypatch.setattr(emulate, "run_emulated", run)
+    api.run_emulated(files / "int8.tflite", samples=1)
+    ((folder, there),) = seen
+    assert there
+    assert not folder.exists()
+
+
+READING = {
+    "run_model": lambda files, **o: api.run_model(files / "int8.tflite", samples(6), **o),
+    "run_with_backend": lambda files, **o: api.run_with_backend(
+        files / "int8.tflite", files / "data.npz", **o
+    ),
+    "evaluate": lambda files, **o: api.evaluate(files / "int8.tflite", files / "data.npz", **o),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_memory_of_a_run_is_limited(name, files):
+    READING[name](files, max_memory=64 << 20)
+    with pytest.raises(BudgetError):
+        READING[name](files, max_memory=100)
+
+
+@pytest.mark.parametrize("name", READING)
+def test_progress_of_a_run_is_told(name, files):
+    told = []
+    READING[name](files, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (6, 6)
+
+
+def test_backends_are_those_asked_for(files, monkeypatch):
+    path = files / "int8.tflite"
+    asked = []
+    interpreter = models.Interpreter.from_graph
+
+    def from_graph(graph, **options):
+        asked.append(options["backend"])
+        return interpreter(graph, **options)
+
+    monkeypatch.setattr(models.Interpreter, "from_graph", from_graph)
+    for backend in ("reference", "numba"):
+        asked.clear()
+        assert api.run_with_backend(path, samples(1), backend=backend).backend == backend
+        api.run_model(path, samples(1), backend=backend)
+        api.evaluate(path, samples(1), backend=backend)
+        assert [time.op for time in api.profile_model(path, backend=backend)] == [
+            node.op for node in api.open_model(path).nodes
+        ]
+        assert set(asked) == {backend}
+        assert len(asked) == 4
+    assert api.run_with_backend(path, samples(1)).backend == "numba"
+
+
+def test_labels_are_those_given_else_those_of_the_data(files, monkeypatch):
+    wrong, path = np.full(6, 7), files / "float.tflite"
+    for evaluate, place in (("evaluate", models), ("bisect_model", bisect)):
+        called = Called()
+        monkeypatch.setattr(place, "evaluate_graph" if place is models else "bisect", called)
+        leading = (path,) if place is models else (path, files / "int8.tflite")
+        at = 2 if place is models else 3
+        for data, labels, want in (
+            (files / "data.npz", None, np.arange(6) % 5),
+            (files / "data.npz", wrong, wrong),
+            (samples(6), wrong, wrong),
+            (samples(6), None, None),
+        ):
+            getattr(api, evaluate)(*leading, data, labels=labels)
+            np.testing.assert_array_equal(called.args[at], want)
+
+
+def test_what_quantising_is_asked_for(files, tmp_path, monkeypatch):
+    graph = quantize_graph(small_cnn(), samples(100), QuantConfig())
+    path, out, config = files / "float.tflite", tmp_path / "q.tflite", QuantConfig()
+    called = Called(graph)
+    monkeypatch.setattr(quantize, "quantize_graph", called)
+    for given, want in ((samples(4), samples(4)), (files / "data.npz", samples(6))):
+        answer = api.quantize_model(path, given, out, config=config, progress=print)
+        (batches, *others) = called.args[1:]
+        assert others == [config, print]
+        np.testing.assert_array_equal(np.concatenate([batch["x"] for batch in batches]), want)
+        assert [n.op for n in answer.nodes] == [n.op for n in api.open_model(out).nodes]
+    api.quantize_model(path, None, out)
+    assert called.args[1:] == (None, None, None)
+
+
+def test_what_a_budgeted_choice_is_asked_for(files, tmp_path, monkeypatch):
+    graph = quantize_graph(small_cnn(), samples(100), QuantConfig())
+    path, out = files / "float.tflite", tmp_path / "q.tflite"
+    called = Called((graph, "report"))
+    monkeypatch.setattr(choose, "quantize_within", called)
+    config, labels = QuantConfig(), np.full(6, 3)
+    data = files / "data.npz"
+    assert api.quantize_within(path, data, out, "budget", config=config, progress=print) == "report"
+    assert (called.args[2], called.args[3], called.args[5]) == (config, "budget", print)
+    assert out.is_file()
+    api.quantize_within(path, data, out, "budget", labels=labels)
+    assert called.args[2] == quantize.PRESETS[quantize.Preset.BEST]
+    assert called.args[5] is None
+    answers = models.Model(api.open_model(path))(samples(6))
+    assert called.args[4].of_float.top1 == np.mean(answers.argmax(-1) == labels)
+
+
+def test_what_comparisons_are_asked_for(files, monkeypatch):
+    paths, data = (files / "float.tflite", files / "int8.tflite"), files / "data.npz"
+    debugging, bisecting = Called("debug"), Called("bisect")
+    monkeypatch.setattr(debug, "debug_graphs", debugging)
+    monkeypatch.setattr(bisect, "bisect", bisecting)
+    assert api.debug_model(*paths, data, progress=print) == "debug"
+    assert api.bisect_model(*paths, data, target="target", progress=print) == "bisect"
+    assert debugging.args[3] is print
+    assert bisecting.args[4:] == ("target", print)
+    for called in (debugging, bisecting):
+        found = [api.is_quantized(graph) for graph in called.args[:2]]
+        assert found == [False, True]
+        np.testing.assert_array_equal(called.args[2]["x"], samples(6))
