@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.graphs import Builder, small_cnn
+from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt import api, emulate, quantize
 from tinyrt.api import models
