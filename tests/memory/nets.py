@@ -270,8 +270,12 @@ def _widened(value: Value) -> Value:
 
 
 def wide_net(seed: int) -> Graph:
-    """A random network on int16."""
-    return widened(random_net(seed))
+    """A random network on int16: the next one whose ops all have that form."""
+    graph = random_net(seed)
+    while not all(Form.INT16X8 in OPS[node.op].forms for node in graph.nodes):
+        seed += 1_000_000
+        graph = random_net(seed)
+    return widened(graph)
 
 
 def signal_net(seed: int) -> Graph:

@@ -219,8 +219,7 @@ def _activation_inputs(
         q = known[0] if shared and known else q
         data = _raw(rng, shape, dtype)
         data = np.maximum(data, data.dtype.type(q.zero_point)) if case.op in ROOTS else data
-        if case.op == "div":
-            # No zeros: TFLM shifts quotients of nothing by more than 31 bits.
+        if case.op == "div" and i == 1:
             data = np.where(data == q.zero_point, np.int8(1 if q.zero_point < 1 else -1), data)
         constant = i in case.constant
         values.append(Value(f"in{i}", dtype, shape, q, data if constant else None))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.ops.build import Built
 from tinyrt.convert.passes.targets import LACKING
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType, Graph
@@ -104,3 +106,14 @@ def run_litert(
         interpreter.set_tensor(detail["index"], array)
     interpreter.invoke()
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def real_quotient(built: Built) -> np.ndarray:
+    """What the output of an int8 div were without rounding, in its steps."""
+    values = [built.graph.value(name) for name in built.graph.nodes[0].inputs]
+    dividend, divisor = (
+        v.q.scale * (np.asarray(built.feeds.get(v.name, v.data), float) - v.q.zero_point)
+        for v in values
+    )
+    y = built.graph.value("out").q
+    return dividend / divisor / y.scale + y.zero_point

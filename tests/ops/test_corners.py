@@ -11,7 +11,7 @@ import pytest
 from tests.c.floats import assert_close
 from tests.ops.build import Built
 from tests.ops.corners import FAMILIES
-from tests.ops.peers import run_peer
+from tests.ops.peers import real_quotient, run_peer
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -67,18 +67,8 @@ def test_quotients_are_the_nearest_ones():
     for name, built in cases.items():
         found = evaluate(built.graph, built.feeds)["out"]
         with np.errstate(divide="ignore", invalid="ignore"):
-            real = np.nan_to_num(_real_quotient(built), nan=_zero_point(built))
+            real = np.nan_to_num(real_quotient(built), nan=_zero_point(built))
         assert np.abs(found - np.clip(real, -128, 127)).max() <= 0.5 + 2**-6, name
-
-
-def _real_quotient(built: Built) -> np.ndarray:
-    """What the output were without rounding, in its steps."""
-    a, b, y = (built.graph.value(name).q for name in ("in0", "in1", "out"))
-    dividend, divisor = (
-        q.scale * (built.feeds[name].astype(float) - q.zero_point)
-        for name, q in (("in0", a), ("in1", b))
-    )
-    return dividend / divisor / y.scale + y.zero_point
 
 
 def _zero_point(built: Built) -> int:
