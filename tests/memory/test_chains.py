@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tinyrt.memory.rows.chains import Piece, chains
+from tinyrt.memory.rows.choose import _several
 from tinyrt.memory.rows.costs import MAX_GROWTH, Cost
 
 NODES = 6
@@ -62,6 +63,13 @@ def test_of_equal_work_the_fewest_segments_are_taken():
     one, halves = piece(0, 2, 5, 4), (piece(0, 1, 5, 2), piece(1, 2, 5, 2))
     for pieces in ([one, *halves], [*halves, one]):
         assert chains(pieces, [9, 9], 9) == [(one,)]
+
+
+def test_several_segments_are_two_or_more():
+    first, second, whole = piece(0, 1, 5, 2), piece(1, 2, 5, 2), piece(0, 2, 5, 9)
+    assert _several([first, second], [9, 9], 9) == [(first, second)]
+    assert _several([whole], [9, 9], 9) == []
+    assert _several([], [4, 4], 9) == []
 
 
 @pytest.mark.parametrize(("limit", "cheap"), [(0, True), (1, False)])

@@ -74,7 +74,7 @@ def test_where_the_most_used_leave_too_little_the_largest_go_first():
 
 def test_and_then_those_that_are_kept_longest():
     found = assign(
-        problem_of(60, 52, 52, lives=[(3, 4), (0, 9), (0, 9)]), two(104, 92), (900, 1, 1)
+        problem_of(60, 52, 52, lives=[(8, 9), (0, 9), (0, 9)]), two(104, 92), (900, 1, 1)
     )
     assert found.region == [SLOW, FAST, FAST]
 
