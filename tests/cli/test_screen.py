@@ -138,6 +138,8 @@ def test_a_large_model_takes_a_screen_and_all_of_it_is_there_on_request(tmp_path
     assert len(short.splitlines()) < 100
     assert len(short) < 10_000
     assert "--all" in short
+    shown = len(re.findall(r"^ +\d+ +tanh", short, re.MULTILINE))
+    assert shown + sum(map(int, re.findall(r"\((\d+) more\)", short))) == 100
     assert len(re.findall(r"^ +\d+ +tanh", whole, re.MULTILINE)) == 100
     assert len(call_json("inspect", path)["ops"]) == 100
 
