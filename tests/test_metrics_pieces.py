@@ -1,6 +1,7 @@
 """Evaluations piece by piece: figures of the whole, progress of the whole, within the budget."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from tests.graphs import Builder, small_cnn
 from tinyrt import metrics
 from tinyrt.errors import BudgetError, DataError
+from tinyrt.interpreter import Model
 from tinyrt.metrics import Answers, Setting, answers_of, evaluate_graph, logits_name, sqnr_db
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -125,3 +128,33 @@ def test_logits_are_the_output_where_no_softmax_is_last():
     assert (found.runs, found.are_places) == (2, False)
     part = found.part(1, 1)
     assert (len(part.outputs), len(part.logits), part.seconds) == (1, 1, found.seconds)
+
+
+def test_a_model_is_made_ready_for_all_samples_before_the_clock_starts(x, monkeypatch):
+    events, allocate = [], Model.allocate
+
+    def noting(model, total):
+        events.append(total)
+        return allocate(model, total)
+
+    def clock():
+        events.append("clock")
+        return float(len(events))
+
+    monkeypatch.setattr(Model, "allocate", noting)
+    monkeypatch.setattr(metrics, "time", SimpleNamespace(perf_counter=clock))
+    evaluate_graph(classifier(1.0), {"x": x})
+    assert events[:2] == [700, "clock"]
+    assert events.count(700) == 1
+
+
+def test_a_model_with_state_goes_on_from_sample_to_sample(x):
+    """It answers with the sum of all samples so far."""
+    b = Builder((1, 3), (1, 3))
+    total = b.op("add", ("x", "x1"), AddAttrs())
+    graph = b.graph(b.op("neg", (total,)), total)
+    found = answers_of(replace(graph, states=(("x1", total),)), {"x": x})
+    np.testing.assert_allclose(found.outputs, -np.cumsum(x, axis=0), rtol=1e-3, atol=1e-3)
+    graph = replace(graph, states=(("x1", total),))
+    other = evaluate_graph(graph, {"x": x}, (-np.cumsum(x, axis=0)).argmax(axis=1))
+    assert other.correct >= 699
