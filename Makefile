@@ -41,6 +41,7 @@ zoo: setup
 
 # How much of the code the tests run, and whether that is enough.
 coverage: setup
+	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/python -m tools.branches
 
 PATHS ?= tinyrt
