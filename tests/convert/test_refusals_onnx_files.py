@@ -132,6 +132,13 @@ def test_weights_that_are_not_in_their_file_are_named(entry, says, tmp_path):
     refused(path, ModelFormatError, "'k' FLOAT[3]", *says)
 
 
+def test_names_of_weights_files_are_shown_as_far_as_a_line_goes(tmp_path):
+    name = "w" * 201
+    (tmp_path / name).write_bytes(bytes(11))
+    path = stored_elsewhere(tmp_path, location=name, length=12)
+    refused(path, ModelFormatError, "'k' FLOAT[3]", f"11 bytes in '{name[:200]}'", "12 bytes")
+
+
 def test_files_are_not_larger_than_protocol_buffers_may_be(tmp_path, monkeypatch):
     path = save(plain(), tmp_path)
     monkeypatch.setattr(proto, "LARGEST", 10)

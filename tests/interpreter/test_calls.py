@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
+from tests.convert.test_tflite_rare import hybrid
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
@@ -86,3 +87,15 @@ def test_inputs_that_come_in_pieces_are_stored_in_their_order(monkeypatch):
     pieces = [len(feeds["x"]) for _, _, feeds in in_pieces.pieces(InMemory({"x": x}))]
     assert pieces == [16, 16, 8]
     np.testing.assert_array_equal(in_pieces.stored_source(InMemory({"x": x}))["x"], whole)
+
+
+def test_packed_bytes_are_those_of_the_backend_and_of_widened_weights():
+    interpreter = Interpreter(model_content=hybrid(0.01))
+    (widened,) = (n.output.name for n in parse_tflite(hybrid(0.01)).bound() if n.op == "dequantize")
+    size = interpreter.graph.value(widened).nbytes
+    assert interpreter.packed_bytes == size > 0
+    interpreter.allocate_tensors()
+    own = interpreter._program.packed_bytes
+    assert interpreter.packed_bytes == size + own
+    interpreter._program.packed_bytes = own + 7
+    assert interpreter.packed_bytes == size + own + 7

@@ -49,6 +49,20 @@ def test_ops_of_a_batch_that_threads_share(int8, threads):
     assert len(np.unique(answer(whole), axis=0)) > 1
 
 
+def test_threads_have_memory_of_their_own_and_no_op_writes_on_what_it_reads(int8):
+    """Kernels are free in their order. A reshape moves nothing."""
+    x = np.zeros((25, 8, 8, 3), np.int8)
+    interpreter = fed(Interpreter.from_graph(int8, backend="numba", num_threads=3), x)
+    shares = interpreter._program._shares
+    assert [share.rows for share in shares] == [slice(0, 8), slice(8, 16), slice(16, 25)]
+    for share in shares:
+        for node in (n for n in int8.bound() if n.op != "reshape"):
+            written = share.tensors[node.output.name]
+            read = [share.tensors[v.name] for v in node.inputs if v is not None]
+            others = [s.tensors[node.output.name] for s in shares if s is not share]
+            assert not any(np.shares_memory(written, array) for array in (*read, *others))
+
+
 def test_an_op_behind_a_segment():
     graph = random_net(20)
     segment = max(ranges(graph), key=lambda s: s.stop - s.first)
