@@ -1,0 +1,197 @@
+"""Graphs that bring their own grids: which ops become integer ops, and why the others do not."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.ir import DType, QParams, RewriteLog
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize.config import QuantizationWarning
+from tinyrt.quantize.imported.integers import constant_params, stored_weights
+from tinyrt.quantize.imported.prequantized import SHOWN, STEP, has_own_grids, quantize_on_own_grids
+
+FINE = FakeQuantizeAttrs(1 / 64, -3)
+COARSE = FakeQuantizeAttrs(1 / 16, 5)
+WIDE = FakeQuantizeAttrs(1 / 4096, 0, DType.INT16)
+
+
+def rounded(b, x, grid=FINE):
+    return b.op("fake_quantize", (x,), grid)
+
+
+def conv(b, x, q):
+    """A convolution whose weights are noted to lie on the grid ``q``."""
+    data = np.random.default_rng(0).integers(-127, 128, (4, 3, 3, 3)) / 128
+    name = b.constant(data.astype(np.float32))
+    b.values[name] = replace(b.values[name], q=q)
+    return b.op("conv2d", (x, name), Conv2dAttrs())
+
+
+def quantized(build):
+    """The graph, and op -> why it stays in float."""
+    b, log = Builder((1, 6, 6, 3)), RewriteLog()
+    graph = b.graph(build(b))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QuantizationWarning)
+        result = quantize_on_own_grids(graph, log)
+    ops = {n.name: n.op for n in graph.nodes}
+    reasons = {ops[n]: r for (step, n), r in log.refused.items() if step == STEP}
+    return result, reasons
+
+
+FLOAT_CASES = {
+    "nothing rounds its input": (
+        lambda b: rounded(b, b.op("reshape", ("x",), ReshapeAttrs((1, 108)))),
+        {"reshape": "its input 'x' has no scale"},
+    ),
+    "weights on no grid": (
+        lambda b: rounded(b, conv(b, rounded(b, "x"), None)),
+        {"conv2d": "its weights lie on no symmetric int8 grid"},
+    ),
+    "weights with a zero point": (
+        lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 128,), 3))),
+        {"conv2d": "its weights lie on no symmetric int8 grid"},
+    ),
+    "weights beyond int8": (
+        lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 256,), 0))),
+        {"conv2d": "its weights lie on no symmetric int8 grid"},
+    ),
+    "inputs of two widths": (
+        lambda b: rounded(
+            b, b.op("add", (rounded(b, "x"), rounded(b, rounded(b, "x"), WIDE)), AddAttrs())
+        ),
+        {"add": "its inputs have different widths"},
+    ),
+    "an output of another width": (
+        lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 128,), 0)), WIDE),
+        {"conv2d": "its output has another width than its input"},
+    ),
+    "an output that nothing rounds": (
+        lambda b: conv(b, rounded(b, "x"), QParams((1 / 128,), 0)),
+        {"conv2d": "its output has no scale"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("build", "reasons"), FLOAT_CASES.values(), ids=FLOAT_CASES)
+def test_an_op_whose_parameters_are_not_given_stays_in_float(build, reasons):
+    graph, found = quantized(build)
+    assert reasons.items() <= found.items()
+    for node in graph.bound():
+        if node.op in reasons:
+            assert node.output.dtype is DType.FLOAT32
+
+
+INTEGER_CASES = {
+    "a convolution": (lambda b, x: rounded(b, conv(b, x, QParams((1 / 128,), 0)), COARSE), COARSE),
+    "a sum": (lambda b, x: rounded(b, b.op("add", (x, x), AddAttrs()), COARSE), COARSE),
+    "a move on its input's grid": (
+        lambda b, x: rounded(b, b.op("reshape", (x,), ReshapeAttrs((1, 108)))),
+        FINE,
+    ),
+    "a move that nothing rounds": (
+        lambda b, x: b.op("reshape", (x,), ReshapeAttrs((1, 108))),
+        FINE,
+    ),
+    "a move to another grid": (
+        lambda b, x: rounded(b, b.op("reshape", (x,), ReshapeAttrs((1, 108))), COARSE),
+        COARSE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("build", "grid"), INTEGER_CASES.values(), ids=INTEGER_CASES)
+def test_an_op_between_roundings_computes_on_their_grids(build, grid):
+    graph, reasons = quantized(lambda b: build(b, rounded(b, "x")))
+    assert not reasons
+    (x,), (y,) = graph.input_values, graph.output_values
+    assert (x.dtype, x.q) == (DType.INT8, FINE.q)
+    assert (y.dtype, y.q) == (grid.dtype, grid.q)
+    assert all(n.output.dtype is DType.INT8 for n in graph.bound())
+
+
+def test_an_input_that_a_float_op_reads_too_stays_in_float():
+    graph, _ = quantized(
+        lambda b: b.op("add", (b.op("abs", (rounded(b, "x"),)), b.op("neg", ("x",))), AddAttrs())
+    )
+    assert graph.input_values[0].dtype is DType.FLOAT32
+
+
+@pytest.mark.parametrize("count", [1, SHOWN, SHOWN + 1, SHOWN + 3])
+def test_the_warning_names_some_reasons_and_counts_the_rest(count):
+    b = Builder((1, 6, 6, 3))
+    x = "x"
+    for _ in range(count):
+        x = b.op("reshape", (x,), ReshapeAttrs((1, 108)))
+    graph = b.graph(rounded(b, rounded(b, x), COARSE))
+    names = [n.name for n in graph.nodes[:count]]
+    with pytest.warns(QuantizationWarning, match="stay in float32") as caught:
+        quantize_on_own_grids(graph)
+    text = str(caught[0].message)
+    assert [f"'{n}'" in text for n in names] == [i < SHOWN for i in range(count)]
+    assert (f"and {count - SHOWN} more" in text) == (count > SHOWN)
+    assert (" more;" in text) == (count > SHOWN)
+
+
+def test_a_graph_has_own_grids_by_a_rounding_or_by_a_constant():
+    b = Builder((1, 6, 6, 3))
+    assert not has_own_grids(b.graph(b.op("neg", ("x",))))
+    b = Builder((1, 6, 6, 3))
+    assert has_own_grids(b.graph(rounded(b, "x")))
+    b = Builder((1, 6, 6, 3))
+    assert has_own_grids(b.graph(conv(b, "x", QParams((1 / 128,), 0))))
+
+
+def constant(data, q):
+    b = Builder((1, 2))
+    name = b.constant(np.asarray(data, np.float32))
+    return replace(b.values[name], q=q)
+
+
+@pytest.mark.parametrize(
+    ("steps", "held"),
+    [([-128, 127], True), ([-129, 0], False), ([0, 128], False), ([], True)],
+)
+def test_weights_are_stored_where_int8_holds_their_steps(steps, held):
+    found = stored_weights(constant(np.array(steps) * 0.25, QParams((0.25,), 0)))
+    assert (found is not None) == held
+    if held:
+        assert found.dtype == np.int8
+        assert found.tolist() == steps
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_each_channel_of_weights_is_stored_by_its_own_scale(axis):
+    steps = np.array([[1, -2], [3, 127]])
+    scales = np.array([0.5, 0.125])
+    data = steps * (scales[:, None] if axis == 0 else scales)
+    found = stored_weights(constant(data, QParams((0.5, 0.125), 0, axis)))
+    assert found.tolist() == steps.tolist()
+
+
+@pytest.mark.parametrize(
+    ("q", "dtype", "own"),
+    [
+        (QParams((0.5,), 3), DType.INT8, True),
+        (QParams((0.5,), -128), DType.INT8, True),
+        (QParams((0.5,), 127), DType.INT8, True),
+        (QParams((0.5,), 128), DType.INT8, False),
+        (QParams((0.5,), 0), DType.INT16, True),
+        (QParams((0.5,), 3), DType.INT16, False),
+        (QParams((0.5, 0.25), 0, 0), DType.INT8, False),
+        (None, DType.INT8, False),
+    ],
+)
+def test_a_constant_keeps_a_grid_that_its_dtype_can_have(q, dtype, own):
+    found = constant_params(constant([1.0, 2.0], q), dtype)
+    assert (found == q) == own
+    if not own:  # one that covers 0 to 2
+        low, high = (-128, 127) if dtype is DType.INT8 else (-32768, 32767)
+        assert (low - found.zero_point) * found.scale <= 0
+        assert (high - found.zero_point) * found.scale >= 2 * (1 - 1e-6)
