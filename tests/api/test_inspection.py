@@ -39,3 +39,20 @@ def test_packed_bytes_are_none_where_the_host_cannot_run_the_model(path, monkeyp
 
     monkeypatch.setattr(Interpreter, "allocate_tensors", refuse)
     assert api.inspect_model(path).packed_bytes is None
+
+
+def test_every_op_has_its_costs_and_the_model_their_sum(path):
+    found = api.inspect_model(path)
+    graph = found.graph
+    assert [(op.name, op.op) for op in found.ops] == [(n.name, n.op) for n in graph.nodes]
+    assert [op.output_shape for op in found.ops] == [n.output.shape for n in graph.bound()]
+    convolutions = (8 * 8 * 8 * 3 * 9, 8 * 8 * 8 * 8 * 9, 4 * 4 * 6 * 8)
+    assert [op.macs for op in found.ops if op.op == "conv2d"] == [*convolutions]
+    assert [op.macs for op in found.ops if op.op == "fully_connected"] == [5 * 6]
+    assert found.macs == sum(op.macs for op in found.ops)
+    constants = [v.data.nbytes for v in graph.values.values() if v.data is not None]
+    assert found.weight_bytes == sum(constants)
+    alive = [op.arena_bytes for op in found.ops]
+    assert alive == found.plan.alive_bytes(len(graph.nodes))
+    assert max(alive) <= found.arena_bytes
+    assert len(set(alive)) > 1
