@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tinyrt import data, npz
-from tinyrt.budget import Budget, limited
+from tinyrt.budget import MAX_MEMORY, MEMORY_PER_BYTE, Budget, limited
 from tinyrt.data import ArrayType, FromFile, InMemory, load_inputs, load_labels, load_npz, save_npz
 from tinyrt.errors import BudgetError, DataError
 from tinyrt.npy import read_header
@@ -92,6 +92,17 @@ def test_all_samples_take_room_twice_in_the_budget_that_is_given(tmp_path):
     with limited(memory=1):
         source = FromFile(tmp_path / "x.npy", Budget(40))
         assert sum(1 for _ in source.pieces({"x": 1})) == 100
+
+
+def test_each_file_that_is_read_adds_to_the_limit_unless_that_was_given(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(1000))
+    size = (tmp_path / "x.npy").stat().st_size
+    with limited() as budget:
+        load_npz(tmp_path / "x.npy")
+        assert budget.memory == MAX_MEMORY + size * MEMORY_PER_BYTE
+    with limited(memory=9000) as budget:
+        load_npz(tmp_path / "x.npy")
+        assert budget.memory == 9000
 
 
 @pytest.mark.parametrize(("most", "rows"), [(16, 1), (159, 1), (160, 2), (10_000, 4)])

@@ -167,6 +167,7 @@ def test_new_values_of_one_step_have_names_of_their_own():
     graph = b.graph(*(b.op("relu", ("x",)) for _ in range(3)))
     after = rewrite(graph, [Rule("add", (), add_constant)], steps.append)
     assert [node.inputs[1] for node in after.nodes] == ["c", "c_1", "c_2"]
+    assert len(steps) == 1
 
 
 @pytest.mark.parametrize("limit", [3, 4])
