@@ -5,7 +5,14 @@ A survivor is read before it comes here: most are a missing test, or code that i
 
 from __future__ import annotations
 
-EQUIVALENT: dict[str, dict[str, str]] = {}
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "tinyrt/backends/c/fields.py": {
+        "alike = bool((mult == mult[0]).all() and (shift == shift[0]).all())"
+        " -> alike = bool((mult == mult[0]).all() and (shift == shift[ -1]).all())": (
+            "all are equal to the last where all are equal to the first"
+        ),
+    },
+}
 """File -> ``before -> after`` as the command prints it -> the reason."""
 
 EQUIVALENT_EVERYWHERE: dict[str, str] = {
