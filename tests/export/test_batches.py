@@ -69,6 +69,11 @@ def test_a_single_number_of_rows_predicts_itself(make):
     assert _Fit(alone, alone).meets(alone)
 
 
+def test_numbers_that_grow_by_parts_of_one_are_not_merged():
+    part = written(2, (4,))
+    assert not _Fit(written(4, (5,)), part).meets(part)
+
+
 def test_merged_code_gives_the_numbers_of_every_count():
     def make(n):
         return {"numbers": (8 * n + 3,), "offsets": (16, 4 * n)}
