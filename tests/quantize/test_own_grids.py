@@ -123,6 +123,24 @@ def test_an_input_that_a_float_op_reads_too_stays_in_float():
     assert graph.input_values[0].dtype is DType.FLOAT32
 
 
+def test_a_result_that_is_read_out_before_its_rounding_stays_in_float():
+    b = Builder((1, 6, 6, 3))
+    exact = conv(b, rounded(b, "x"), QParams((1 / 128,), 0))
+    graph = b.graph(exact, rounded(b, exact))
+    with pytest.warns(QuantizationWarning, match="its output has no scale"):
+        result = quantize_on_own_grids(graph)
+    dtypes = [result.value(name).dtype for name in result.outputs]
+    assert dtypes == [DType.FLOAT32, DType.INT8]
+
+
+def test_a_rounding_alone_keeps_the_names_of_input_and_output():
+    b = Builder((1, 6, 6, 3))
+    y = rounded(b, "x")
+    result = quantize_on_own_grids(b.graph(y))
+    assert (result.inputs, result.outputs) == (("x",), (y,))
+    assert result.value(y).q == FINE.q
+
+
 @pytest.mark.parametrize("count", [1, SHOWN, SHOWN + 1, SHOWN + 3])
 def test_the_warning_names_some_reasons_and_counts_the_rest(count):
     b = Builder((1, 6, 6, 3))
