@@ -6,6 +6,9 @@ A survivor is read before it comes here: most are a missing test, or code that i
 from __future__ import annotations
 
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "tinyrt/backends/c/blocks/nibbles.py": {
+        "left_shift: int = 0 -> left_shift: int = -1": "who makes a block always gives it"
+    },
     "tinyrt/backends/c/fields.py": {
         "alike = bool((mult == mult[0]).all() and (shift == shift[0]).all())"
         " -> alike = bool((mult == mult[0]).all() and (shift == shift[ -1]).all())": (
