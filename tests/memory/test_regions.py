@@ -104,7 +104,7 @@ def test_inputs_are_kept_before_the_first_step():
 
 def test_the_first_order_s_overflow_is_told():
     with pytest.raises(BudgetError, match="region 'slow' would need 100 bytes"):
-        assign(problem_of(60, 100), two(60, 40), (900, 1))
+        assign(problem_of(60, 100), two(100, 40), (900, 1))
 
 
 # Traffic
