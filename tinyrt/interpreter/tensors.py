@@ -74,8 +74,10 @@ def place_tensors(
         if name in graph.values and name not in rings:
             value = graph.value(name)
             outside = apart or name in inputs or name in plan.outside
-            start = 0 if outside else plan.start_of(name)
-            home = budget.zeros(value.nbytes, value.describe()) if outside else arena[start:]
+            if outside:
+                home = budget.zeros(value.nbytes, value.describe())
+            else:
+                home = arena[plan.start_of(name) :]
             tensors[name] = home[: value.nbytes].view(value.dtype.numpy).reshape(value.shape)
     return Placed(plan, arena, tensors)
 
