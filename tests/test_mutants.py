@@ -139,6 +139,14 @@ def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
     assert not tree.run(["test_module.py"], limit_s=20).noticed
 
 
+def test_tests_that_fail_anyway_are_left_out(tree):
+    write(tree.folder, "test_other.py", "def test_it():\n    raise OSError\n")
+    tests = ["test_other.py", "test_module.py::test_it"]
+    assert tree.run(tests, 20) == copies.Outcome(True, "test_other.py::test_it")
+    assert tree.run(tests, 20, but=["test_other.py::test_it"]) == copies.Outcome(False)
+    assert tree.run(tests, 20, but=tests) == copies.Outcome(False)
+
+
 TIMES = """<testsuites><testsuite>
 <testcase classname="tests.test_a" name="test_one" time="2.0"/>
 <testcase classname="tests.test_a" name="test_many[0]" time="0.1"/>

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 
 from tools.mutants import c_faults, python_faults
 from tools.mutants.c_builds import is_another_program
-from tools.mutants.copies import Copy, Outcome, copy_tree
+from tools.mutants.copies import Copy, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
 from tools.mutants.faults import ROOT, Place, changed_lines
 from tools.mutants.reach import UNKNOWN_S, Reach
@@ -171,12 +171,14 @@ def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy) -> Verdict:
     tests = reach.tests_of(place)
     tests, expected_s = _within(tests, reach, MOST_S)
     start = time.monotonic()
-    with copy.changed(place.path, after):
-        outcome = copy.run(tests, expected_s * SLOWER + SPARE_S) if tests else Outcome(False)
-    if outcome.noticed and "::" in outcome.by:
-        unchanged = copy.run([outcome.by], MOST_S)
-        if unchanged.noticed:
-            outcome = Outcome(False, f"{outcome.by} fails without the fault")
+    failing: list[str] = []
+    while True:
+        with copy.changed(place.path, after):
+            outcome = copy.run(tests, expected_s * SLOWER + SPARE_S, failing)
+        if "::" not in outcome.by or not copy.run([outcome.by], MOST_S).noticed:
+            break
+        # It fails without the fault, too: the others are asked.
+        failing.append(outcome.by)
     old, new = changed_lines(before, after)
     seconds = round(time.monotonic() - start, 1)
     return Verdict(
@@ -212,9 +214,8 @@ def described(verdict: Verdict) -> str:
         f"noticed by {verdict.by}" if verdict.noticed else f"NOT NOTICED by {verdict.tests} tests"
     )
     change = f"{verdict.before[:120]}  ->  {verdict.after[:120]}"
-    note = f" ({verdict.by})" if verdict.by and not verdict.noticed else ""
     place = f"{verdict.path}:{verdict.line} {verdict.operator}"
-    return f"{place}: {change}\n    {word}{note}, {verdict.seconds} s"
+    return f"{place}: {change}\n    {word}, {verdict.seconds} s"
 
 
 def table(verdicts: list[Verdict]) -> str:
