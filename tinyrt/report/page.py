@@ -68,7 +68,7 @@ def template(name: str) -> Template:
     """
     environment = Environment(
         loader=PackageLoader("tinyrt.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
+        autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
