@@ -98,6 +98,7 @@ def test_a_place_has_its_line(tmp_path):
     assert {p.line for p in c_faults.places(tmp_path, name)} == {4}
 
 
+@pytest.mark.slow
 def test_packages_get_as_many_faults_each():
     faults = chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=3)
     assert (
@@ -123,6 +124,7 @@ def tree(tmp_path):
     return copies.Copy(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "by"),
     [
@@ -139,6 +141,7 @@ def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
     assert not tree.run(["test_module.py"], limit_s=20).noticed
 
 
+@pytest.mark.slow
 def test_tests_that_fail_anyway_are_left_out(tree):
     write(tree.folder, "test_other.py", "def test_it():\n    raise OSError\n")
     tests = ["test_other.py", "test_module.py::test_it"]

@@ -304,6 +304,7 @@ TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "host-avx2", "host-avx512")
 """One core of each set of instructions."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", NETS)
 def test_a_graph_that_was_exported_before_is_exported_as_a_new_one(net, tmp_path):
     """For every kind of core, and row by row: no target gets what another's kernels were given."""

@@ -77,7 +77,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize(("op", "images"), product(LAYERS, (1, 2)))
+@pytest.mark.parametrize(("op", "images"), [*product(LAYERS, (1, 2))])
 def test_vectors_price_several_images_by_their_elements(op, images):
     attrs, shape = LAYERS[op]
     x = s8(images, 6, 6, 8)
