@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt tools/setup_python.sh
 demo: setup
 	@$(BIN)/tinyrt demo
 
-# Before each commit: less than a minute.
+# Before each commit: a minute or so.
 check: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not device and not slow"
 

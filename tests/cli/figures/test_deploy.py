@@ -21,6 +21,8 @@ from tinyrt.interpreter import Model
 from tinyrt.ir import Value
 from tinyrt.quantize import QuantConfig, quantize_graph
 
+pytestmark = pytest.mark.slow
+
 MACS = sum(macs for _, _, macs in SHAPES.values())
 SIZES = {"int8": 1, "int16": 2, "int32": 4}
 

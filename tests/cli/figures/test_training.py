@@ -16,6 +16,8 @@ from tinyrt.emulate.sizes import Sizes
 from tinyrt.interpreter import Model
 from tinyrt.metrics import Evaluation
 
+pytestmark = pytest.mark.slow
+
 
 def test_train(emulated, tmp_path):
     found = call_json("train", "tiny", "-o", tmp_path)

@@ -5,6 +5,8 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def debugged(made):

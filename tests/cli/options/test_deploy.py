@@ -13,6 +13,8 @@ from tinyrt.emulate import run as emulation
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.errors import ToolError
 
+pytestmark = pytest.mark.slow
+
 
 def files_of(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}

@@ -20,6 +20,8 @@ from tinyrt.metrics import evaluate_graph
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.config import BiasCorrection, Calibrator
 
+pytestmark = pytest.mark.slow
+
 FAST, BALANCED, BEST = (PRESETS[p] for p in (Preset.FAST, Preset.BALANCED, Preset.BEST))
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pytest
 
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
@@ -11,6 +12,8 @@ from tests.cli.tiny import STAGES, two_classes
 from tinyrt.cli import demo
 from tinyrt.errors import ToolError
 from tinyrt.train.recipes.digits import SMALL_DIGITS
+
+pytestmark = pytest.mark.slow
 
 
 def epochs_in(folder):
