@@ -46,10 +46,14 @@ class Verdict:
     seconds: float
 
     @property
+    def change(self) -> str:
+        """What it changes, as ``EQUIVALENT`` names it."""
+        return f"{self.before} -> {self.after}"
+
+    @property
     def reason(self) -> str:
         """Why no test can notice it; empty for most."""
-        change = f"{self.before} -> {self.after}"
-        return EQUIVALENT.get(self.path, {}).get(change, "")
+        return EQUIVALENT.get(self.path, {}).get(self.change, "")
 
 
 def main() -> None:
@@ -210,12 +214,13 @@ def _within(tests: list[str], reach: Reach, most_s: float) -> tuple[list[str], f
 
 def described(verdict: Verdict) -> str:
     """One fault and its verdict, in a line."""
-    word = (
-        f"noticed by {verdict.by}" if verdict.noticed else f"NOT NOTICED by {verdict.tests} tests"
-    )
-    change = f"{verdict.before[:120]}  ->  {verdict.after[:120]}"
+    word = f"NOT NOTICED by {verdict.tests} tests"
+    if verdict.noticed:
+        word = f"noticed by {verdict.by}"
+    elif verdict.reason:
+        word = f"equivalent: {verdict.reason}"
     place = f"{verdict.path}:{verdict.line} {verdict.operator}"
-    return f"{place}: {change}\n    {word}, {verdict.seconds} s"
+    return f"{place}: {verdict.change}\n    {word}, {verdict.seconds} s"
 
 
 def table(verdicts: list[Verdict]) -> str:

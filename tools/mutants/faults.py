@@ -47,4 +47,8 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
         if kind != "equal":
             old += before.splitlines()[i:j]
             new += after.splitlines()[k:m]
-    return tuple(" / ".join(line.strip() for line in lines) for lines in (old, new))  # type: ignore[return-value]
+    return _joined(old), _joined(new)
+
+
+def _joined(lines: list[str]) -> str:
+    return " / ".join(line.strip() for line in lines)
