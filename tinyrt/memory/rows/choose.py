@@ -176,12 +176,12 @@ def _pieces(model: Model, pushed: str | None, live: Sequence[int], most: int) ->
     # Each way has a piece for the fullest node. A node that keeps fewer bytes live than such a
     # piece needs may as well run alone.
     fullest = max(range(len(live)), key=live.__getitem__)
-    central = {r: None for r in ranges if r[0] <= fullest < r[1]}
-    pieces = _built(model, [*central], most)
+    central = [r for r in ranges if r[0] <= fullest < r[1]]
+    pieces = _built(model, central, most)
     least = min((piece.peak for piece in pieces), default=NO_LIMIT)
     crowded = {n for n, nbytes in enumerate(live) if nbytes > least}
     # In the order of ranges, which is the same in every process.
-    others = [r for r in dict.fromkeys(ranges) if r not in central]
+    others = [r for r in dict.fromkeys(ranges) if not r[0] <= fullest < r[1]]
     return pieces + _built(model, [r for r in others if crowded & {*range(*r[:2])}], most)
 
 
