@@ -117,7 +117,10 @@ def test_engines_take_turns_for_as_long_as_is_asked_for(clock, path, monkeypatch
     for engine in (mine, other):
         invoke = engine.invoke
         engine.invoke = lambda invoke=invoke, engine=engine: [runs.append(engine.name), invoke()]
-    progress = lambda *done: seen.append(done)  # noqa: E731
+
+    def progress(*done):
+        seen.append(done)
+
     measured(monkeypatch, path, mine, other, seconds=seconds, progress=progress)
     assert seen == [(i + 1, rounds) for i in range(rounds)]
     assert runs[:2] == ["mine", "other"]  # warm

@@ -51,7 +51,10 @@ def test_the_package_has_its_names_alone():
 def test_links_in_a_circle_are_no_place_for_a_file(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    write = lambda: write_atomic(tmp_path / "a", lambda file: file.write(b"1"))  # noqa: E731
+
+    def write():
+        write_atomic(tmp_path / "a", lambda file: file.write(b"1"))
+
     all_in([os.strerror(40), str(tmp_path / "a"), "-o"], refused(write, OutputError))
 
 

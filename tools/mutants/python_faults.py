@@ -7,6 +7,7 @@ away what tests rarely miss: checks, arguments that reach something, copies, sta
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,9 @@ class _Statements(Operator):
         return parso.parse(f"{node.get_first_leaf().prefix}pass")
 
     @staticmethod
+    @abstractmethod
     def suits(node: Node) -> bool:
         """Whether the statement is of the kind."""
-        raise NotImplementedError
 
     @classmethod
     def examples(cls) -> Sequence[Any]:
