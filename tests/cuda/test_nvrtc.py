@@ -10,6 +10,7 @@ from tests.c.conformance import graph_of
 from tests.cuda.devices import ops_on
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.backends.cuda import nvrtc
 from tinyrt.backends.cuda.nvrtc import compile_source, load_nvrtc
 from tinyrt.backends.cuda.program import LATENCY, Shape, generate
@@ -18,7 +19,7 @@ from tinyrt.errors import ToolError
 from tinyrt.ops.shared.spec import Form
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
-ARCHITECTURES = ("sm_80", "sm_90")
+ARCHITECTURES = sampled(["sm_90"], ["sm_80", "sm_90"])
 INSTRUCTIONS = {
     "resnet8": 42_500,
     "dscnn_kws": 31_500,

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.emulate import Image, Run, build_image, run_image, toolchain
 from tinyrt.emulate.run import unpack_outputs
-from tinyrt.export import Core, export_graph, find_core
+from tinyrt.export import CORES, Core, export_graph, find_core
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -22,6 +23,12 @@ MAX_STACK = 1024
 
 BYTES_PER_PORT = 8
 """What every input and output adds: a pointer of the caller's, and one of the model's."""
+
+ONE_OF_EACH_KIND = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
+"""A core for each set of kernels and each compiler."""
+
+CORES_THAT_RUN = sampled(ONE_OF_EACH_KIND, [core for core in CORES if not core.startswith("host")])
+"""Cores that every op runs on; ``test_boards`` runs a model on each of the others."""
 
 UNKNOWN_TO_SOME = {"cortex-m85"}
 """Cores that some releases of the compiler do not know."""

@@ -3,15 +3,14 @@
 import pytest
 
 from tests.c.conformance import all_int4_ops, all_int16_ops, all_ops
-from tests.firmware.device import check_on_device
-from tinyrt.export import CORES
+from tests.firmware.device import CORES_THAT_RUN, check_on_device
 
 SEEDS = range(4)
 """Enough for all kernels that more of them reach; so is `FEW` for the other widths."""
 FEW = (0, 1, 2)
 
 
-@pytest.mark.parametrize("core", [core for core in CORES if not core.startswith("host-")])
+@pytest.mark.parametrize("core", CORES_THAT_RUN)
 def test_ops_on_the_device(tmp_path, core):
     graph, feeds = all_ops(SEEDS)
     check_on_device(graph, feeds, tmp_path, core)

@@ -4,15 +4,13 @@ import pytest
 
 from tests.c.conformance import graph_of
 from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
-from tests.firmware.device import check_on_device
+from tests.firmware.device import CORES_THAT_RUN, check_on_device
 
 SEEDS = (0, 1, 2, 4, 7, 10, 11)
 """Between them they reach every kernel that twelve in a row do."""
 
 
-@pytest.mark.parametrize(
-    "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m23", "cortex-m33", "rv32imc"]
-)
+@pytest.mark.parametrize("core", CORES_THAT_RUN)
 def test_packed_kernels_on_the_device(tmp_path, core):
     graph, feeds = graph_of(PACKED_CASES, SEEDS)
     check_on_device(graph, feeds, tmp_path, core)
@@ -25,9 +23,7 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 
-@pytest.mark.parametrize(
-    "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m55", "rv32imc"]
-)
+@pytest.mark.parametrize("core", CORES_THAT_RUN)
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
     check_on_device(graph, feeds, tmp_path, core)
