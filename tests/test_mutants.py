@@ -158,48 +158,82 @@ TIMES = """<testsuites><testsuite>
 """
 
 
-CHANGED = "tests/test_supply.py\ntests/test_gone.py\ntests/ir/test_verifier.py\n"
+CHANGED = "tests/test_new.py\ntests/test_gone.py\ntests/ir/test_verifier.py\n"
 """One at the top, one that is no more, one of another room."""
-NOW = (copies.ROOT / "tinyrt" / "text.py").read_text()
+
+MODULE = """import a
+
+def twice(x):
+    y = x + x
+    return loop(y)
+
+LATER = 3
+"""
+LOOPS = """def loop(x):
+    return x
+
+def lonely(x):
+    return x
+"""
 
 
 @pytest.fixture
 def reach(tmp_path, monkeypatch):
-    """A record of three tests: all reach line 2, one reaches line 3, line 1 ran on import.
+    """A record of three tests: all reach the module's line 4, one reaches line 5; others ran on
+    import. Of loops, which the module uses, nothing is recorded.
 
-    The file then lacked its first line; of the tests one was written since.
+    The module then lacked its first line; of the tests one was written since.
     """
     from coverage import CoverageData
 
     data = CoverageData(str(tmp_path / "coverage"))
-    file = "/somewhere/tinyrt/text.py"
-    said = {"show": NOW.partition("\n")[2], "diff": CHANGED}
+    said = {"show": MODULE.partition("\n")[2], "diff": CHANGED}
     monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
+    for module in ("reach", "users"):
+        monkeypatch.setattr(f"tools.mutants.{module}.ROOT", tmp_path)
+    for folder in ("tinyrt", "tests/ir"):
+        (tmp_path / folder).mkdir(parents=True)
+    write(tmp_path, "tinyrt/made.py", f"from tinyrt.made_loops import loop\n{MODULE[9:]}")
+    write(tmp_path, "tinyrt/made_loops.py", LOOPS)
+    write(tmp_path, "tests/test_new.py", "")
+    write(tmp_path, "tests/ir/test_verifier.py", "")
     contexts = {
-        "": {1},
-        "tests/test_a.py::test_one|run": {2, 3},
-        "tests/test_a.py::test_many[0]|setup": {2},
-        "tests/test_a.py::test_many[1] (call)": {2},
+        "": {1, 2, 6},
+        "tests/test_a.py::test_one|run": {1, 3, 4},
+        "tests/test_a.py::test_many[0]|setup": {3},
+        "tests/test_a.py::test_many[1] (call)": {3},
     }
     for context, lines in contexts.items():
         data.set_context(context)
-        data.add_lines({file: lines})
+        data.add_lines({"/somewhere/tinyrt/made.py": lines})
     data.write()
     write(tmp_path, "times.xml", TIMES)
     write(tmp_path, "commit", "abc")
     return Reach(tmp_path)
 
 
+ALL = ["many[0]", "one", "many[1]"]
+
+
 @pytest.mark.parametrize(
-    ("line", "tests"),
-    [(1, ["many[0]", "one", "many[1]"]), (3, ["many[0]", "one", "many[1]"]), (4, ["one"])],
+    ("module", "line", "tests"),
+    [
+        ("made", 3, ALL),
+        ("made", 4, ALL),
+        ("made", 5, ["one"]),
+        ("made", 7, ALL),
+        ("made_loops", 2, ["one"]),
+        ("made_loops", 5, []),
+    ],
 )
-def test_tests_that_reach_a_line_one_of_each_function_first(reach, line, tests):
+def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line, tests):
+    """Those that ran it; a line outside of functions, or of one that is not recorded, by its
+    users."""
     recorded = [f"tests/test_a.py::test_{name}" for name in tests]
     assert reach.exists
-    assert reach.tests_of(Place("tinyrt/text.py", "", 0, line)) == [
+    assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
-        "tests/test_supply.py",
+        "tests/test_new.py",
     ]
 
 

@@ -116,6 +116,24 @@ def test_an_op_between_roundings_computes_on_their_grids(build, grid):
     assert all(n.output.dtype is DType.INT8 for n in graph.bound())
 
 
+HALVES = FakeQuantizeAttrs(1 / 256, -128)
+
+
+@pytest.mark.parametrize(
+    ("op", "behind", "ops"),
+    [
+        (("reshape", ReshapeAttrs((1, 108))), FINE, ["reshape"]),
+        (("reshape", ReshapeAttrs((1, 108))), COARSE, ["reshape", "quantize"]),
+        (("logistic", None), HALVES, ["logistic"]),
+        (("logistic", None), COARSE, ["logistic", "quantize"]),
+    ],
+)
+def test_a_grid_that_an_op_cannot_have_is_reached_behind_it(op, behind, ops):
+    graph, _ = quantized(lambda b: rounded(b, b.op(op[0], (rounded(b, "x"),), op[1]), behind))
+    assert [n.op for n in graph.nodes] == ops
+    assert graph.output_values[0].q == behind.q
+
+
 def test_an_input_that_a_float_op_reads_too_stays_in_float():
     graph, _ = quantized(
         lambda b: b.op("add", (b.op("abs", (rounded(b, "x"),)), b.op("neg", ("x",))), AddAttrs())

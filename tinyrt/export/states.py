@@ -86,7 +86,7 @@ def lay_out(graph: Graph) -> StateLayout:
             offsets[shift.window.name] = end
             offsets[before] = offsets[after] = end + shift.new
         zero = value.q.zero_point if value.q else 0
-        fills.append(Fill(end, nbytes, zero & 0xFF if value.dtype.itemsize == 1 else 0))
+        fills.append(Fill(end, nbytes, zero & 0xFF))
         end += -(-nbytes // ALIGNMENT) * ALIGNMENT
     return StateLayout(offsets, end, shifts, frozenset(idle), tuple(fills))
 

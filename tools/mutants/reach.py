@@ -1,8 +1,9 @@
 """Which tests reach a line: what one covered run of all tests recorded, and a table for C.
 
 The record is coverage.py's, with the test as the context of each line. Lines that run on import
-belong to no test: for them the tests of the module's other lines are taken. C is reached through
-what compiles it: the table below.
+say nothing: for them the tests of the module's other lines are taken. Functions without
+any line in the record, such as those that Numba compiles, are reached through what uses them, and C
+through what compiles it: the table below.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from coverage import CoverageData
 
 from tools.mutants.faults import ROOT, Place
+from tools.mutants.users import bodies, function_at, functions, uses
 
 HOST = (
     *("tests/c/test_corners.py", "tests/c/test_kernels.py", "tests/c/test_packed.py"),
@@ -65,6 +67,7 @@ class Reach:
     """
 
     folder: Path
+    _known: dict[str, dict[int, set[str]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def exists(self) -> bool:
@@ -89,8 +92,7 @@ class Reach:
             return next(
                 list(tests) for part, tests in TESTS_OF_C.items() if re.search(part, place.path)
             )
-        by_line = self._contexts(place.path)
-        tests = by_line.get(self._line_then(place)) or set().union(*by_line.values())
+        tests = self._tests_at(place.path, place.line, set())
         changed = self._changed_tests
         same = {test for test in tests if test.partition("::")[0] not in changed}
         others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
@@ -118,16 +120,32 @@ class Reach:
         """What the tree was when the record was made."""
         return (self.folder / "commit").read_text()
 
-    def _line_then(self, place: Place) -> int:
-        """The number that the line had when the record was made; 0 where it was not there."""
-        then = _git("show", f"{self._commit}:{place.path}").splitlines()
-        now = (ROOT / place.path).read_text().splitlines()
+    def _tests_at(self, path: str, line: int, seen: set[tuple[str, str]]) -> set[str]:
+        """Tests that run the line; those of the function's users where none is known to."""
+        by_line = self._contexts(path)
+        if tests := by_line.get(line):
+            return tests
+        function = function_at(path, line)
+        unknown = {
+            name
+            for name in ([function] if function else functions(path))
+            if (path, name) not in seen and not any(map(by_line.get, functions(path)[name]))
+        }
+        seen |= {(path, name) for name in unknown}
+        used = {use for name in unknown for use in uses(path, name)}
+        tests = set().union(*(self._tests_at(*use, seen) for use in sorted(used)))
+        return tests or set().union(*by_line.values())
+
+    def _lines_now(self, path: str) -> dict[int, int]:
+        """Numbers that lines had when the record was made -> those that they have."""
+        then = _git("show", f"{self._commit}:{path}").splitlines()
+        now = (ROOT / path).read_text().splitlines()
         matcher = difflib.SequenceMatcher(None, then, now, autojunk=False)
-        at = place.line - 1
-        for block in matcher.get_matching_blocks():
-            if block.b <= at < block.b + block.size:
-                return block.a + at - block.b + 1
-        return 0
+        return {
+            block.a + i + 1: block.b + i + 1
+            for block in matcher.get_matching_blocks()
+            for i in range(block.size)
+        }
 
     @cached_property
     def _changed_tests(self) -> dict[str, bool]:
@@ -136,14 +154,24 @@ class Reach:
         return {file: (ROOT / file).is_file() for file in files}
 
     def _contexts(self, path: str) -> dict[int, set[str]]:
-        """Line -> tests."""
+        """Line of a function's body, as it is numbered now -> tests.
+
+        Other lines run on import, in whichever test comes first. What writes machine code runs
+        only where none of an earlier test is kept: that says nothing.
+        """
+        if "llvmlite" in (ROOT / path).read_text():
+            return {}
         file = next((f for f in self._data.measured_files() if f.endswith(f"/{path}")), None)
         if file is None:
             return {}
-        return {
-            line: {name for context in contexts if (name := _test(context))}
-            for line, contexts in self._data.contexts_by_lineno(file).items()
-        }
+        if path not in self._known:
+            now, inside = self._lines_now(path), bodies(path)
+            self._known[path] = {
+                now[line]: {name for context in contexts if (name := _test(context))}
+                for line, contexts in self._data.contexts_by_lineno(file).items()
+                if now.get(line) in inside
+            }
+        return self._known[path]
 
 
 def _of(place: Place, tests: Iterable[str]) -> Iterator[str]:
