@@ -14,7 +14,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.backends.c.wide import in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
-from tinyrt.backends.lanes import LANES
+from tinyrt.backends.lanes import LANES, SIGN, Weighted, pack_quant, pack_weights
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
 
@@ -204,3 +204,53 @@ def test_vectors_of_x86_take_four_rows_of_taps_to_a_lane():
         row, channel = 4 * four + part, LANES * vector + lane
         inside = row < 5 and channel < LANES + 3
         assert value == (w[row, column, channel] if inside else 0)
+
+
+@pytest.mark.parametrize(("channels", "length"), [(1, 1), (4, 16), (5, 17), (8, 40)])
+def test_vectors_take_four_filters_by_sixteen_weights(channels, length):
+    """Zeros lie before the first weight and behind the last filter."""
+    w = np.random.default_rng(7).integers(-128, 128, (channels, length)).astype(np.int8)
+    packed = mve_packing.pack_filters(w)
+    assert packed.shape == (-(-channels // 4), -(-length // 16), 4, 16)
+    for (quad, block, row, lane), value in np.ndenumerate(packed):
+        channel, tap = 4 * quad + row, 16 * block + lane - -length % 16
+        assert value == (w[channel, tap] if channel < channels and tap >= 0 else 0)
+
+
+@pytest.mark.parametrize("length", [4, 8, 3, 9])
+def test_a_product_takes_four_bytes_of_each_lane_s_channel_to_a_step(length):
+    w = np.random.default_rng(8).integers(-128, 128, (LANES + 2, 3, length)).astype(np.int8)
+    fours = -(-length // 4)
+    packed = pack_weights(w)
+    assert packed.shape == (2, 3 * fours, LANES, 4)
+    for (vector, step, lane, byte), value in np.ndenumerate(packed):
+        channel, segment, at = LANES * vector + lane, step // fours, 4 * (step % fours) + byte
+        inside = channel < LANES + 2 and at < length
+        assert value == (w[channel, segment, at] if inside else 0)
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_constants_of_lanes_are_a_sum_a_mantissa_and_two_shifts(groups, has_bias):
+    channels, x_zp = 2 * (LANES + 1), -7
+    rng = np.random.default_rng(9)
+    w = rng.integers(-128, 128, (channels, 30)).astype(np.int8)
+    bias = rng.integers(-(2**31), 2**31, channels).astype(np.int32) if has_bias else None
+    mult = rng.integers(1 << 30, 2**31 - 1, channels).astype(np.int32)
+    shift = rng.integers(-9, 5, channels).astype(np.int32)
+    layer = Weighted(w, bias, x_zp, Requant(mult, shift, 3, -128, 127))
+    packed = pack_quant(layer, w.sum(axis=1, dtype=np.int64), groups)
+    own = channels // groups
+    assert packed.shape == (groups, -(-own // LANES), 4, LANES)
+    x = rng.integers(-128, 128, 30)
+    for (group, vector, _, lane), _ in np.ndenumerate(packed[:, :, :1]):
+        first, *others = packed[group, vector, :, lane].tolist()
+        if LANES * vector + lane >= own:
+            assert [first, *others] == [0, 0, 0, 0]
+            continue
+        channel = group * own + LANES * vector + lane
+        row = w[channel].astype(int)
+        start = bias[channel] if has_bias else 0
+        total = first + int(row @ (x + SIGN)) - int(row @ (x - x_zp)) - int(start)
+        assert total % 2**32 == 0
+        assert others == [mult[channel], max(shift[channel], 0), max(-shift[channel], 0)]
