@@ -28,13 +28,15 @@ HOST = (
     *("tests/c", "tests/interpreter/test_native.py"),
 )
 DEVICE = (
-    *("tests/firmware/test_packed.py", "tests/firmware/test_all_ops.py"),
+    *("tests/firmware/test_corners.py", "tests/firmware/test_packed.py"),
+    *("tests/firmware/test_all_ops.py", "tests/firmware/test_float.py"),
     *("tests/firmware/test_sparse.py", "tests/firmware/test_rows.py"),
     *("tests/firmware/test_budgets.py", "tests/firmware/test_costs.py"),
 )
 MVE = (
-    *("tests/firmware/test_kernels_mve.py", "tests/firmware/test_budgets_mve.py"),
-    *("tests/c/test_headers.py", "tests/firmware/test_all_ops.py"),
+    *("tests/firmware/test_corners.py", "tests/firmware/test_kernels_mve.py"),
+    *("tests/firmware/test_all_ops.py", "tests/firmware/test_budgets_mve.py"),
+    "tests/c/test_headers.py",
 )
 TESTS_OF_C = {
     r"src_mve/|isa/mve/|_mve": MVE,

@@ -1,0 +1,52 @@
+"""Cases on the ends of every range on emulated cores: instructions that the host does not have."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.c.programs import one_graph
+from tests.firmware.device import ONE_OF_EACH_KIND, check_on_device
+from tests.ops.build import Built
+from tests.ops.corners import FAMILIES
+from tests.sampling import sampled
+
+pytestmark = pytest.mark.slow
+
+INTEGERS = [family for family in FAMILIES if family != "floats"]
+
+RUNS = sampled(
+    [
+        ("cortex-m4", "layers"),
+        ("cortex-m55", "layers"),
+        ("cortex-m55", "int4 layers"),
+        ("cortex-m55", "elementwise"),
+    ],
+    [(core, family) for core in ONE_OF_EACH_KIND for family in INTEGERS],
+)
+"""(core, family); first those with kernels that no other test gives such cases."""
+
+MOST_CASES, MOST_BYTES = 240, 300_000
+"""Of a program, so that it fits into every board, with its pointers on the stack."""
+
+
+def programs(family: str) -> Iterator[dict[str, Built]]:
+    """The family's cases, a program's at a time."""
+    part: dict[str, Built] = {}
+    room = MOST_BYTES
+    for name, built in FAMILIES[family]().items():
+        graph, _ = one_graph({name: built})
+        needs = sum(graph.value(port).nbytes for port in (*graph.inputs, *graph.outputs))
+        if part and (room < needs or len(part) == MOST_CASES):
+            yield part
+            part, room = {}, MOST_BYTES
+        part[name], room = built, room - needs
+    yield part
+
+
+@pytest.mark.parametrize(("core", "family"), RUNS)
+def test_integers_equal_the_references(tmp_path, core, family):
+    for i, cases in enumerate(programs(family)):
+        graph, feeds = one_graph(cases)
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        check_on_device(graph, feeds, folder, core)
