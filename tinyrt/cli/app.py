@@ -143,12 +143,8 @@ def convert(
 @app.command()
 def run(
     model: Model,
-    inputs: Annotated[
-        Path, typer.Option("-i", "--input", help=".npz with the inputs.", show_default=False)
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The .npz file to write.", show_default=False)
-    ],
+    inputs: Annotated[Path, typer.Option("-i", "--input", help=".npz with the inputs.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The .npz file to write.")],
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
     max_memory: MaxMemory = None,
@@ -178,11 +174,9 @@ def run(
 @app.command("eval")
 def evaluate(
     model: Model,
-    data: Annotated[
-        Path, typer.Option("-d", "--data", help=".npz with x and y.", show_default=False)
-    ],
+    data: Annotated[Path, typer.Option("-d", "--data", help=".npz with x and y.")],
     against: Annotated[
-        Path | None, typer.Option("--against", help="A model to compare with.", show_default=False)
+        Path | None, typer.Option("--against", help="A model to compare with.")
     ] = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
@@ -218,9 +212,7 @@ def evaluate(
 def inspect(
     model: Model,
     shape: Shapes = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write the report as a page.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     core: Core = "cortex-m4",
     by_rows: ByRows = False,
     input_rows: InputRows = False,

@@ -25,16 +25,17 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
         steps: how many ops there are.
 
     """
-    width = max(1, min(4, MAX_COLUMNS // max(steps, 1)))
-    share = -(-steps // MAX_COLUMNS) or 1
-    columns = -(-max(steps, 1) // share)
+    steps = max(steps, 1)
+    width = max(1, min(4, MAX_COLUMNS // steps))
+    share = -(-steps // MAX_COLUMNS)
+    columns = -(-steps // share)
     label = len(f"{plan.arena_bytes:,}")
     lines = []
     spans = [(first, first + share - 1) for first in range(0, columns * share, share)]
     alive = [_alive(plan, first, last) for first, last in spans]
     for row in reversed(range(ROWS)):
         low, high = (plan.arena_bytes * r // ROWS for r in (row, row + 1))
-        line = Text(f"  {high:>{label},} ", style="dim")
+        line = Text.assemble((f"  {high:>{label},} ", "dim"))
         for buffers in alive:
             buffer = _holder(buffers, low, high)
             if buffer is None:
@@ -42,7 +43,7 @@ def arena_map(plan: ArenaPlan, steps: int) -> RenderableType:
             else:
                 line.append("█" * width, SHADES[buffer % len(SHADES)])
         lines.append(line)
-    ends = Text(f"  {'op':>{label}} 0{f'{steps - 1}':>{max(columns * width - 1, 1)}}", style="dim")
+    ends = Text(f"  {'op':>{label}} 0{steps - 1:>{columns * width - 1}}", style="dim")
     return Group(*lines, ends)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    model: Annotated[Path, typer.Argument(help="A .tflite model.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A .tflite model.")],
     against: Annotated[
         str, typer.Option(help="Engines to compare with, separated by commas; may be empty.")
     ] = "litert",
@@ -61,7 +61,7 @@ def _names(option: str) -> list[str]:
 def table(results: Sequence[Result]) -> Table:
     """One row per engine."""
     # Narrow enough for 80 columns, which is all that logs of CI have.
-    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     grid.add_column("engine", min_width=15, overflow="fold")
     numbers = ("µs", "p90", "ratio", "GMAC/s", "peak", "batch/s", "1 thread", "cold ms")
     for column in numbers:

@@ -29,20 +29,14 @@ MAX_WIDTH = {"layer": 14, "op": 13}
 
 
 def debug(
-    float_model: Annotated[
-        Path, typer.Argument(metavar="FLOAT", help="The float model.", show_default=False)
-    ],
+    float_model: Annotated[Path, typer.Argument(metavar="FLOAT", help="The float model.")],
     quantized: Annotated[
         Path,
-        typer.Argument(
-            metavar="QUANTISED", help="The quantised model made from it.", show_default=False
-        ),
+        typer.Argument(metavar="QUANTISED", help="The quantised model made from it."),
     ],
     data: Annotated[
         Path,
-        typer.Option(
-            "-d", "--data", help=".npz with x, float, and y for --bisect.", show_default=False
-        ),
+        typer.Option("-d", "--data", help=".npz with x, float, and y for --bisect."),
     ],
     bisect: Annotated[
         bool,
@@ -71,7 +65,7 @@ def debug(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Write the report as a page, with a plot.", show_default=False),
+        typer.Option("--html", help="Write the report as a page, with a plot."),
     ] = None,
     max_memory: MaxMemory = None,
     json: Json = False,
@@ -125,9 +119,9 @@ def _steps(bisection: BisectReport) -> RenderableType:
         "right": tables.percent(bisection.result.top1),
         "right in float": tables.percent(bisection.float_top1),
     }
-    headline = (
-        "Nothing is lost." if bisection.reached and not bisection.kept else "Quantise again with:"
-    )
+    headline = "Quantise again with:"
+    if not bisection.options:
+        headline = "Nothing is lost." if bisection.reached else "Nothing that is allowed helps."
     options = (Text(f"  {option}") for option in bisection.options)
     return Group(table, tables.facts(facts), Text(headline), *options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -27,18 +27,13 @@ from tinyrt.cli.options import (
     parse_regions,
 )
 
-if TYPE_CHECKING:
-    pass
-
 
 def export(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL...", help="Quantised .tflite models.", show_default=False),
+        typer.Argument(metavar="MODEL...", help="Quantised .tflite models."),
     ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The folder to write.", show_default=False)
-    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     core: Core = "cortex-m4",
     optimize: MadeFor = "balanced",
     max_arena: MaxArena = None,

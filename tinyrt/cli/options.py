@@ -14,8 +14,8 @@ from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 from tinyrt.quantize.config import Scheme
 
-Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.", show_default=False)]
-Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.", show_default=False)]
+Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.")]
+Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.")]
 MaxArena = Annotated[
     str | None,
     typer.Option(
@@ -35,9 +35,7 @@ InputRows = Annotated[
     bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-TfliteOut = Annotated[
-    Path, typer.Option("-o", "--output", help="The .tflite file to write.", show_default=False)
-]
+TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[
     list[str] | None,
     typer.Option(

@@ -53,10 +53,7 @@ def quantize(
     calibration: Annotated[
         Path | None,
         typer.Option(
-            "-c",
-            "--calibration",
-            help="Float inputs: .npz with x, .npy, or a folder of .npy.",
-            show_default=False,
+            "-c", "--calibration", help="Float inputs: .npz with x, .npy, or a folder of .npy."
         ),
     ] = None,
     scheme: Annotated[Scheme, typer.Option(help="Dtypes of activations and weights.")] = (

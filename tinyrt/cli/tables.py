@@ -22,6 +22,8 @@ MAX_NAME = 72
 """Characters of a name in a list."""
 MAX_LINES = 8
 """Tensors, segments and the like that a list shows."""
+TINY = 1e-3
+"""Figures below have an exponent."""
 MAX_OPS = 40
 """Ops that a table shows whole; of more, those at both ends and the most costly ones."""
 
@@ -73,6 +75,8 @@ def number(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if 0 < abs(value) < TINY:
+            return f"{value:.1e}"
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
     if isinstance(value, Mapping):  # of tensors by their names
         few = list(value.items())[:MAX_LINES]

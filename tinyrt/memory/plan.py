@@ -145,7 +145,7 @@ class ArenaPlan:
         """The step at which most of the arena is in use: its buffers prevent a smaller arena."""
         if self.peak is not None:
             return self.peak
-        alive = self.alive_bytes(1 + max((b.first for b in self.buffers), default=0))
+        alive = self.alive_bytes(1 + max([0, *(b.first for b in self.buffers)]))
         step = max(range(len(alive)), key=lambda step: (alive[step], -step))
         buffers = [b for b in self.buffers if b.first <= step <= b.last]
         return Moment.of(step, {b.names[0]: b.nbytes for b in buffers})
