@@ -1,0 +1,107 @@
+"""The page of ``tinyrt inspect --html``: where its drawing has each tensor, and what it says."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.api import inspect_model
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.ir import DType, QParams, Value
+from tinyrt.memory import ArenaPlan, Buffer
+from tinyrt.report import render_page
+from tinyrt.report.page import arena_boxes, quant_text, template
+
+PLAN = ArenaPlan(
+    {"a": 0, "b": 64, "c": 0},
+    *(160, 160),
+    (
+        Buffer(("a",), 64, -1, 0),
+        Buffer(("b", "view<b>"), 96, 0, 1),
+        Buffer(("c",), 32, 1, 2),
+    ),
+)
+
+
+def test_the_map_has_ops_from_left_to_right_and_bytes_upwards():
+    """960 by 360 units are two ops and 160 bytes, so a byte is 2.25 units high."""
+    boxes = arena_boxes(SimpleNamespace(ops=[None] * 2, arena_bytes=160, plan=PLAN))
+    assert [(box.x, box.y, box.width, box.height) for box in boxes] == [
+        (0, 216, 480, 144),
+        (0, 0, 960, 216),
+        (480, 288, 480, 72),
+    ]
+    assert [box.label for box in boxes] == ["64", "96", "32"]
+    assert [box.title for box in boxes] == [
+        "a: 64 bytes at 0, ops 0 to 0",
+        "b, view_b_: 96 bytes at 64, ops 0 to 1",
+        "c: 32 bytes at 0, ops 1 to 1",
+    ]
+
+
+def test_neighbours_differ_in_colour():
+    """On a circle of 360 degrees, by 40 at least: of any two and of those with one between."""
+    buffers = tuple(Buffer((f"t{i}",), 16, i, i + 1) for i in range(60))
+    plan = ArenaPlan({f"t{i}": 16 * i for i in range(60)}, 960, 960, buffers)
+    hues = [box.hue for box in arena_boxes(_inspection(plan, 60, 960))]
+    assert all(0 <= hue < 360 for hue in hues)
+    apart = [abs(a - b) for step in (1, 2) for a, b in zip(hues, hues[step:], strict=False)]
+    assert min(min(d, 360 - d) for d in apart) >= 40
+    assert max(hues) > 320
+
+
+def _inspection(plan, ops, nbytes):
+    return SimpleNamespace(ops=[None] * ops, arena_bytes=nbytes, plan=plan)
+
+
+def test_sizes_have_their_thousands_apart():
+    plan = ArenaPlan({"a": 4096}, 8192, 8192, (Buffer(("a",), 4096, 0, 0),))
+    (box,) = arena_boxes(_inspection(plan, 1, 8192))
+    assert (box.label, box.title) == ("4,096", "a: 4,096 bytes at 4,096, ops 0 to 0")
+
+
+def page_of(tmp_path, graph):
+    save_tflite(graph, tmp_path / "net.tflite")
+    return render_page(inspect_model(tmp_path / "net.tflite"))
+
+
+def test_lines_across_the_map_are_at_quarters_of_the_arena(tmp_path):
+    b = Builder((1, 100))
+    page = page_of(tmp_path, b.graph(b.op("tanh", (b.op("tanh", ("x",)),))))
+    lines = [line for line in page.splitlines() if 'text-anchor="end"' in line]
+    # The input's 400 bytes take the outputs, too.
+    assert [line.rpartition("</")[0].rpartition(">")[2] for line in lines] == [
+        *("0", "100", "200", "300", "400")
+    ]
+    assert [line.partition(' y="')[2].partition('"')[0] for line in lines] == [
+        *("357.00", "267.00", "177.00", "87.00", "12.00")
+    ]
+
+
+def test_a_model_without_ops_has_a_map_of_one_column(tmp_path):
+    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
+    assert '<rect x="0.00" y="0.00" width="960.00" height="360.00"' in page
+    assert "Fullest at op #0 (framed), which keeps:" in page
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(1200, False), (1201, True)])
+def test_a_text_of_more_than_1200_characters_is_cut(length, is_cut, tmp_path):
+    text = "w" * length
+    page = template("inspect.html.j2").environment.from_string("{{ text }}").render(text=text)
+    assert page == text or is_cut
+    assert len(page) <= 1200
+    assert (f"...({length} characters)..." in page) == is_cut
+
+
+QUANTS = [
+    (None, ""),
+    (QParams((0.125,), -3), "scale 0.125, zero point -3"),
+    (QParams((1 / 3,), 0), "scale 0.333333, zero point 0"),
+    (QParams((0.5, 0.25), 0, 0), "scale 0.5, zero point 0"),
+]
+
+
+@pytest.mark.parametrize(("q", "text"), QUANTS)
+def test_a_ports_grid_is_said_in_words(q, text):
+    dtype = DType.FLOAT32 if q is None else DType.INT8
+    assert quant_text(Value("x", (2, 4), dtype, q)) == text
