@@ -25,6 +25,7 @@ from tinyrt.cli.options import (
     Regions,
     parse_bytes,
     parse_regions,
+    require_without,
 )
 
 
@@ -145,7 +146,9 @@ def emulate(
         Path | None,
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
     ] = None,
-    samples: Annotated[int, typer.Option(help="Random inputs to run.", min=1)] = 4,
+    samples: Annotated[
+        int | None, typer.Option(help="Random inputs to run.", min=1, show_default="4")
+    ] = None,
     board: Annotated[
         str | None, typer.Option(help="The emulated board; the core's own one by default.")
     ] = None,
@@ -171,6 +174,7 @@ def emulate(
     from tinyrt.export import Memories
 
     with reporting(json, max_memory) as report:
+        require_without("--samples", samples, "--input", there=inputs is not None)
         with progress_bar("emulating") as progress:
             emulation = api.run_emulated(
                 model,
@@ -178,7 +182,7 @@ def emulate(
                 optimize=optimize,
                 board=board,
                 inputs=inputs,
-                samples=samples,
+                samples=samples or 4,
                 max_arena=None if max_arena is None else parse_bytes(max_arena),
                 by_rows=by_rows,
                 input_rows=input_rows,

@@ -32,7 +32,11 @@ ByRows = Annotated[
     ),
 ]
 InputRows = Annotated[
-    bool, typer.Option("--input-rows", help="Take the input row by row, as a camera gives it.")
+    bool,
+    typer.Option(
+        "--input-rows",
+        help="Take the input row by row, as a camera gives it; implies --by-rows.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
@@ -130,6 +134,27 @@ def require_with(option: str, given: object, other: str, *, there: bool) -> None
             f"{option} says nothing without {other}",
             expected=f"{other} beside it",
             hint=f"leave {option} out, or add {other}",
+        )
+
+
+def require_without(option: str, given: object, other: str, *, there: bool) -> None:
+    """Refuse an option that would reach nothing, since another one takes its place.
+
+    Args:
+        option: its name.
+        given: its value; None where it was not given.
+        other: what takes its place.
+        there: whether that was given.
+
+    Raises:
+        DataError: both were given.
+
+    """
+    if given is not None and there:
+        raise DataError(
+            f"{option} says nothing beside {other}",
+            expected="one of the two",
+            hint=f"leave {option} or {other} out",
         )
 
 

@@ -1,4 +1,4 @@
-"""Options that say something only beside another are refused without it."""
+"""Options that say something only with another, or without it, are refused otherwise."""
 
 import pytest
 
@@ -15,6 +15,7 @@ ALONE = [
     ("bench", ("--onnx", "model.onnx"), "--against onnxruntime"),
     ("run", ("--allow-fallback",), "--backend cuda"),
     ("eval", ("--allow-fallback",), "--backend cuda"),
+    ("emulate", ("--input", "test.npz"), "--samples"),
 ]
 
 
