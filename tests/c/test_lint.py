@@ -10,6 +10,7 @@ from tests.c.host import require_tool
 from tests.c.packed_cases import PACKED_CASES
 from tests.firmware.device import require_core
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.export import export_graph, find_core
 
 pytestmark = pytest.mark.slow
@@ -73,7 +74,7 @@ def test_clang_has_nothing_to_warn_of(graph, tmp_path, core):
         checked(["clang", *options, "-Itinyrt", "-c", source], tmp_path / "project")
 
 
-@pytest.mark.parametrize("core", MACROS)
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*MACROS]))
 def test_cppcheck_finds_nothing(graph, tmp_path, core):
     require_tool("cppcheck")
     project = export_graph(graph, tmp_path / "project", core=core)

@@ -1,5 +1,6 @@
 """Every example of README and docs/ runs, in a copy of the folder that the demo leaves."""
 
+import os
 import re
 import runpy
 import shutil
@@ -46,6 +47,8 @@ def test_examples_run(page, demo_folder, tmp_path):
 def _run(command, folder):
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     env = {"PATH": path, "PYTHONPATH": str(ROOT)}  # the code beside the page
+    # What other tests compiled need not be compiled again.
+    env |= {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
     result = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False
     )

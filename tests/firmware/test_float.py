@@ -7,11 +7,12 @@ from tests.c.conformance import all_float_ops
 from tests.c.floats import assert_close
 from tests.export.test_float import mixed
 from tests.firmware.device import CORES_THAT_RUN, run_on_device
+from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.ops.shared.evaluate import evaluate
 
 
-@pytest.mark.parametrize("core", CORES_THAT_RUN)
+@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "rv32imc"], CORES_THAT_RUN))
 def test_ops_are_near_the_references(tmp_path, core):
     graph, feeds = all_float_ops(range(2))
     _, _, outputs = run_on_device(graph, feeds, tmp_path, core)

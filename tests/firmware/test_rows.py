@@ -8,6 +8,7 @@ import pytest
 from tests.firmware.test_zoo import emulate
 from tests.memory.nets import random_net, signal_net, u_net, wide_net
 from tests.memory.targets import kernels_for
+from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.memory import plan_by_rows, plan_pushed
@@ -101,29 +102,31 @@ def test_vector_kernels_take_pushed_rows_in_the_arena_of_a_few(zoo, tmp_path):
     assert report.instructions <= 2_665_000
 
 
+NETS = [
+    ("cortex-m0", random_net, 51),
+    # A stage sees padding alone before the first row is pushed.
+    ("cortex-m4", random_net, 66),
+    # The same, and a ring is filled before anything is written to it.
+    ("cortex-m55", random_net, 20),
+    ("cortex-m55", random_net, 46),  # No ring ever moves.
+    ("cortex-m55", random_net, 57),  # An output is held, and read by rows, too.
+    ("cortex-m4", wide_net, 4),
+    ("cortex-m0", signal_net, 0),
+    ("cortex-m55", u_net, 1),
+]
+MORE_NETS = [
+    ("cortex-m4", random_net, 7),
+    ("cortex-m4", random_net, 35),
+    ("cortex-m55", random_net, 24),
+    ("cortex-m55", wide_net, 13),
+    ("cortex-m4", signal_net, 1),
+    ("cortex-m55", signal_net, 2),
+    ("cortex-m4", u_net, 0),
+]
+
+
 @pytest.mark.parametrize("how", ["by_rows", "input_rows"])
-@pytest.mark.parametrize(
-    ("core", "net", "seed"),
-    [
-        ("cortex-m0", random_net, 51),
-        ("cortex-m4", random_net, 7),
-        ("cortex-m4", random_net, 35),
-        ("cortex-m55", random_net, 24),
-        # A stage sees padding alone before the first row is pushed.
-        ("cortex-m4", random_net, 66),
-        # The same, and a ring is filled before anything is written to it.
-        ("cortex-m55", random_net, 20),
-        ("cortex-m55", random_net, 46),  # No ring ever moves.
-        ("cortex-m55", random_net, 57),  # An output is held, and read by rows, too.
-        ("cortex-m4", wide_net, 4),
-        ("cortex-m55", wide_net, 13),
-        ("cortex-m0", signal_net, 0),
-        ("cortex-m4", signal_net, 1),
-        ("cortex-m55", signal_net, 2),
-        ("cortex-m4", u_net, 0),
-        ("cortex-m55", u_net, 1),
-    ],
-)
+@pytest.mark.parametrize(("core", "net", "seed"), sampled(NETS, [*NETS, *MORE_NETS]))
 def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net, seed, how):
     graph, samples, answers, least = case_of(core, net, seed)
     path = tmp_path / "net.tflite"

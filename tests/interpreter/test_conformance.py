@@ -10,6 +10,7 @@ import pytest
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
+from tests.sampling import sampled
 from tinyrt.backends.numba.choice import KERNELS
 from tinyrt.interpreter import BACKENDS, Interpreter
 from tinyrt.ir import DType, Graph, Node, QParams, Value
@@ -104,7 +105,10 @@ def test_accumulators_and_multipliers_at_their_limits(exponent, backend):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "fully_connected"])
+@pytest.mark.parametrize(
+    "op",
+    sampled(["fully_connected"], ["conv2d", "depthwise_conv2d", "fully_connected"]),
+)
 def test_kernels_for_cpus_without_vector_extensions(op):
     """The same cases, compiled for the plainest CPU of this architecture."""
     test = f"{__file__}::test_random_cases[{op}-numba]"

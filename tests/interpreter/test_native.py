@@ -11,6 +11,7 @@ from tests.graphs import small_cnn
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
+from tests.sampling import sampled
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native
@@ -18,6 +19,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
+MANY, FEW = range(sampled(40, 100)), range(sampled(8, 20))
 PARTS = 4
 """Models that share the ops out: plans of very many tensors take long."""
 
@@ -58,27 +60,27 @@ def check_all(ops, seeds, build=build_s8):
 
 @pytest.mark.parametrize("op", sorted(CNN))
 def test_the_ops_of_convolutional_networks(op):
-    check_all([op], range(100))
+    check_all([op], MANY)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_op_that_has_c(part):
-    check_all(sorted(set(C_OPS) - CNN)[part::PARTS], range(20))
+    check_all(sorted(set(C_OPS) - CNN)[part::PARTS], FEW)
 
 
 @pytest.mark.parametrize("op", INT4_OPS)
 def test_int4_weights(op):
-    check_all([op], range(100), partial(build_s8, weights=DType.INT4))
+    check_all([op], MANY, partial(build_s8, weights=DType.INT4))
 
 
 @pytest.mark.parametrize("op", sorted(CNN & set(INT16_OPS)))
 def test_int16_activations(op):
-    check_all([op], range(100), build_s16)
+    check_all([op], MANY, build_s16)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_op_on_int16(part):
-    check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], range(20), build_s16)
+    check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], FEW, build_s16)
 
 
 @pytest.mark.parametrize("core", sorted(native.CORES))
@@ -88,7 +90,7 @@ def test_every_instruction_set_of_this_processor(monkeypatch, core):
     if cores.index(core) < cores.index(best):
         pytest.skip(f"this processor cannot run {core}")
     monkeypatch.setattr(native, "core_of", lambda compiler: core)
-    check_all(sorted(CNN), range(200, 225))
+    check_all(sorted(CNN), range(200, sampled(210, 225)))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.recipes import digits, distillation, promises
+from tests.sampling import sampled
 from tinyrt.cli.app import app
 from tinyrt.errors import DataError, ModelFormatError, ToolError
 from tinyrt.train.qat import QatConfig
@@ -55,19 +56,12 @@ def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["motion", "vowels"])
+@pytest.mark.parametrize("recipe", sampled(["motion", "vowels"], ["motion", "vowels", "digits"]))
 def test_what_a_recipe_promises_holds(recipe):
-    """Every figure that ``benchmarks.recipes`` shows, against its limit."""
-    found = list(promises(recipe))
-    assert len(found) == 3
-    assert all(promise.holds for promise in found), found
-
-
-@pytest.mark.slow
-def test_what_the_digits_promise_holds():
-    """All but int4, which ``test_qat`` holds on the small network."""
-    found = list(digits(int4=False))
-    assert len(found) == 8
+    """Every figure that ``benchmarks.recipes`` shows, against its limit; of digits all but int4,
+    which ``test_qat`` holds on the small network."""
+    found = list(digits(int4=False) if recipe == "digits" else promises(recipe))
+    assert len(found) == (8 if recipe == "digits" else 3)
     assert all(promise.holds for promise in found), found
 
 
