@@ -28,9 +28,9 @@ Constants = tuple[NDArray[np.float32], ...]
 MIN_LIKENESS = 0.9
 """Cosine of two weight rows below which one is no multiple of the other."""
 MIN_FACTOR = 0.03
-"""Rescaled channels differ by more than this; rounding alone moves a row's size by less."""
+"""Rescaled channels differ by more than this; rounding to int8 moves a row's size by less."""
 MAX_STEPS = 3.0
-"""Rounding alone changes a sum of products by less than this, in its standard deviations."""
+"""Rounding alone changes a sum of products by less than this times the root of its squares."""
 MIN_SHIFT = 0.2
 """Shifted channels differ by more than this part of their bias and weights; corrections by less."""
 
@@ -53,7 +53,7 @@ def as_quantized(graph: Graph, quantized: Graph) -> Graph:
 
     Args:
         graph: the float model.
-        quantized: an int8 model made from it; tensors are matched by name.
+        quantized: the model made from it; tensors are matched by name.
 
     Raises:
         DataError: the two have no tensors of the same name, or one has another shape.
@@ -181,8 +181,15 @@ def _column_map(
     """Factors that are quotients; None where they are 1, as far as rounding lets one tell."""
     nonzero = (size > 0) & (product > 0)
     scale = np.where(nonzero, product / np.where(size > 0, size, 1), 1.0)
-    changed = np.abs(product - size) > np.maximum(MAX_STEPS * doubt, MIN_FACTOR * size)
-    return ChannelMap(scale, np.zeros(len(scale))) if (nonzero & changed).any() else None
+    changed = nonzero & _is_rescaled(size, product, doubt)
+    return ChannelMap(scale, np.zeros(len(scale))) if changed.any() else None
+
+
+def _is_rescaled(
+    size: NDArray[np.float64], product: NDArray[np.float64], doubt: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Where weights differ in size by more than their rounding explains."""
+    return np.abs(product - size) > np.maximum(MAX_STEPS * doubt, MIN_FACTOR * size)
 
 
 def _map(
@@ -203,15 +210,15 @@ def _map(
     stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
     size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
     like = product > MIN_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
-    scale = np.where(like & (product > 0), size / np.where(product > 0, product, 1), 1.0)
-    if not (np.abs(scale - 1) > MIN_FACTOR).any():
+    scale = np.where(like, size / np.where(like, product, 1), 1.0)
+    steps = _steps(stored_constant(quantized, partner.input(1).name))
+    if not (like & _is_rescaled(size, product, np.sqrt(size) * steps)).any():
         scale = np.ones(space.channels)
-    shift = np.zeros(space.channels)
+    shift: NDArray[Any] = np.zeros(space.channels)
     if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
         offset = bias - constants[1] * scale
-        reach = np.abs(bias) + np.abs(weights).sum(axis=1)
         if len(space.tensors) == 1 and (np.abs(offset) > MIN_SHIFT * np.sqrt(size)).any():
-            shift = np.where(reach > 0, offset, 0.0)
+            shift = offset
     if (scale == 1).all() and (shift == 0).all():
         return None
     return ChannelMap(scale, shift)

@@ -13,7 +13,7 @@ from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.ops import OPS
 from tinyrt.quantize.apply import apply_plan
-from tinyrt.quantize.config import QuantConfig, Scheme
+from tinyrt.quantize.config import BiasCorrection, QuantConfig, Scheme
 from tinyrt.quantize.mixed.assign import (
     WIDER,
     Assignment,
@@ -112,14 +112,15 @@ class Steps:
         return State(self._start, lay_out(self.graph, config))
 
     def bytes_of(self, state: State) -> int:
-        """Size of the file; refining the model leaves it as it is."""
+        """Size of the file; of what refines the model, only biases that are new change it."""
         plan = make_plan(self.graph, self.ranges, configured(self.config, state.assignment))
-        added = {
-            node.output.name: np.zeros(node.output.shape[-1], np.float32)
-            for node in self.graph.bound()
-            if node.output.name in plan.weights and plan.bias(node) is None
-        }
-        plan = replace(plan, biases=added)
+        if self.config.bias_correction is not BiasCorrection.NONE:
+            added = {
+                node.output.name: np.zeros(node.output.shape[-1], np.float32)
+                for node in self.graph.bound()
+                if node.output.name in plan.weights and plan.bias(node) is None
+            }
+            plan = replace(plan, biases=added)
         return len(write_tflite(schedule(apply_plan(self.graph, plan))))
 
     def _fits(self, state: State) -> bool:
