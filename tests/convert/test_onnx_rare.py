@@ -117,6 +117,31 @@ def test_a_function_leaves_what_its_call_leaves_out_to_the_op(tmp_path):
     assert sorted(round(n.attrs.alpha, 3) for n in graph.nodes) == [0.01, 0.5]
 
 
+@pytest.mark.parametrize("given", [[True, True], [True, False], [False, True]])
+def test_a_function_may_be_called_without_inputs_that_its_ops_do_not_need(given, tmp_path):
+    m = OnnxModel(18)
+    x = m.input(3, 4)
+    limits = [
+        m.const(limit) if is_given else ""
+        for limit, is_given in zip((-0.5, 0.5), given, strict=True)
+    ]
+    proto = m.model(m.op("Bounded", x, *limits, domain="mine"))
+    nodes = [helper.make_node("Clip", ["a", "low", "high"], ["b"])]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+    formals = ["a", "low", "high"]
+    proto.functions.append(helper.make_function("mine", "Bounded", formals, ["b"], nodes, opsets))
+    proto.opset_import.append(opsets[1])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    (found,) = evaluate(
+        read_onnx(path), {"x": (x := np.float32([[-2, -0.2, 0.2, 2]] * 3))}
+    ).values()
+    low, high = (
+        limit if is_given else None for limit, is_given in zip((-0.5, 0.5), given, strict=True)
+    )
+    np.testing.assert_array_equal(found, np.clip(x, low, high))
+
+
 def test_swish_of_a_scaled_gate(tmp_path):
     """By its formula: onnxruntime may not have the op yet."""
     m = OnnxModel(24)

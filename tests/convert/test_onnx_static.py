@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
 
 I64 = np.int64
@@ -97,6 +98,36 @@ def test_every_static_op_is_tested():
         build(m)
         used.update(node.op_type for node in m.nodes)
     assert STATIC.keys() | STATIC_SEVERAL.keys() == used
+
+
+SLICES = {
+    "the ends alone": lambda m: m.op("Slice", m.weights(3, 9), m.ints(1, -4), m.ints(2, 99)),
+    "axes, every element": lambda m: m.op(
+        "Slice", m.weights(2, 7), m.ints(-4), m.ints(99), m.ints(1)
+    ),
+    "steps of all axes": lambda m: m.op(
+        "Slice", m.weights(4, 9), m.ints(0, 1), m.ints(4, 9), "", m.ints(2, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(SLICES))
+def test_slices_of_constants_name_what_they_need(name, tmp_path):
+    m = OnnxModel(opset=15)
+    x = m.input(2, 4)
+    graph, _ = assert_matches(m.save(tmp_path, m.op("Mul", x, SLICES[name](m))))
+    assert [node.op for node in graph.nodes] == ["mul"]
+
+
+@pytest.mark.parametrize(("op", "expected"), [("Sub", "add"), ("Div", "mul")])
+def test_a_constant_operand_is_turned_round(op, expected, tmp_path):
+    """Sums and products fold into the layer before; a constant first operand stays one."""
+    m = OnnxModel()
+    graph = read_onnx(m.save(tmp_path, m.op(op, m.input(2, 4), m.const([3.0, 4, 5, 6]))))
+    assert [node.op for node in graph.nodes] == [expected]
+    m = OnnxModel()
+    graph = read_onnx(m.save(tmp_path, m.op(op, m.const([3.0, 4, 5, 6]), m.input(2, 4))))
+    assert [node.op for node in graph.nodes] == [op.lower()]
 
 
 def test_slice_took_attributes_before_opset_10(tmp_path):

@@ -166,7 +166,7 @@ def _fill(value: Value | None) -> float:
             tensor=value.describe() if value else None,
             expected="a constant scalar",
         )
-    (fill,) = value.data.reshape(-1)
+    fill = value.data.item()
     return float(fill) if value.q is None else value.q.scale * (int(fill) - value.q.zero_point)
 
 

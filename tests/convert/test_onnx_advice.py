@@ -1,0 +1,95 @@
+"""A refused ONNX file is answered with advice that fits what is wrong with it."""
+
+import pytest
+
+from tests.convert import test_onnx_errors, test_refusals_onnx_graphs, test_refusals_onnx_layers
+from tests.convert.onnx_build import OnnxModel
+from tests.convert.test_onnx_errors import refused
+from tinyrt.errors import TinyrtError
+
+FORMS = {
+    "a 3-D convolution": "2-D convolutions",
+    "weights that are computed": "fixed shapes and weights",
+    "training": "model.eval()",
+    "indices": "without indices",
+    "a crop": "remove the cropping",
+    "an empty slice": "works on nothing",
+    "parts that do not fit": "parts that fit",
+    "computed indices into what is computed": "fixed shapes and weights",
+    "unknown coordinates": "another coordinate_transformation_mode",
+    "the last of equals": "select_last_index 0",
+    "a division by zero": "correct the model",
+    "double precision": "export the model in float32",
+    "an input in half precision": "model.float()",
+    "an input of text": "the part of the model that computes on numbers",
+    "a cast": "without conversions",
+    "a sparse constant": "without sparse and string constants",
+    "an output that is constant": "remove this output",
+}
+"""Name of a case -> what its advice says."""
+
+USUAL = "onnx.checker"
+REST = "change this part of the model"
+ADVICE = {
+    "input 'nowhere' is not defined": "the file is damaged",
+    "the constant 'c0' holds NaN": "the training converged",
+    "Scan of 0 sequences": REST,
+    "Scan over [3, 4] elements": REST,
+    "whether the loop goes on depends on the model's input": "a fixed number of iterations",
+    "the condition of If depends on the model's input": "fixed shapes and weights",
+    "a scan over integers": "QDQ form",
+    "a loop gathers integers": "QDQ form",
+    "the loop never runs, and its outputs are empty": "remove the loop",
+    "a body computes no z": "the file is damaged",
+    "Concat joins integers of different scales": "QDQ form",
+    "two inputs are called 'x'": "export the model again",
+    "an input has no name": "export the model again",
+    "the constants define [k] once more": "the file is damaged",
+    "a border of integers without a scale": "QDQ form",
+    "scales per block": "per tensor or per channel",
+    "a tensor is quantised to FLOAT8E4M3FN": "8 or 16 bits",
+    "a tensor is quantised to int32": "8 or 16 bits",
+    "QLinearAveragePool with channels last": "without onnxruntime's layout optimisation",
+    "a cast to STRING": "export the model in float32",
+    "GatherND with batch_dims 1": REST,
+    "LSTM with input_forget": REST,
+    "100000 steps": REST,
+    "a product of [2, 3] and [3]": "a matrix of weights",
+    "a product with constant weights of shape [2, 3, 2]": "one per matrix",
+    "the variance is not positive": "the training converged",
+    "Resize in mode 'lanczos'": "another mode",
+    "Dropout is in training mode": "model.eval()",
+    "Pad in mode 'mirror'": "use one",
+    "a border of integers": "QDQ form",
+    "Gelu approximated by 'fast'": REST,
+    "pads [9, 9, 9, 9]": "correct the layer's pads",
+    "a window of [3, 3] does not fit into the input": "--shape NAME=",
+    "negative pads [-1, 0, 0, 0]": "remove the cropping",
+    "weights [3, 5, 3, 3] with 1 groups": "--shape NAME=",
+}
+"""The problem -> what its advice says; the usual one for all others."""
+
+
+@pytest.mark.parametrize("name", list(FORMS))
+def test_forms_that_are_not_supported(name, tmp_path):
+    m = OnnxModel()
+    build, _ = test_onnx_errors.REFUSED[name]
+    assert FORMS[name] in refused(m.save(tmp_path, build(m)), TinyrtError).hint
+
+
+def test_every_form_has_advice_here():
+    assert FORMS.keys() == test_onnx_errors.REFUSED.keys()
+
+
+@pytest.mark.parametrize(
+    ("says", "build"),
+    [
+        (says, build)
+        for module in (test_refusals_onnx_graphs, test_refusals_onnx_layers)
+        for says, _, build in module.REFUSED
+    ],
+)
+def test_files_that_cannot_be_read(says, build, tmp_path):
+    m = OnnxModel()
+    hint = refused(m.save(tmp_path, build(m)), TinyrtError).hint
+    assert ADVICE.get(says, USUAL) in hint
