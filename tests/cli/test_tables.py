@@ -176,6 +176,13 @@ def test_a_map_has_ops_from_left_to_right_and_bytes_upwards():
     ]
 
 
+def test_a_buffer_is_drawn_where_the_first_of_its_tensors_begins():
+    buffers = (Buffer(("a", "view"), 80, 0, 0), Buffer(("b",), 80, 0, 0))
+    plan = ArenaPlan({"a": 0, "view": 40, "b": 80}, 160, 160, buffers)
+    colours = [line.split(")")[1].split("(")[0] for line in styled(arena_map(plan, 1))[:16]]
+    assert colours == ["green"] * 8 + ["cyan"] * 8
+
+
 def test_of_buffers_that_take_as_much_of_a_line_the_newest_is_drawn():
     plan = plan_of(("a", 0, 5, 0, 0), ("b", 5, 5, 0, 0))
     assert styled(arena_map(plan, 1))[15] == "dim(   10 )green(████)"

@@ -158,3 +158,36 @@ def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
     assert "tinyrt_dense_sparse_s8" in project.kernels
     with pytest.raises(DataError, match="blocks of 8 output and 3 input"):
         BlockPruner(net, Schedule(0.5), shape=(8, 3))
+
+
+def blocks_left(*layers, share):
+    """Which blocks of some layers, 8 by 4 each, are left where so many go."""
+    rng = np.random.default_rng(0)
+    net = Sequential(
+        **{f"l{i}": Linear(w.shape[1], w.shape[0], rng=rng) for i, w in enumerate(layers)}
+    )
+    for i, w in enumerate(layers):
+        net.layers[f"l{i}"].weight.data = w.astype(np.float32)
+    BlockPruner(net, Schedule(share))(1, 1)
+    weights = [w.data for w in prunable(net).values()]
+    return [(w.reshape(len(w) // 8, 8, -1, 4) != 0).any(axis=(1, 3)).tolist() for w in weights]
+
+
+def test_blocks_count_as_much_as_they_do_in_their_layer():
+    """One layer is a thousandth of the other; of both, the lesser half goes."""
+    blocks = np.kron([[1, 4], [3, 2]], np.ones((8, 4)))
+    left = [[False, True], [True, False]]
+    assert blocks_left(blocks, blocks * 1e-3, share=0.5) == [left, left]
+
+
+def test_a_layer_of_zeros_goes_first():
+    blocks = np.kron([[1, 4], [3, 2]], np.ones((8, 4)))
+    assert blocks_left(blocks * 0, blocks, share=0.5) == [[[False] * 2] * 2, [[True] * 2] * 2]
+    assert blocks_left(blocks, blocks * 0, share=0.5) == [[[True] * 2] * 2, [[False] * 2] * 2]
+
+
+def test_a_block_counts_by_its_squares():
+    """A block of one great weight against one of many small ones."""
+    great, small = np.zeros((8, 4)), np.full((8, 4), 0.1)
+    great[3, 2] = 1
+    assert blocks_left(np.hstack([great, small]), share=0.5) == [[[True, False]]]

@@ -213,7 +213,7 @@ def arena_bound(nbytes: int, bound: int, by_rows: bool) -> dict[str, object]:
 
 
 def _share(part: int, whole: int) -> int:
-    return max(1, round(BAR_WIDTH * part / whole)) if whole else 0
+    return max(1, round(BAR_WIDTH * part / whole))
 
 
 def _quant(q: object) -> str:

@@ -82,7 +82,7 @@ def arena_boxes(inspection: Inspection) -> list[Box]:
     """The arena map: time to the right, one column per op; bytes upwards from offset 0."""
     steps = max(len(inspection.ops), 1)
     column = MAP_WIDTH / steps
-    scale = MAP_HEIGHT / max(inspection.arena_bytes, 1)
+    scale = MAP_HEIGHT / inspection.arena_bytes
 
     def box(index: int, buffer: Buffer) -> Box:
         offset = inspection.plan.start_of(buffer.names[0])

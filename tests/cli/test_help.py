@@ -1,0 +1,108 @@
+"""What --help says of an option's value: its form, and what is taken where it is left out."""
+
+import re
+
+import pytest
+import typer
+
+from tests.cli.calls import call
+from tinyrt.cli.app import app
+
+COMMANDS = typer.main.get_command(app).commands
+SHOWN = {
+    f"{name} {parameter.name}": parameter.get_help_record(typer.Context(command))
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+}
+"""Command and parameter -> the two columns of its line."""
+
+FORMS = {
+    "stream": "[INPUT=]AXIS",
+    "shape": "NAME=N,...",
+    "max_memory": "BYTES",
+    "max_arena": "BYTES",
+    "max_bytes": "BYTES",
+    "scheme_for": "PATTERN=SCHEME",
+    "keep_float": "PATTERN",
+    "min_accuracy": "SHARE|dB",
+    "allow": "SCHEMES",
+    "region": "NAME=SIZE",
+    "weights_section": "NAME",
+}
+"""Options of a form of their own; of all others, it is the type."""
+TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")
+
+DEFAULTS = {
+    "convert hop": "1",
+    "quantize preset": "balanced; best for int4, int16x8, budgets",
+    "quantize percentile": "99.99",
+    "quantize with_tables": "on",
+    "quantize allow": "int4,int8,int16x8,float",
+    "quantize data": "the calibration file",
+    "debug min_accuracy": "within 1 % of float; 40dB without labels",
+    "debug allow": "int8,int16x8,float",
+} | dict.fromkeys(
+    (
+        *("quantize calibrator", "quantize per_channel_dense", "quantize equalize"),
+        *("quantize smooth", "quantize optimize_rounding", "quantize bias_correction"),
+        "quantize tune_ranges",
+    ),
+    "the preset's",
+)
+"""What stands for nothing, where that depends on something else."""
+
+
+@pytest.mark.parametrize("option", list(SHOWN))
+def test_the_form_of_a_value_is_said(option):
+    left, right = SHOWN[option]
+    form = FORMS.get(option.split()[1])
+    if form is not None:
+        assert left.endswith(f" {form}")
+    elif " " in left.replace(", ", "").replace(" / ", ""):
+        assert TYPES.search(left)
+    assert re.match(r"[A-Z.]", right)
+
+
+@pytest.mark.parametrize("option", list(SHOWN))
+def test_what_is_taken_where_nothing_is_said(option):
+    default = DEFAULTS.get(option)
+    if option.endswith(" max_memory"):
+        default = "640M and 8 times the files' size"
+    if default is not None:
+        assert SHOWN[option][1].endswith(f"  [default: ({default})]")
+    else:
+        assert "None" not in SHOWN[option][1]
+
+
+LEAST = {
+    "emulate --samples": ("1", "0"),
+    "emulate --timeout": ("0.1", "0.09"),
+    "bench --seconds": ("0", "-0.01"),
+    "train --epochs": ("1", "0"),
+    "train --samples": ("1", "0"),
+}
+
+
+@pytest.mark.parametrize(("option", "values"), list(LEAST.items()))
+def test_the_least_value_is_said_and_less_is_refused(option, values):
+    least, less = values
+    assert f"x>={least}]" in SHOWN[option.replace("--", "")][1]
+    command, name = option.split()
+    assert f"Invalid value for '{name}'" in call(command, "net", name, less, code=2).stderr
+    call(command, "net", name, least, code=1)
+
+
+TWO_NAMES = {
+    "--output": "-o",
+    "--input": "-i",
+    "--data": "-d",
+    "--calibration": "-c",
+}
+
+
+@pytest.mark.parametrize("option", list(SHOWN))
+def test_files_have_a_short_name(option):
+    names = SHOWN[option][0].replace(",", "").split()
+    for long, short in TWO_NAMES.items():
+        if long in names:
+            assert names[0] == short

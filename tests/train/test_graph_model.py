@@ -1,0 +1,161 @@
+"""Graphs in training: which nodes share a layer, and whose constants are whose."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.train.build import train
+from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter.model import Model
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.train import Tensor
+from tinyrt.train.graph_model import GraphModel, applied_once, each_once
+from tinyrt.train.recipes.stages import answers_of
+
+
+class Net:
+    """Dense layers over four numbers."""
+
+    def __init__(self, *inputs):
+        self.rng = np.random.default_rng(0)
+        self.builder = Builder(*(inputs or [(1, 4)]))
+
+    def constant(self, *shape):
+        return self.builder.constant(self.rng.normal(size=shape).astype(np.float32))
+
+    def dense(self, x, w, *bias, activation="NONE"):
+        attrs = FullyConnectedAttrs(activation=activation)
+        return self.builder.op("fully_connected", (x, w, *bias), attrs)
+
+    def add(self, *inputs):
+        return self.builder.op("add", inputs, AddAttrs())
+
+
+def samples(n=32):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 4)).astype(np.float32), rng.integers(0, 4, n)
+
+
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def trained(graph, steps=3):
+    """The model after some steps; what it deploys answers as it does."""
+    model = GraphModel(graph)
+    x, y = samples()
+    np.testing.assert_allclose(answers_of(model)(x), Model(graph)(x), rtol=1e-4, atol=1e-5)
+    train(model, x, y, steps)
+    np.testing.assert_allclose(
+        Model(model.trained())(x), answers_of(model)(x), rtol=1e-4, atol=1e-5
+    )
+    return model
+
+
+def test_one_layer_that_is_applied_twice_stays_one():
+    net = Net()
+    w, b = net.constant(4, 4), net.constant(4)
+    graph = net.builder.graph(net.dense(net.dense("x", w, b), w, b))
+    model = trained(graph)
+    assert [name for name, _ in model.children()] == ["fully_connected_0"]
+    assert [name for name, _ in each_once(model.layers)] == ["fully_connected_0"]
+    first, second = model.trained().nodes
+    assert first.inputs[1:] == second.inputs[1:]
+    assert not applied_once(model.graph, next(model.nodes(1)))
+
+
+def test_layers_with_the_same_weights_and_another_bias_part_ways():
+    net = Net()
+    w = net.constant(4, 4)
+    y = net.dense("x", w, net.constant(4))
+    model = trained(net.builder.graph(net.dense(y, w, net.constant(4))))
+    first, second = model.trained().bound()
+    assert first.node.inputs[1] != second.node.inputs[1]
+    assert np.any(first.input(1).data != second.input(1).data)
+    assert all(applied_once(model.graph, node) for node in model.nodes(1))
+
+
+def test_layers_with_the_same_constants_and_another_activation_part_ways():
+    net = Net()
+    w, b = net.constant(4, 4), net.constant(4)
+    y = net.dense("x", w, b, activation="RELU")
+    model = trained(net.builder.graph(net.dense(y, w, b)))
+    assert len(list(model.children())) == 2
+    first, second = model.trained().nodes
+    assert not set(first.inputs[1:]) & set(second.inputs[1:])
+
+
+def test_what_is_no_layer_keeps_a_constant_as_it_was():
+    """A bias that is added once more."""
+    net = Net()
+    bias = net.constant(4)
+    y = net.dense("x", net.constant(4, 4), bias)
+    graph = net.builder.graph(net.add(y, bias))
+    before = graph.value(bias).data.copy()
+    model = trained(graph)
+    deployed = model.trained()
+    np.testing.assert_array_equal(deployed.value(bias).data, before)
+    assert np.any(deployed.value(deployed.nodes[0].inputs[2]).data != before)
+
+
+def normed(net, *names):
+    return net.builder.op("batch_norm", names, BatchNormAttrs(epsilon=0.5))
+
+
+def test_one_constant_in_two_roles_of_a_norm_becomes_two():
+    """Ones are gamma and variance, zeros are beta and mean."""
+    net = Net()
+    ones, zeros = (net.builder.constant(np.full(4, v, np.float32)) for v in (1, 0))
+    y = net.dense("x", net.constant(4, 4))
+    graph = net.builder.graph(normed(net, y, ones, zeros, zeros, ones))
+    model = trained(graph, steps=40)
+    node = list(model.trained().bound())[1]
+    gamma, beta, mean, variance = (value.data for value in node.inputs[1:])
+    assert len(set(node.node.inputs[1:])) == 4
+    x, _ = samples()
+    y = x @ model.trained().value(model.trained().nodes[0].inputs[1]).data.T
+    # Statistics follow the batches; gamma and beta follow the loss.
+    np.testing.assert_allclose(mean, y.mean(axis=0), atol=0.3)
+    assert np.abs(variance - y.var(axis=0)).max() < 0.5 * y.var(axis=0).max()
+    assert np.any(gamma != variance)
+    assert np.any(beta != mean)
+
+
+def test_a_norm_keeps_its_epsilon():
+    net = Net()
+    parts = [net.builder.constant(np.full(4, v, np.float32)) for v in (1, 0, 0.25, 0.5)]
+    model = GraphModel(net.builder.graph(normed(net, "x", *parts)))
+    x, _ = samples()
+    np.testing.assert_allclose(answers_of(model)(x), x - 0.25, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_that_an_op_computes_are_no_layer():
+    net = Net()
+    w = net.builder.op("tanh", (net.constant(4, 4),))
+    graph = net.builder.graph(net.dense(net.dense("x", net.constant(4, 4)), w))
+    assert [name for name, _ in GraphModel(graph).children()] == ["fully_connected_1"]
+
+
+def test_the_logits_before_a_softmax_are_trained_on_and_the_softmax_is_deployed():
+    net = Net()
+    y = net.dense("x", net.constant(4, 4))
+    graph = net.builder.graph(net.builder.op("softmax", (y,), SoftmaxAttrs()))
+    model = GraphModel(graph)
+    x, _ = samples()
+    logits = model(Tensor(x)).data
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(Model(model.trained())(x), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_several_inputs_or_outputs_are_refused(inputs):
+    net = Net(*[(1, 4)] * inputs)
+    y = net.add("x", net.builder.inputs[-1])
+    outputs = (y, net.add(y, y)) if inputs == 1 else (y,)
+    said = f"{inputs} inputs and {len(outputs)} outputs"
+    with pytest.raises(UnsupportedError, match=said):
+        GraphModel(net.builder.graph(*outputs))

@@ -1,0 +1,208 @@
+"""Weights in training for int8: which batch norm is folded into them, and what scales they have."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tinyrt.convert.passes import optimize
+from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.quantize.ranges import Range
+from tinyrt.train import Tensor, no_grad, trace
+from tinyrt.train.fake_quant import RangeQuantizer
+from tinyrt.train.nn import BatchNorm, Conv2d, DepthwiseConv2d, Linear, ReLU, Sequential
+from tinyrt.train.qat import QatConfig, QatModel, Scales
+
+EPSILON = 0.25
+SHAPE = (3, 3, 2)
+
+
+def norm_with_statistics(rng, channels=4):
+    norm = BatchNorm(channels, epsilon=EPSILON)
+    norm.gamma.data = np.abs(rng.normal(size=channels).astype(np.float32)) + 0.5
+    norm.beta.data = rng.normal(size=channels).astype(np.float32)
+    norm.mean.data = rng.normal(size=channels).astype(np.float32)
+    norm.variance.data = rng.uniform(0.5, 2, channels).astype(np.float32)
+    return norm
+
+
+def convolution(rng, *behind, bias=True, layer=Conv2d):
+    if layer is DepthwiseConv2d:
+        conv = layer(2, 3, multiplier=2, rng=rng, bias=bias)
+    else:
+        conv = layer(2, 4, 3, rng=rng, bias=bias)
+    if bias:
+        conv.bias.data = rng.normal(size=4).astype(np.float32)
+    return Sequential(conv, *behind)
+
+
+def only_layer(net, x, *, config=None, source=None):
+    """The layer of the only node with weights, with the node."""
+    traced = trace(net, x.shape[1:])
+    model = QatModel(optimize(traced), x, source=source or traced, config=config)
+    ((name, layer),) = model.layers.items()
+    node = next(n for n in model.nodes(len(x)) if n.name == name)
+    return layer, node
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def x(rng):
+    return rng.normal(size=(32, *SHAPE)).astype(np.float32)
+
+
+@pytest.mark.parametrize("layer", [Conv2d, DepthwiseConv2d])
+@pytest.mark.parametrize("bias", [False, True])
+def test_running_statistics_are_folded_in_as_the_norm_applies_them(layer, bias, rng, x):
+    """Folded weights and bias on any input give what norm and convolution give by themselves."""
+    norm = norm_with_statistics(rng)
+    net = convolution(rng, norm, ReLU(), bias=bias, layer=layer)
+    conv = net.layers["0"]
+    found, node = only_layer(net, x)
+    w, b = found.folded(node, None)
+    factor = norm.gamma.data / np.sqrt(norm.variance.data + EPSILON)
+    along = (1, 1, 1, 4) if layer is DepthwiseConv2d else (4, 1, 1, 1)
+    np.testing.assert_allclose(w.data, conv.weight.data * factor.reshape(along), rtol=1e-5)
+    own = conv.bias.data if bias else 0
+    expected = norm.beta.data + (own - norm.mean.data) * factor
+    np.testing.assert_allclose(b.data, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_batch_moves_the_statistics_by_a_tenth(rng, x):
+    norm = norm_with_statistics(rng)
+    net = convolution(rng, norm, ReLU())
+    layer, node = only_layer(net, x)
+    with no_grad():
+        y = net.layers["0"](Tensor(x)).data.reshape(-1, 4).astype(np.float64)
+    w, b = layer.folded(node, Tensor(x))
+    factor = norm.gamma.data / np.sqrt(y.var(axis=0) + EPSILON)
+    expected = norm.beta.data + (net.layers["0"].bias.data - y.mean(axis=0)) * factor
+    np.testing.assert_allclose(b.data, expected, rtol=1e-4, atol=1e-5)
+    weights = net.layers["0"].weight.data * factor.reshape(4, 1, 1, 1)
+    np.testing.assert_allclose(w.data, weights, rtol=1e-4)
+    mean = 0.9 * norm.mean.data + 0.1 * y.mean(axis=0)
+    variance = 0.9 * norm.variance.data + 0.1 * y.var(axis=0)
+    np.testing.assert_allclose(layer.mean.data, mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.variance.data, variance, rtol=1e-5)
+
+
+def test_training_leaves_the_sources_constants_as_they_were(rng, x):
+    norm = norm_with_statistics(rng)
+    net = convolution(rng, norm)
+    before = [t.data.copy() for _, t in net.named_tensors()]
+    layer, node = only_layer(net, x)
+    layer.folded(node, Tensor(x))
+    for tensor in (layer.gamma, layer.beta, layer.weight, layer.bias, layer.mean):
+        tensor.data += 1
+    for old, (_, tensor) in zip(before, net.named_tensors(), strict=True):
+        np.testing.assert_array_equal(old, tensor.data)
+
+
+def is_found(layer):
+    return {"gamma", "beta", "mean", "variance"} <= {name for name, _ in layer.named_tensors()}
+
+
+def test_a_norm_is_found_behind_its_layer_and_in_front_of_an_activation(rng, x):
+    for behind in ((), (ReLU(),)):
+        assert is_found(only_layer(convolution(rng, norm_with_statistics(rng), *behind), x)[0])
+
+
+def with_constants(graph, change):
+    """The graph where constants of four or more numbers are changed, by their place."""
+    constants = [v for v in graph.values.values() if v.is_constant]
+    changed = [replace(v, data=change(i, v.data)) for i, v in enumerate(constants)]
+    return graph.with_nodes(graph.nodes, changed)
+
+
+def other_weights(graph):
+    return with_constants(graph, lambda i, data: data * 1.01)
+
+
+def other_epsilon(graph):
+    nodes = [
+        replace(n, attrs=replace(n.attrs, epsilon=1.0))
+        if isinstance(n.attrs, BatchNormAttrs)
+        else n
+        for n in graph.nodes
+    ]
+    return graph.with_nodes(nodes)
+
+
+@pytest.mark.parametrize("change", [other_weights, other_epsilon])
+def test_a_source_that_folds_to_other_weights_is_not_taken(change, rng, x):
+    net = convolution(rng, norm_with_statistics(rng), ReLU())
+    layer, node = only_layer(net, x, source=change(trace(net, SHAPE)))
+    assert not is_found(layer)
+    w, b = layer.folded(node, Tensor(x))
+    assert (w, b) == (layer.weight, layer.bias)
+    np.testing.assert_array_equal(w.data, node.input(1).data)
+
+
+def test_a_source_with_a_kernel_of_another_size_is_not_taken(rng, x):
+    net = convolution(rng, norm_with_statistics(rng), ReLU())
+    other = Sequential(Conv2d(2, 4, 1, rng=rng), norm_with_statistics(rng), ReLU())
+    ours, theirs = trace(net, SHAPE), trace(other, SHAPE)
+    assert ours.outputs == theirs.outputs
+    assert not is_found(only_layer(net, x, source=theirs)[0])
+
+
+@pytest.mark.parametrize("behind", [(), (ReLU(),)])
+def test_a_layer_without_norm_keeps_its_own_weights(behind, rng, x):
+    layer, node = only_layer(convolution(rng, *behind), x)
+    assert not is_found(layer)
+    np.testing.assert_array_equal(layer.folded(node, None)[0].data, node.input(1).data)
+
+
+# Scales
+
+WEIGHTS = np.array([[0.1, -0.05, 1.0, 0.05], [0, 0, 0, 0], [0.1, 0.1, -0.1, 0.1]], np.float32)
+
+
+def scales_of(bits, learned, by_channel, rng):
+    """The scales that a dense layer's weights start with, and the integers of its weights."""
+    net = Sequential(Linear(4, 3, rng=rng))
+    net.layers["0"].weight.data = WEIGHTS
+    x = rng.normal(size=(32, 4)).astype(np.float32)
+    config = QatConfig(weight_scales=learned, weight_bits=bits, per_channel_dense=by_channel)
+    layer, node = only_layer(net, x, config=config)
+    w, bias = layer.folded(node, None)
+    q = layer.weights_q(w, bias, 0.01)
+    return np.array(q.scales), layer.rounded(w, q)[1]
+
+
+@pytest.mark.parametrize(("bits", "greatest"), [(8, 127), (4, 7)])
+def test_learned_scales_start_at_twice_the_mean_over_a_root(bits, greatest, rng):
+    """As learned step size has them, unless all weights lie within a lesser one."""
+    scales, _ = scales_of(bits, Scales.LSQ, False, rng)
+    usual = 2 * np.abs(WEIGHTS).mean() / np.sqrt(greatest)
+    assert scales == pytest.approx([min(usual, 1.0 / greatest)], rel=1e-5)
+
+
+def test_learned_scales_of_channels_start_by_themselves(rng):
+    """A channel of zeros starts with the scale that the quantiser gives it."""
+    scales, steps = scales_of(8, Scales.LSQ, True, rng)
+    plain, _ = scales_of(8, Scales.RANGE, True, rng)
+    assert scales[[0, 2]] == pytest.approx([1.0 / 127, 0.1 / 127], rel=1e-5)
+    assert scales[1] == pytest.approx(plain[1], rel=1e-5)
+    assert scales[1] > 0
+    assert np.abs(steps).max(axis=1).tolist() == [127, 0, 127]
+
+
+@pytest.mark.parametrize(("bits", "greatest"), [(8, 127), (4, 7)])
+def test_scales_from_the_range_use_all_integers(bits, greatest, rng):
+    scales, steps = scales_of(bits, Scales.RANGE, False, rng)
+    assert scales == pytest.approx([1.0 / greatest], rel=1e-6)
+    expected = np.rint(WEIGHTS.astype(np.float64) * greatest)
+    np.testing.assert_array_equal(steps, expected)
+
+
+def test_averages_of_ranges_move_by_a_hundredth():
+    quantizer = RangeQuantizer(Range(-1.0, 1.0))
+    quantizer.observe(Tensor([-2.0, 3.0]))
+    quantizer.settle()
+    assert quantizer.low.item() == pytest.approx(-1.01)
+    assert quantizer.high.item() == pytest.approx(1.02)
