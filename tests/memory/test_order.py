@@ -69,16 +69,47 @@ def test_the_beam_is_never_worse_than_the_graph_s_own_order(graph):
         assert peak_bytes(schedule(graph)) <= peak_bytes(graph)
 
 
-def test_wide_branches_are_finished_one_by_one():
+@settings(max_examples=30, deadline=None)
+@given(branching_graphs())
+def test_a_beam_as_wide_as_all_orders_finds_the_best(graph):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "SEARCH_STATES", 0)
+        patch.setattr(order, "BEAM", 128)
+        assert peak_bytes(schedule(graph)) == min(_orders(graph))
+
+
+def wide_branches():
     b = Builder((1, 8))
     wide = [b.op("concatenation", ("x",) * 16, ConcatenationAttrs(axis=1)) for _ in range(4)]
     narrow = [b.op("mean", (w,), MeanAttrs((1,), keep_dims=True)) for w in wide]
     total = narrow[0]
     for name in narrow[1:]:
         total = b.op("add", (total, name), AddAttrs())
-    graph = b.graph(total)
+    return b.graph(total)
+
+
+@pytest.mark.parametrize("states", [0, order.SEARCH_STATES])
+def test_wide_branches_are_finished_one_by_one(states, monkeypatch):
+    monkeypatch.setattr(order, "SEARCH_STATES", states)
+    graph = wide_branches()
     assert peak_bytes(graph) > 4 * 16 * 8 * 4
     assert peak_bytes(schedule(graph)) < 1.2 * 16 * 8 * 4
+
+
+@pytest.mark.parametrize(("most", "same"), [(11, False), (10, True)])
+def test_graphs_of_too_many_nodes_keep_their_order(most, same, monkeypatch):
+    graph = wide_branches()
+    assert len(graph.nodes) == 11
+    monkeypatch.setattr(order, "MAX_NODES", most)
+    assert (schedule(graph) is graph) is same
+
+
+def test_where_no_search_ends_the_order_stays(monkeypatch):
+    monkeypatch.setattr(order, "SEARCH_STEPS", 0)
+    graph = wide_branches()
+    assert schedule(graph) is not graph
+    monkeypatch.setattr(order, "BEAM_STEPS", 0)
+    assert schedule(graph) is graph
 
 
 def test_an_order_that_is_best_already_stays():

@@ -183,7 +183,7 @@ def ref_s8(
 def macs(node: BoundNode) -> int:
     """For each filter, the length of the input plus the length of its state."""
     (filters, k), memory = node.input(1).shape, node.input(2).shape[1]
-    return node.input(0).shape[0] * filters * (k + memory)
+    return node.output.shape[0] * filters * (k + memory)
 
 
 SVDF = OpSpec(

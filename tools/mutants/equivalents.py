@@ -9,6 +9,45 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/backends/c/blocks/nibbles.py": {
         "left_shift: int = 0 -> left_shift: int = -1": "who makes a block always gives it"
     },
+    "tinyrt/memory/advice.py": {
+        "break  # the rest of the budget belongs to the command itself"
+        " -> continue  # the rest of the budget belongs to the command itself": (
+            "what is used never becomes less, so no later way is tried either"
+        ),
+    },
+    "tinyrt/memory/placing/problem.py": {
+        "MAX_PAIRS = 400_000 -> MAX_PAIRS = 399999": "a limit of time: any number near it does"
+    },
+    "tinyrt/memory/rows/choose.py": {
+        "others = [r for r in dict.fromkeys(ranges) if not r[0] <= fullest < r[1]]"
+        " -> others = [r for r in dict.fromkeys(ranges) if not r[ 1] <= fullest < r[1]]": (
+            "segments that are there already come again; the first of equal ones is taken"
+        ),
+        "others = [r for r in dict.fromkeys(ranges) if not r[0] <= fullest < r[1]]"
+        " -> others = [r for r in dict.fromkeys(ranges) if not r[0] <= fullest < r[ 0]]": (
+            "segments that are there already come again; the first of equal ones is taken"
+        ),
+    },
+    "tinyrt/memory/rows/divide.py": {
+        "part = packing.part(sorted(i for g in (*chosen, group) for i in g))"
+        " -> part = packing.part(list(i for g in (*chosen, group) for i in g))": (
+            "numbers only decide which of two buffers alike is placed first"
+        ),
+        "if part.bound <= memory.nbytes and part.size(part.pack(0)) <= memory.nbytes:"
+        " -> if part.bound <= memory.nbytes and part.size(part.pack( -1)) <= memory.nbytes:": (
+            "no order is tried either way"
+        ),
+    },
+    "tinyrt/ops/div.py": {
+        "spare = 31 - np.frexp(np.where(dividend < 0, -dividend - 1, dividend)"
+        ".astype(np.float64))[1]"
+        " -> spare = 31 - np.frexp(np.where(dividend <= 0, -dividend - 1, dividend)"
+        ".astype(np.float64))[1]": "a dividend of 0 stays 0, however far it is shifted",
+        "spare = 31 - np.frexp(np.where(dividend < 0, -dividend - 1, dividend)"
+        ".astype(np.float64))[1]"
+        " -> spare = 31 - np.frexp(np.where(dividend < 1, -dividend - 1, dividend)"
+        ".astype(np.float64))[1]": "a dividend of 0 stays 0, however far it is shifted",
+    },
     "tinyrt/backends/c/fields.py": {
         "alike = bool((mult == mult[0]).all() and (shift == shift[0]).all())"
         " -> alike = bool((mult == mult[0]).all() and (shift == shift[ -1]).all())": (

@@ -88,20 +88,20 @@ def _fill(
     packing: Packing, regions: Sequence[Region], order: Sequence[Group], tries: int
 ) -> Division:
     remaining = list(order)
-    count = len(packing.extents.names)
-    division = Division([0] * count, [0] * count, [])
+    sizes: list[int] = []
+    places: dict[int, tuple[int, int]] = {}
     for r, memory in enumerate(regions):
         chosen = remaining if r == len(regions) - 1 else _that_fit(packing, memory, remaining)
         remaining = [group for group in remaining if group not in chosen]
         members = sorted(i for group in chosen for i in group)
         part = packing.part(members)
         at = part.pack(tries)
-        division.sizes.append(part.size(at))
-        if memory.nbytes is not None and division.sizes[r] > memory.nbytes:
-            raise _too_small(part, memory, division.sizes[r])
-        for position, i in enumerate(members):
-            division.region[i], division.offsets[i] = r, at[position]
-    return division
+        sizes.append(part.size(at))
+        if memory.nbytes is not None and sizes[r] > memory.nbytes:
+            raise _too_small(part, memory, sizes[r])
+        places |= {i: (r, at[position]) for position, i in enumerate(members)}
+    placed = [places[i] for i in sorted(places)]
+    return Division([r for r, _ in placed], [offset for _, offset in placed], sizes)
 
 
 def _that_fit(packing: Packing, memory: Region, remaining: Sequence[Group]) -> list[Group]:

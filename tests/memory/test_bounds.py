@@ -1,0 +1,62 @@
+"""The bytes that no placement can do without, step by step, where buffers share some."""
+
+import pytest
+
+from tests.memory.test_regions import problem_of
+from tinyrt.memory.lifetimes import Buffer
+from tinyrt.memory.placing.overlap import Lead
+from tinyrt.memory.placing.problem import Problem
+
+WHOLE, PART = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lives", "ties", "bounds"),
+    [
+        # Side by side: nothing is shared.
+        ((40, 20), [(0, 9), (3, 6)], {}, [40] * 3 + [60] * 4 + [40] * 3),
+        # A part of a whole that dies first, or last.
+        ((40, 20), [(0, 5), (3, 9)], {PART: (WHOLE, 8)}, [40] * 6 + [20] * 4),
+        ((40, 20), [(3, 9), (0, 5)], {PART: (WHOLE, 8)}, [20] * 3 + [40] * 7),
+        # Two parts that meet, and two with bytes between them.
+        ((40, 20, 20), [(5, 9), (0, 9), (2, 9)], {1: (0, 0), 2: (0, 20)}, [20] * 2 + [40] * 8),
+        ((40, 12, 12), [(7, 9), (0, 9), (0, 4)], {1: (0, 0), 2: (0, 28)},
+         [24] * 5 + [12] * 2 + [40] * 3),
+        # Parts that overlap in 8 bytes.
+        ((40, 24, 24), [(8, 9), (0, 9), (0, 5)], {1: (0, 0), 2: (0, 16)},
+         [40] * 6 + [24] * 2 + [40] * 2),
+        # A part of a part.
+        ((40, 24, 8), [(0, 3), (0, 6), (0, 9)], {1: (0, 8), 2: (1, 4)},
+         [40] * 4 + [24] * 3 + [8] * 3),
+        # Sizes that are no multiples of a word take whole words.
+        ((38, 17), [(0, 5), (3, 9)], {PART: (WHOLE, 4)}, [40] * 6 + [20] * 4),
+    ],
+)  # fmt: skip
+def test_parts_of_a_whole_are_counted_once(sizes, lives, ties, bounds):
+    """Each step at which something else, of no bytes, begins."""
+    ticks = [(step, step) for step in range(10)]
+    problem = problem_of(*sizes, *([0] * 10), lives=[*lives, *ticks], ties=ties)
+    assert problem.steps() == list(range(10))
+    assert problem.bounds() == bounds
+    assert problem.lower_bound() == max(bounds)
+
+
+@pytest.mark.parametrize(
+    ("lead", "y_bytes", "x_bytes", "together"),
+    [
+        (Lead(0), 40, 40, 40),
+        (Lead(8), 40, 40, 48),
+        (Lead(0), 40, 20, 40),
+        (Lead(8), 40, 20, 40),
+        (Lead(24), 40, 20, 44),
+        (Lead(0), 20, 40, 40),
+        (Lead(8), 20, 40, 48),
+        (Lead(60), 20, 40, 60),
+        (Lead(0, exact=True), 40, 40, 40),
+    ],
+)
+def test_an_output_and_its_input_share_bytes_at_one_step(lead, y_bytes, x_bytes, together):
+    made = [Buffer(("y",), y_bytes, 4, 9), Buffer(("x",), x_bytes, 0, 4)]
+    made += [Buffer((f"t{step}",), 0, step, step) for step in range(10)]
+    problem = Problem(made, {(0, 1): lead}, {}, 4)
+    assert problem.bounds() == [x_bytes] * 4 + [together] + [y_bytes] * 5
