@@ -21,7 +21,7 @@ from tinyrt.quantize.mixed.noise import NoiseModel, noise_of
 from tinyrt.quantize.mixed.steps import Steps
 from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.schemes import pattern_for
+from tinyrt.quantize.schemes import lay_out, pattern_for
 from tinyrt.quantize.simulate import Array, simulator_of
 
 FLOAT_LOSS = 0.01
@@ -211,6 +211,14 @@ def _option(graph: Graph, name: str, scheme: Scheme) -> str:
     return f"--scheme-for '{pattern}={scheme}'"
 
 
+def _is_wide(quantized: Graph) -> bool:
+    """Whether inputs are mostly int16, or, where all of them are float, other activations."""
+    activations = [v for v in quantized.values.values() if v.q is not None and not v.is_constant]
+    inputs = [v for v in activations if v.name in quantized.inputs]
+    dtypes = [v.dtype for v in inputs or activations]
+    return 2 * dtypes.count(DType.INT16) > len(dtypes)
+
+
 class _Remade:
     """The quantised model as a plan for the float one, so that single schemes can be changed.
 
@@ -230,15 +238,16 @@ class _Remade:
         self.graph, self.quantized = graph, quantized
         self.quantized_nodes = {node.output.name: node for node in quantized.bound()}
         port = quantized.input_values[0].dtype
-        wide = any(v.dtype is DType.INT16 for v in quantized.input_values)
         self.config = QuantConfig(
-            scheme=Scheme.INT16X8 if wide else Scheme.INT8, float_io=port is DType.FLOAT32
+            scheme=Scheme.INT16X8 if _is_wide(quantized) else Scheme.INT8,
+            float_io=port is DType.FLOAT32,
         )
         self.assignment = {
             node.output.name: scheme
             for node in graph.bound()
             if is_weighted(node) and (scheme := self._scheme(node)) is not self.config.scheme
         }
+        self._grids = self._stored_grids()
         self.ranges = self._ranges(head)
 
     def _scheme(self, node: BoundNode) -> Scheme:
@@ -250,15 +259,24 @@ class _Remade:
             return Scheme.INT16X8
         return Scheme.INT4 if w.dtype is DType.INT4 else Scheme.INT8
 
+    def _stored_grids(self) -> dict[tuple[str, DType], QParams]:
+        """The float model's tensor and a dtype in which the quantised one has it -> its grid."""
+        layout = lay_out(self.graph, configured(self.config, self.assignment))
+        stored = ((name, self.quantized.values.get(name)) for name in layout.dtypes)
+        return {
+            (layout.origins.get(name, name), value.dtype): value.q
+            for name, value in stored
+            if value is not None and value.q is not None
+        }
+
     def _ranges(self, head: Mapping[str, Array]) -> dict[str, Range]:
-        ranges = {}
-        for name, array in simulator_of(QuantPlan(), self.graph, head).reference.items():
-            value = self.quantized.values.get(name)
-            ranges[name] = Range.of(array)
-            if value is not None and value.q is not None:
-                low, high = limits_of(value.dtype)
-                zero, scale = value.q.zero_point, value.q.scale
-                ranges[name] = Range((low - zero) * scale, (high - zero) * scale)
+        ranges = {
+            name: Range.of(array)
+            for name, array in simulator_of(QuantPlan(), self.graph, head).reference.items()
+        }
+        for (name, dtype), q in self._grids.items():
+            low, high = limits_of(dtype)
+            ranges[name] = Range((low - q.zero_point) * q.scale, (high - q.zero_point) * q.scale)
         return ranges
 
     def plan(self, assignment: Assignment) -> QuantPlan:
@@ -267,10 +285,9 @@ class _Remade:
         plan = make_plan(self.graph, self.ranges, config)
         assert plan.layout is not None, "made by make_plan"
         layout, activations = plan.layout, dict(plan.activations)
-        for name in activations:
-            value = self.quantized.values.get(layout.origins.get(name, name))
-            if value is not None and value.q is not None and value.dtype is layout.dtypes[name]:
-                activations[name] = value.q
+        for name, q in plan.activations.items():
+            place = layout.origins.get(name, name), layout.dtypes[name]
+            activations[name] = self._grids.get(place, q)
         weights: dict[str, QParams] = {}
         rounded, biases = {}, {}
         for node in layout.graph.bound():
