@@ -53,6 +53,8 @@ CHAINS: dict[str, Chain] = {
     "CastLike": lambda m: m.op("CastLike", m.ints(*VALUES), m.weights(1)),
     "CumSum": lambda m: m.op("CumSum", m.weights(4), m.const(0, I64), exclusive=1, reverse=1),
     "Trilu": lambda m: m.op("Trilu", m.weights(2, 4), m.const(1, I64)),
+    "Trilu of the main diagonal": lambda m: m.op("Trilu", m.weights(2, 4)),
+    "the lower part": lambda m: m.op("Trilu", m.weights(2, 4), upper=0),
     "Split": lambda m: m.op("Split", m.weights(8), m.ints(4, 4), outputs=2),
     "Not": lambda m: chain(m, "Not", bools(m)[0]),
     "Where": lambda m: m.op("Where", bools(m)[0], m.weights(4), m.weights(4)),

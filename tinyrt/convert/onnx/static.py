@@ -178,7 +178,7 @@ def _concat(call: Call) -> Array:
 
 
 def _range(call: Call) -> Array:
-    start, delta = (call.array(i).reshape(-1)[0] for i in (0, 2))
+    start, delta = (call.array(i).flat[0] for i in (0, 2))
     return np.asarray(start + np.arange(steps(call)[0]) * delta).astype(start.dtype)
 
 

@@ -29,9 +29,8 @@ def inverse_root(matrices: Batch) -> Batch:
         block = inverse[:, own, own] = _inverse(root)
         upper[:, before, own] = above = matmul(rest[:, before, own], block.swapaxes(1, 2))
         rest[:, before, before] -= matmul(above, above.swapaxes(1, 2))
-        if start + BLOCK < n:
-            reached = matmul(upper[:, own, after], inverse[:, after, after])
-            inverse[:, own, after] = -matmul(block, reached)
+        reached = matmul(upper[:, own, after], inverse[:, after, after])
+        inverse[:, own, after] = -matmul(block, reached)
     return inverse
 
 
