@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,20 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     with pytest.raises(OutputError, match="cannot write the C project") as caught:
         write_folder(tmp_path / "file" / "c", NEW)
     assert caught.value.file == str(tmp_path / "file" / "c")
+
+
+def test_a_pipe_where_the_folder_should_be_is_refused_and_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c")
+    said = []
+
+    def write():
+        try:
+            write_folder(tmp_path / "c", OLD)
+        except OutputError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert len(said) == 1
+    assert "Not a directory" in said[0]

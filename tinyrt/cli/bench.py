@@ -61,7 +61,7 @@ def _names(option: str) -> list[str]:
 def table(results: Sequence[Result]) -> Table:
     """One row per engine."""
     # Narrow enough for 80 columns, which is all that logs of CI have.
-    grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, padding=0)
     grid.add_column("engine", min_width=15, overflow="fold")
     numbers = ("µs", "p90", "ratio", "GMAC/s", "peak", "batch/s", "1 thread", "cold ms")
     for column in numbers:

@@ -190,7 +190,7 @@ def parse_stream(option: str, hop: int) -> Stream:
 
     """
     name, _, axis = option.rpartition("=")
-    if not axis.lstrip("-").isdecimal():
+    if not axis.removeprefix("-").isdecimal():
         raise TinyrtError(
             f"--stream {option}: not an axis",
             expected="a number, with the input's name before it where there are several",
