@@ -69,6 +69,7 @@ EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
         "how long, how fast and on what a recipe trains is chosen; tests hold what it reaches"
     ),
+    r"^PIECE = \d+ << |^GPU_BATCH = ": "how much is done at a time costs time and memory alone",
     r"TINYRT_ASSERT\(|TINYRT_NOINLINE|TINYRT_UNROLL": "checks of debug builds, hints for compilers",
 }
 """Pattern of the line -> the reason."""
