@@ -2,6 +2,7 @@
 
 import pytest
 
+from tools.covered import Record
 from tools.mutants import c_faults, copies, equivalents, python_faults
 from tools.mutants.__main__ import Verdict, chosen, table
 from tools.mutants.c_builds import is_another_program
@@ -186,7 +187,7 @@ def reach(tmp_path, monkeypatch):
     """
     from coverage import CoverageData
 
-    data = CoverageData(str(tmp_path / "coverage"))
+    data = CoverageData(str(tmp_path / ".coverage"))
     said = {"show": MODULE.partition("\n")[2], "diff": CHANGED}
     monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
     for module in ("reach", "users"):
@@ -209,7 +210,8 @@ def reach(tmp_path, monkeypatch):
     data.write()
     write(tmp_path, "times.xml", TIMES)
     write(tmp_path, "commit", "abc")
-    return Reach(tmp_path)
+    write(tmp_path, "coveragerc", "")
+    return Reach(Record(tmp_path))
 
 
 ALL = ["many[0]", "one", "many[1]"]
@@ -230,7 +232,7 @@ def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line,
     """Those that ran it; a line outside of functions, or of one that is not recorded, by its
     users."""
     recorded = [f"tests/test_a.py::test_{name}" for name in tests]
-    assert reach.exists
+    assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
         "tests/test_new.py",
@@ -243,7 +245,7 @@ def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line,
 )
 def test_tests_of_kernels_exist(reach, path, part):
     tests = reach.tests_of(Place(f"tinyrt/kernels_c/{path}", "", 0, 1))
-    assert part in tests[0]
+    assert any(part in test for test in tests[:2])
     assert all((copies.ROOT / test).exists() for test in tests)
 
 

@@ -4,8 +4,7 @@
 
 runs all tests, covered, and shows for each room its statements, its branches and the share of both
 that ran. It fails where a room falls below ``FLOORS``. With ``--report`` the last run is shown
-again, with ``--missing tinyrt/cli`` the places below that path that no test reached. What Numba
-compiles runs as machine code, which coverage.py does not see: it is left out.
+again, with ``--missing tinyrt/cli`` the places below that path that no test reached.
 """
 
 from __future__ import annotations
@@ -19,33 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.covered import ROOT, Record
 from tools.page import write_table
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "build" / "coverage"
 LEAST = 92.0
 """Percent of branches that must run, in the package as a whole and in each room."""
 FLOORS: Mapping[str, float] = {}
 """Rooms that are held to another share, for a reason that docs/contributing/testing.md gives."""
-
-CONFIG = """
-[run]
-branch = true
-source = {root}/tinyrt
-data_file = {folder}/.coverage
-parallel = true
-patch = subprocess, _exit
-
-[report]
-exclude_also =
-    if TYPE_CHECKING:
-    \\.\\.\\.$
-    @compiled
-    @subroutine
-    @intrinsic
-    @overload
-    def \\w+\\(address: int\\) -> None
-"""
 
 
 @dataclass(frozen=True)
@@ -80,36 +59,25 @@ def main() -> int:
     parser.add_argument("--missing", metavar="PATH", help="what the last run did not reach there")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     arguments = parser.parse_args()
+    record = Record()
     if arguments.missing:
-        print("\n".join(missing(_measured(), arguments.missing)))
+        print("\n".join(missing(_measured(record), arguments.missing)))
         return 0
-    if not arguments.report:
-        _run()
-    rooms = shares(_measured())
+    passed = arguments.report or record.make()
+    rooms = shares(_measured(record))
     print(table(rooms))
     if arguments.write:
         write_table("branches", table(rooms))
     low = below(rooms)
     for room, have, least in low:
         print(f"{room}: {have:.1f} %, at least {least:.1f} % must run")
-    return 1 if low else 0
+    return 1 if low or not passed else 0
 
 
-def _run() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for old in FOLDER.glob(".coverage*"):
-        old.unlink()
-    config = FOLDER / "coveragerc"
-    config.write_text(CONFIG.format(root=ROOT, folder=FOLDER))
-    options = [f"--cov-config={config}", "--cov", "--cov-report="]
-    pytest = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
-    subprocess.run([*pytest, *options], cwd=ROOT, check=True)
-
-
-def _measured() -> Mapping[str, Any]:
+def _measured(record: Record) -> Mapping[str, Any]:
     """File -> its part of coverage.py's report."""
-    report = FOLDER / "coverage.json"
-    coverage = [sys.executable, "-m", "coverage", "json", f"--rcfile={FOLDER / 'coveragerc'}"]
+    report = record.folder / "coverage.json"
+    coverage = [sys.executable, "-m", "coverage", "json", f"--rcfile={record.config}"]
     subprocess.run([*coverage, "-q", "-o", str(report)], cwd=ROOT, check=True)
     files = json.loads(report.read_text())["files"]
     return {str((ROOT / file).relative_to(ROOT)): entry for file, entry in files.items()}

@@ -4,6 +4,5 @@
 
 A fault is one change of one place: an operator of cosmic-ray's or of ``python_faults`` in Python,
 of ``c_faults`` in C. Each is put into a copy of the tree, where those tests run that reach the
-changed line (``reach``), the quickest first. ``build/mutants`` keeps the map of tests, and a record
-of each run.
+changed line (``reach``), the quickest first. ``build/mutants`` keeps a record of each run.
 """

@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tools.covered import ROOT, Record
 from tools.mutants import c_faults, python_faults
 from tools.mutants.c_builds import is_another_program
 from tools.mutants.copies import Copy, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
-from tools.mutants.faults import ROOT, Place, changed_lines
+from tools.mutants.faults import Place, changed_lines
 from tools.mutants.reach import UNKNOWN_S, Reach
 from tools.page import write_table
 
@@ -59,14 +60,14 @@ class Verdict:
 def main() -> None:
     """Put faults in, one at a time, and say which of them no test notices."""
     arguments = _arguments()
-    reach = Reach(BUILD / "reach")
-    if arguments.record or not reach.exists:
+    record = Record()
+    if arguments.record or not record.exists:
         print("all tests run once, covered, to learn which of them reach which line", flush=True)
-        reach.record()
+        record.make()
     places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
-        for verdict in judged(places, reach, arguments.jobs, Path(folder)):
+        for verdict in judged(places, Reach(record), arguments.jobs, Path(folder)):
             verdicts.append(verdict)
             print(described(verdict), flush=True)
     BUILD.mkdir(parents=True, exist_ok=True)

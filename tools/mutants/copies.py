@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.mutants.faults import ROOT
+from tools.covered import ROOT
 
 MOST_BYTES = 6 << 30
 """Memory of one run of tests: some faults make loops that never end and lists that grow."""

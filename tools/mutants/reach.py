@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import re
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +19,8 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-from tools.mutants.faults import ROOT, Place
+from tools.covered import ROOT, Record
+from tools.mutants.faults import Place
 from tools.mutants.users import bodies, function_at, functions, uses
 
 HOST = (
@@ -46,14 +46,6 @@ TESTS_OF_C = {
 }
 """What a path of a kernel has in it -> the tests that run it, the quickest first."""
 
-CONFIG = """
-[run]
-source = {root}/tinyrt
-data_file = {folder}/.coverage
-parallel = true
-patch = subprocess
-context = ${{PYTEST_CURRENT_TEST-}}
-"""
 PHASE = re.compile(r"( \((setup|call|teardown)\)|\|(setup|run|teardown))$")
 UNKNOWN_S = 5.0
 """Seconds of a test that no record has."""
@@ -61,32 +53,10 @@ UNKNOWN_S = 5.0
 
 @dataclass(frozen=True)
 class Reach:
-    """The record of a covered run.
+    """The tests of each line, from the record of a covered run."""
 
-    Attributes:
-        folder: where it is kept.
-
-    """
-
-    folder: Path
+    record: Record
     _known: dict[str, dict[int, set[str]]] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def exists(self) -> bool:
-        """Whether there was such a run."""
-        return all((self.folder / name).is_file() for name in ("coverage", "times.xml", "commit"))
-
-    def record(self) -> None:
-        """Run all tests, covered. It takes some two times as long as without."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        config = self.folder / "coveragerc"
-        config.write_text(CONFIG.format(root=ROOT, folder=self.folder))
-        options = [f"--cov-config={config}", "--cov", "--cov-context=test", "--cov-report="]
-        times = f"--junitxml={self.folder / 'times.xml'}"
-        command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"]
-        subprocess.run([*command, *options, times], cwd=ROOT, check=False)
-        (self.folder / ".coverage").replace(self.folder / "coverage")
-        (self.folder / "commit").write_text(_git("rev-parse", "HEAD").strip())
 
     def tests_of(self, place: Place) -> list[str]:
         """Tests that run the line, one of each function first, then the quickest."""
@@ -103,7 +73,7 @@ class Reach:
     @cached_property
     def seconds(self) -> dict[str, float]:
         """Test -> how long it took."""
-        cases = ET.parse(self.folder / "times.xml").iter("testcase")
+        cases = ET.parse(self.record.times).iter("testcase")
         return {
             f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(
                 case.get("time", 0)
@@ -113,14 +83,14 @@ class Reach:
 
     @cached_property
     def _data(self) -> CoverageData:
-        data = CoverageData(str(self.folder / "coverage"))
+        data = CoverageData(str(self.record.data))
         data.read()
         return data
 
     @cached_property
     def _commit(self) -> str:
         """What the tree was when the record was made."""
-        return (self.folder / "commit").read_text()
+        return self.record.commit.read_text()
 
     def _tests_at(self, path: str, line: int, seen: set[tuple[str, str]]) -> set[str]:
         """Tests that run the line; those of the function's users where none is known to."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tools.mutants.faults import ROOT
+from tools.covered import ROOT
 
 
 @cache
