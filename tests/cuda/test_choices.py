@@ -11,6 +11,7 @@ from tinyrt.backends.cuda.widen import widen_inputs
 from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 VALUES = np.arange(-128, 128)
@@ -49,3 +50,29 @@ def test_types_that_device_code_lacks_are_left_to_others(dtype, has):
     x = value(dtype, 2, 3)
     node = graph_of("reshape", ReshapeAttrs((3, 2)), [x], [value(dtype, 3, 2)]).bind(0)
     assert (emitter_of(node) is not None) is has
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "shape", "work"),
+    [
+        # A warp takes up to 32 pixels of 16 channels: fewer where warps would be idle.
+        ("conv2d", Conv2dAttrs(), (1, 5, 7, 16), {32: 2 * 32, 64: 2 * 32, 256: 5 * 32}),
+        ("conv2d", Conv2dAttrs(), (2, 5, 7, 16), {32: 3 * 32, 64: 3 * 32, 256: 9 * 32}),
+        ("conv2d", Conv2dAttrs(), (2, 5, 7, 40), {32: 9 * 32, 256: 9 * 32}),
+        ("conv2d", Conv2dAttrs(), (1, 40, 40, 16), {32: 50 * 32, 256: 50 * 32}),
+        ("conv2d", Conv2dAttrs(), (1, 1, 3, 300), {32: 19 * 32, 256: 19 * 32}),
+        # A thread takes four channels of one column, of four rows, two or one.
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (1, 5, 7, 16), {32: 56, 64: 84, 256: 140}),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (2, 8, 3, 8), {24: 24, 32: 48, 256: 96}),
+    ],
+)
+def test_as_many_threads_as_there_are_have_something_to_do(op, attrs, shape, work):
+    c = shape[3]
+    w = weights(c, 1, 1, c) if op == "conv2d" else weights(1, 3, 3, c)
+    graph = graph_of(op, attrs, [s8(*shape), w], [s8(*shape)])
+    for threads, wanted in work.items():
+        program = generate(graph, Shape(threads=threads, samples=1, fused=False))
+        (found,) = (phase for phase in program.phases if op in phase.title)
+        assert found.work == wanted
+        (kernel,) = (kernel for kernel in program.kernels if op in kernel.title)
+        assert kernel.parts == -(-wanted // threads)

@@ -66,6 +66,71 @@ def test_dead_channels_are_constants():
     )
 
 
+def requant_of(mult=1 << 30, shift=-10, limits=(-128, 127), channels=1):
+    mults, shifts = np.full(channels, mult, np.int32), np.full(channels, shift, np.int32)
+    return Requant(mults, shifts, -128, *limits, DType.INT8)
+
+
+HALF, WHOLE = 1 << 30, 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("bias", "least", "most", "folds"),
+    [
+        (0, 1 - WHOLE, 100, True),
+        (0, -WHOLE, 100, False),
+        (0, -100, WHOLE - 1, True),
+        (0, -100, WHOLE, False),
+        (-HALF, 1 - HALF, 100, True),
+        (-HALF, -HALF, 100, False),
+        (HALF, -100, HALF - 1, True),
+        (HALF, -100, HALF, False),
+        (HALF, 1 - WHOLE, 0, True),
+        (-HALF, 0, WHOLE - 1, True),
+    ],
+)
+def test_accumulators_beyond_32_bits_are_not_folded(bias, least, most, folds):
+    found = fold(requant_of(), *(np.array([n]) for n in (bias, least, most)))
+    assert (found is not None) is folds
+    ends = [np.array([5, n]) for n in (bias, least, most)]
+    ends[1][0], ends[2][0] = -9, 9
+    assert (fold(requant_of(channels=2), *ends) is not None) is folds
+
+
+@pytest.mark.parametrize(
+    ("requant", "folds"),
+    [
+        (requant_of(), True),
+        (requant_of(limits=(5, 6)), True),
+        (requant_of(limits=(5, 5)), False),
+        (requant_of(mult=1), True),
+        (requant_of(mult=-(1 << 30)), False),
+        (requant_of(shift=0), True),
+        (requant_of(shift=1), False),
+        (requant_of(shift=-22), True),
+        (requant_of(shift=-23), False),
+    ],
+)
+def test_what_is_folded_equals_the_two_steps_and_the_rest_is_left(requant, folds):
+    reach = 1 << 30
+    ends = np.array([3]), np.array([-reach]), np.array([reach])
+    folded = fold(requant, *ends)
+    assert (folded is not None) is folds
+    if folded is not None:
+        near = np.arange(-70_000, 70_000, 7)
+        acc = np.concatenate([near, np.linspace(-reach, reach, 50_001).astype(np.int64)])[:, None]
+        answers = np.clip(answers_of(folded, acc), requant.act_min, requant.act_max)
+        np.testing.assert_array_equal(answers, requant.apply(acc + 3))
+
+
+@pytest.mark.parametrize(("real", "folds"), [(254.0, True), (255.0, False), (-255.0, False)])
+def test_operands_of_too_many_outputs_a_step_are_not_folded(real, folds):
+    exact = np.clip(np.rint(VALUES * real), -128, 127).astype(np.int8)
+    answers = np.broadcast_to(exact, (256, 256))
+    assert (fold_pair(answers, (-128, 127), 0.0, real) is not None) is folds
+    assert (fold_pair(answers.T, (-128, 127), real, 0.0) is not None) is folds
+
+
 @pytest.mark.parametrize("op", ["add", "sub"])
 def test_sums_of_all_pairs_are_the_same(op):
     folds = 0

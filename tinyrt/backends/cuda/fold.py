@@ -79,8 +79,10 @@ def fold(requant: Requant, bias: Int64s, least: Int64s, most: Int64s) -> Folded 
     """
     ends = [requant.apply(end + bias) for end in (least, most)]
     mult, shift = requant.mult.astype(np.int64), requant.shift.astype(np.int64)
-    edge = np.maximum(abs(least + bias), abs(most + bias)).max()
-    if edge >= 2**31 or requant.act_min >= requant.act_max:
+    edges = np.maximum(abs(least + bias), abs(most + bias)).astype(np.float64)
+    # What wraps is not monotonic: its ends may be the same where other answers are not.
+    wraps = np.ldexp(edges, np.maximum(shift, 0)).max() >= 2**31
+    if wraps or requant.act_min >= requant.act_max:
         return None
     same = ends[0] == ends[1]
     if np.any(~same & ((mult <= 0) | (shift > 0) | (shift < -MAX_SHIFT))):
