@@ -57,6 +57,15 @@ def test_a_channel_without_weights_keeps_its_bias_precise():
     np.testing.assert_allclose(stored * np.asarray(bias_q.scales), bias, rtol=1e-3)
 
 
+@pytest.mark.parametrize("bias", [None, [0.0, 0.0, 0.0]])
+def test_a_channel_of_zeros_has_the_scale_of_the_greatest(bias):
+    weights = np.array([[1.0], [0.0], [2.0]], np.float32)
+    bias = None if bias is None else np.array(bias, np.float32)
+    q = weight_params(weights, bias, 0.1, axis=0)
+    np.testing.assert_allclose(q.scales, [1 / 127, 2 / 127, 2 / 127], rtol=1e-6)
+    assert weight_params(0 * weights, bias, 0.1, axis=0).scales == (1.0, 1.0, 1.0)
+
+
 def test_a_bias_that_would_overflow_raises_its_channel_s_scale():
     weights = np.array([[[[1e-6]]], [[[1.0]]]], np.float32)
     bias = np.array([1e3, 1.0], np.float32)

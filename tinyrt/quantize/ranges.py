@@ -98,7 +98,7 @@ def weight_params(
     if bias is not None:
         least = least_scales(bias, x_scale)
         peaks = np.maximum(peaks, most * (least if axis is not None else least.max(keepdims=True)))
-    # A channel without weights takes the others' scale: its bias must still be precise.
+    # A channel of zeros has no scale of its own.
     substitute = float(peaks.max()) or float(most)
     scales = np.where(peaks > 0, peaks, substitute) / most
     with np.errstate(over="ignore"):
