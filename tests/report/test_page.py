@@ -105,3 +105,9 @@ QUANTS = [
 def test_a_ports_grid_is_said_in_words(q, text):
     dtype = DType.FLOAT32 if q is None else DType.INT8
     assert quant_text(Value("x", (2, 4), dtype, q)) == text
+
+
+def test_a_page_has_no_empty_lines(tmp_path):
+    """What templates do leaves nothing behind."""
+    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
+    assert [line for line in page.split("\n")[:-1] if not line.strip()] == []

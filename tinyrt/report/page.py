@@ -71,7 +71,6 @@ def template(name: str) -> Template:
         autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
         trim_blocks=True,
-        lstrip_blocks=True,
         finalize=lambda value: message(value, MAX_TEXT) if type(value) is str else value,
     )
     environment.filters["name"] = clean
