@@ -16,7 +16,7 @@ from tinyrt.memory.regions import ARENA
 from tinyrt.ops import OPS
 
 UNORDERED = {
-    *("batch_matmul", "batch_norm", "cast", "cumsum", "dequantize", "embedding", "erf"),
+    *("batch_matmul", "batch_norm", "cast", "cumsum", "dequantize", "embedding"),
     *("l2_normalization", "log_softmax", "logical_and", "logical_not", "logical_or", "mean"),
     *("quantize", "reduce_max", "reduce_min", "reduce_prod", "reshape", "softmax", "sum", "svdf"),
     "unidirectional_sequence_lstm",

@@ -64,7 +64,7 @@ _OTHERS: dict[str, dict[Form, Chooser]] = {
     "ceil": {Form.FLOAT: _map("ceilf")},
     "cos": {Form.FLOAT: _map("cosf")},
     "elu": {Form.FLOAT: _map("tinyrt_eluf")},
-    "erf": {Form.FLOAT: always(map_f32("erff"))},
+    "erf": {Form.FLOAT: _map("erff")},
     "exp": {Form.FLOAT: _map("expf")},
     "floor": {Form.FLOAT: _map("floorf")},
     "gelu": {Form.FLOAT: always(gelu_calls, elementwise)},
