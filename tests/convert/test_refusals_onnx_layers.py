@@ -19,6 +19,17 @@ from tinyrt.errors import TinyrtError
 REFUSED = [
     ("LSTM with input_forget", "independent gates", lambda m: lstm(m, input_forget=1)),
     ("peepholes of shape [1, 5]", "6 for each direction", lambda m: lstm(m, peepholes=(1, 5))),
+    (
+        "peepholes of shape [1, 6]",
+        "6 for each direction",
+        lambda m: m.op(
+            "LSTM",
+            *(m.input(3, 1, 4), m.weights(2, 8, 4), m.weights(2, 8, 2), "", "", "", ""),
+            m.weights(1, 6),
+            hidden_size=2,
+            direction="bidirectional",
+        ),
+    ),
     ("the input is f32[3,4]", "(steps, n, features)", lambda m: lstm(m, m.input(3, 4))),
     (
         "direction 'sideways'",
