@@ -51,6 +51,23 @@ def test_counts_of_ops_pass_over_what_one_file_has_and_another_has_not():
     assert BASELINE.ops("cortex-m0", dense()) == {}
 
 
+def test_counts_that_are_not_of_these_ops_are_handed_to_none():
+    for counts in ([5, 80], [5, 80, 5, 1]):
+        wrong = {"cortex-m4": {"folded": counts}}
+        with pytest.raises(ValueError, match="zip"):
+            Baseline(DATA | {"op_instructions": wrong}).ops("cortex-m4", dense())
+
+
+def test_figures_of_the_peer_are_of_every_op_and_add_up():
+    """Ops take nearly all of a model's instructions; the rest is the interpreter's own."""
+    data = load_baseline().data
+    for core, models in data["op_instructions"].items():
+        for model, counts in models.items():
+            assert len(counts) == len(data["ops"][model])
+            whole = data["cores"][core][model]["instructions"]
+            assert 0.9 * whole < sum(counts) <= 1.01 * whole, (core, model)
+
+
 @pytest.mark.parametrize("field", DATA)
 def test_a_file_has_all_fields_or_is_none(tmp_path, field):
     path = tmp_path / "figures.json"
