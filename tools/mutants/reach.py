@@ -24,8 +24,10 @@ from tools.mutants.faults import Place
 from tools.mutants.users import bodies, function_at, functions, uses
 
 HOST = (
-    *("tests/c/test_corners.py", "tests/c/test_kernels.py", "tests/c/test_packed.py"),
-    *("tests/c", "tests/interpreter/test_native.py"),
+    *("tests/c/test_corners.py", "tests/c/test_branches.py", "tests/c/test_kernels.py"),
+    *("tests/c/test_packed.py", "tests/c/test_x86.py", "tests/c/test_rows.py"),
+    *("tests/c/test_fixedpoint.py", "tests/c/test_linear_sum.py", "tests/c/test_requant4.py"),
+    *("tests/c/test_overlap.py", "tests/interpreter/test_native.py"),
 )
 DEVICE = (
     *("tests/firmware/test_corners.py", "tests/firmware/test_packed.py"),
@@ -40,7 +42,11 @@ MVE = (
 )
 TESTS_OF_C = {
     r"src_mve/|isa/mve/|_mve": MVE,
-    r"src_x86/|isa/avx|_x86": (*HOST, "tests/interpreter"),
+    r"src_x86/|isa/avx|_x86": (
+        "tests/c/test_x86.py",
+        *HOST,
+        "tests/interpreter/test_conformance.py",
+    ),
     r"src_dsp/|isa/dsp/|isa/scalar/": (*HOST, *DEVICE),
     r"": (*HOST, *DEVICE, *MVE),
 }
@@ -62,7 +68,9 @@ class Reach:
         """Tests that run the line, one of each function first, then the quickest."""
         if place.is_c:
             return next(
-                list(tests) for part, tests in TESTS_OF_C.items() if re.search(part, place.path)
+                list(dict.fromkeys(tests))
+                for part, tests in TESTS_OF_C.items()
+                if re.search(part, place.path)
             )
         tests = self._tests_at(place.path, place.line, set())
         changed = self._changed_tests
