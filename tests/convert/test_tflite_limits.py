@@ -11,7 +11,6 @@ from tinyrt.errors import ModelFormatError, TinyrtError
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.shared.evaluate import evaluate
 
-
 ENDS = [
     (DType.INT4, -8, 7),
     (DType.INT8, -128, 127),

@@ -9,6 +9,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/backends/c/blocks/nibbles.py": {
         "left_shift: int = 0 -> left_shift: int = -1": "who makes a block always gives it"
     },
+    "tinyrt/convert/onnx/static.py": {
+        "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)"
+        " -> "
+        "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b))).astype(a.dtype)": (
+            "signs are -1, 0 and 1, and that of the divisor is never 0"
+        ),
+    },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
         " -> continue  # the rest of the budget belongs to the command itself": (
@@ -57,6 +64,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/train/channels.py": {
         "count = (low + high) // 2 -> count = (low + high) // 1": (
             "the same count is found from above, one by one"
+        ),
+    },
+    "tinyrt/quantize/explain/debug.py": {
+        "outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,"
+        " -> outlier=float(max(-low, high) / outer) if outer > 0 else 0.0,": (
+            "outliers are named from 2 on"
         ),
     },
 }
