@@ -93,3 +93,55 @@ def test_a_buffer_goes_into_the_lowest_gap_that_is_large_enough():
     assert packing.lowest(0, {2: 0, 4: 8}) == 16
     assert packing.lowest(0, {2: 0, 4: 12}) == 4
     assert packing.lowest(0, {4: 12, 2: 0, 3: 4}) == 20
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """How many orders were placed: `len(tried)`. No order of these buffers reaches the bound."""
+    seen = []
+    in_order = Packing.in_order
+
+    def counted(problem, order, *rest):
+        seen.append(order)
+        return in_order(problem, order, *rest)
+
+    monkeypatch.setattr(Packing, "in_order", counted)
+    problem = Packing(sliding(), {}, 4)
+    assert problem.bound < problem.size(problem.pack())
+    seen.clear()
+    return seen
+
+
+def sliding():
+    """Three buffers; at any time one of them is live to the half, which is of no use to others."""
+    low, high = np.full((3, 3), FREE), np.full((3, 3), -FREE)
+    for i in range(3):
+        low[i], high[i] = 0, 8
+        low[i, i] = 4
+    return Extents(["a", "b", "c"], [8, 8, 8], low, high)
+
+
+FIXED = 5
+"""Orders that are tried before any is changed."""
+
+
+@pytest.mark.parametrize(
+    ("tries", "most", "patience", "orders"),
+    [
+        (0, 999, 999, 0),
+        (7, 999, 999, 7),
+        (99, 12, 999, 4),
+        (99, 999, 6, 7),
+    ],
+)
+def test_orders_are_tried_up_to_the_limits(tries, most, patience, orders, tried, monkeypatch):
+    monkeypatch.setattr("tinyrt.memory.rows.packing.MAX_PLACED", most)
+    monkeypatch.setattr("tinyrt.memory.rows.packing.PATIENCE", patience)
+    Packing(sliding(), {}, 4).pack(tries)
+    assert len(tried) == FIXED + orders
+
+
+def test_one_buffer_is_placed_in_one_way(tried):
+    half_live = Extents(["a"], [8], np.array([[4]]), np.array([[8]]))
+    assert Packing(half_live, {}, 4).pack() == {0: 0}
+    assert len(tried) == FIXED
