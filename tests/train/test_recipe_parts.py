@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,15 +12,16 @@ from tests.docs.pages import ROOT
 from tinyrt.api import inspect_model
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import ModelFormatError, ToolError
 from tinyrt.memory import schedule
 from tinyrt.ops import OPS
 from tinyrt.train import trace
 from tinyrt.train.nn import Conv2d, Flatten, Linear, ReLU, Sequential
-from tinyrt.train.recipes import RECIPES, digits, stages
+from tinyrt.train.recipes import RECIPES, digits, series, stages
 from tinyrt.train.recipes.along_time import Epochs, SeriesProblem, Variation
 from tinyrt.train.recipes.anomaly import detection, load_anomaly, windows
 from tinyrt.train.recipes.recipe import Dataset, Training, top1
-from tinyrt.train.recipes.series import classes_of
+from tinyrt.train.recipes.series import classes_of, read_ts
 
 SAMPLES = {
     "digits": (8, 8, 1),
@@ -93,6 +95,45 @@ def test_half_of_the_digits_are_moved():
     # A ninth of those that are moved stay where they are.
     assert there.mean() == pytest.approx(0.5 + 0.5 / 9, abs=0.03)
     assert np.all(moved[:, 2:5, 2:5].sum(axis=(1, 2, 3)) == 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1,2:a\n", ["no @data in the file", "expected: a .ts file"]),
+        ("@data\n1,two:a\n", [".ts file"]),
+        ("@data\n1,2:3:a\n", [".ts file"]),
+        ("@data\na\n", [".ts file"]),
+    ],
+)
+def test_a_file_of_another_form_is_named(text, says, tmp_path):
+    path = tmp_path / "odd.ts"
+    path.write_text(text)
+    with pytest.raises(ModelFormatError) as refused:
+        read_ts(path)
+    for part in (*says, f"file:     {path}"):
+        assert part in str(refused.value)
+
+
+@pytest.mark.parametrize("spec", [None, SimpleNamespace(submodule_search_locations=None)])
+def test_series_that_are_not_installed_are_asked_for(spec, monkeypatch):
+    monkeypatch.setattr(series, "find_spec", lambda name: spec)
+    with pytest.raises(ToolError, match="not installed") as refused:
+        series.aeon_file("a", "b.ts")
+    assert "pip install 'tinyrt[recipes]'" in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named_where_it_should_be(monkeypatch, tmp_path):
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr(series, "find_spec", lambda name: spec)
+    path = tmp_path / "datasets" / "data" / "a" / "b.ts"
+    with pytest.raises(ToolError, match="lacks a data file") as refused:
+        series.aeon_file("a", "b.ts")
+    assert str(path) in str(refused.value)
+    assert "pip install 'tinyrt[recipes]'" in str(refused.value)
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    assert series.aeon_file("a", "b.ts") == path
 
 
 def test_labels_are_places_among_the_names():
