@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from jinja2 import UndefinedError
 
 from tests.graphs import Builder
 from tinyrt.api import inspect_model
@@ -91,6 +92,12 @@ def test_a_text_of_more_than_1200_characters_is_cut(length, is_cut, tmp_path):
     assert page == text or is_cut
     assert len(page) <= 1200
     assert (f"...({length} characters)..." in page) == is_cut
+
+
+def test_a_template_may_not_ask_for_what_it_is_not_given():
+    asking = template("inspect.html.j2").environment.from_string("{{ nothing }}")
+    with pytest.raises(UndefinedError, match="nothing"):
+        asking.render()
 
 
 QUANTS = [

@@ -171,6 +171,7 @@ def scales_of(bits, learned, by_channel, rng):
     layer, node = only_layer(net, x, config=config)
     w, bias = layer.folded(node, None)
     q = layer.weights_q(w, bias, 0.01)
+    assert q.zero_point == 0
     return np.array(q.scales), layer.rounded(w, q)[1]
 
 

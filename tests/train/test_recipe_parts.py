@@ -168,7 +168,8 @@ def test_each_stage_of_a_problem_trains_as_long_as_it_says():
     found = [getattr(recipe, stage) for stage in ("training", "int8", "int4", "healing")]
     assert [t.epochs for t in found] == [59, 6, 7, 8]
     assert {t.batch for t in found} == {5}
-    # A twentieth of 59 epochs, whole: two.
+    # A twentieth of 59 epochs, whole: two, of which the first has half the rate.
+    assert recipe.training.lr(0, 59) == pytest.approx(recipe.training.peak_lr / 2)
     assert recipe.training.lr(2, 59) == max(recipe.training.lr(i, 59) for i in range(59))
     assert recipe.int8.lr(0, 6) == max(recipe.int8.lr(i, 6) for i in range(6))
 
