@@ -28,6 +28,7 @@ CONFIGS = [
     QuantConfig(scheme_for=(("depthwise_conv2d_1", Scheme.INT4),)),
     QuantConfig(scheme=Scheme.INT16X8, scheme_for=(("conv2d_2", Scheme.INT8),)),
     BEST,
+    replace(BEST, keep_float=("conv2d_0",)),
 ]
 
 
@@ -126,21 +127,23 @@ def test_options_name_the_scheme_that_each_layer_takes(scheme):
     assert set(found.kept.values()) == {scheme}
 
 
-def test_the_kept_layers_reach_the_target_and_none_of_them_is_needless():
+@pytest.mark.parametrize("keep_float", [(), ("conv2d_0",)])
+@pytest.mark.parametrize("target", [8, 20])
+def test_the_kept_layers_reach_the_target_and_none_of_them_is_needless(keep_float, target):
     graph, x = spread_depthwise(depthwise_net()), _samples()
-    quantized = quantize_graph(graph, x, QuantConfig())
-    found = bisect(graph, quantized, {"x": x}, target=Budget(min_sqnr_db=20))
+    quantized = quantize_graph(graph, x, QuantConfig(keep_float=keep_float))
+    found = bisect(graph, quantized, {"x": x}, target=Budget(min_sqnr_db=target))
     rebuilt = _Remade(graph, quantized, {"x": x})
 
     def measured(kept):
-        model = apply_plan(rebuilt.graph, rebuilt.plan(kept))
+        model = apply_plan(rebuilt.graph, rebuilt.plan(rebuilt.assignment | kept))
         return evaluate_graph(model, {"x": x}, against=graph).sqnr_db
 
     assert measured(found.kept) == pytest.approx(found.result.sqnr_db, abs=1e-6)
-    assert found.result.sqnr_db >= 20
+    assert found.result.sqnr_db >= target
     for name in found.kept:
-        assert measured({n: s for n, s in found.kept.items() if n != name}) < 20
-    assert [step.layers for step in found.steps]
+        assert measured({n: s for n, s in found.kept.items() if n != name}) < target
+    assert len(found.kept) <= sum(len(step.layers) for step in found.steps)
     for before, step in zip([found.start, *found.steps], found.steps, strict=False):
         assert step.sqnr_db > before.sqnr_db
         assert "takes away" in step.why

@@ -15,7 +15,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.explain.matching import as_quantized, quantized_constants, require_pair
-from tinyrt.quantize.mixed.assign import WIDER, Assignment, configured
+from tinyrt.quantize.mixed.assign import Assignment, configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.noise import NoiseModel, noise_of
 from tinyrt.quantize.mixed.steps import Steps
@@ -105,7 +105,7 @@ def bisect(
     require_pair(graph, quantized)
     feeds = Model(graph).check_inputs(data)
     judge = Judge(graph, feeds, labels)
-    target = _with_default(target or Budget(allowed=WIDER[1:]), judge)
+    target = _with_default(target or Budget(), judge)
     start = judge.measure(quantized)
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
