@@ -1,6 +1,7 @@
 """What a terminal is told beside results: warnings, errors, how far the work has come."""
 
 import io
+import signal
 import subprocess
 import sys
 import warnings
@@ -56,6 +57,19 @@ def test_warnings_and_errors_begin_in_colour_and_leave_lines_to_the_terminal(ter
         raise DataError(LONG)
     assert terminal.getvalue().startswith("\x1b[1;31merror: \x1b[0mword word")
     assert terminal.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_by_its_number_and_later_as_before(number):
+    before = signal.getsignal(number)
+    signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(SystemExit) as ended, reporting(as_json=False):
+            signal.raise_signal(number)
+        assert ended.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_bar_says_how_far_the_work_has_come_and_goes(terminal):

@@ -299,3 +299,19 @@ def test_of_many_ops_those_that_cost_the_most_are_told():
     ops = [SimpleNamespace(macs=i in macs, arena_bytes=i in arena) for i in range(500)]
     told = tables._telling(SimpleNamespace(ops=ops))
     assert told == [*range(5), *macs, *arena, *range(495, 500)]
+
+
+@pytest.mark.parametrize(("count", "rest"), [(1, None), (8, None), (9, 1)])
+def test_what_runs_row_by_row_is_listed_with_the_rows_it_holds(count, rest):
+    value = SimpleNamespace(shape=(1, 32, 8, 4))
+    rings = [SimpleNamespace(value=f"r{i}", rows=3) for i in range(count)]
+    segments = [SimpleNamespace(first=10 * i, stop=10 * i + 4, images=rings) for i in range(count)]
+    report = SimpleNamespace(
+        plan=SimpleNamespace(segments=segments), graph=SimpleNamespace(value=lambda name: value)
+    )
+    lines = [line for block in tables._segments(report, 8) for line in lines_of(block)]
+    assert lines[:2] == ["  Ops 0 to 3 run row by row and hold:", ""]
+    assert lines[2].split() == ["r0", "3", "of", "32", "rows"]
+    assert sum("run row by row" in line for line in lines) == min(count, 8)
+    assert (lines[-1] == f"  and {rest} more segments") == (rest is not None)
+    assert sum(line.strip() == "and 1 more" for line in lines) == (8 if rest else 0)
