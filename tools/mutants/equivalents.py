@@ -61,6 +61,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "all are equal to the last where all are equal to the first"
         ),
     },
+    "tinyrt/report/page.py": {
+        "hue=index * 47 % 360, -> hue=index * 47 % 359,": "a colour beside it",
+    },
     "tinyrt/train/channels.py": {
         "count = (low + high) // 2 -> count = (low + high) // 1": (
             "the same count is found from above, one by one"
