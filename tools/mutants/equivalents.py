@@ -12,9 +12,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/convert/onnx/static.py": {
         "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)"
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
-        ".astype(a.dtype)": (
-            "signs are -1, 0 and 1, and that of the divisor is never 0"
-        ),
+        ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
