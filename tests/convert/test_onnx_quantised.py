@@ -202,6 +202,25 @@ def test_quantised_ops_equal_onnxruntime_within_a_step(tmp_path, case):
     assert np.abs(found - wanted).max() <= steps * scale * 1.001
 
 
+@pytest.mark.parametrize("by_row", [0, 1])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_product_without_an_output_grid_is_a_float(tmp_path, by_row, has_bias):
+    m = OnnxModel(13, seed=1)
+    a = scalar(m, 0.03)
+    x = m.op("QuantizeLinear", m.input(2, 12), *a)
+    w = ints(m, 5, 12) if by_row else ints(m, 12, 5)
+    bias = [ints(m, 5, low=-500, high=500, dtype=np.int32)] if has_bias else []
+    operands = (x, *a, w, *scalar(m, 0.001, 0, np.int8), *bias)
+    y = m.op("QGemm", *operands, domain="com.microsoft", transB=by_row, alpha=1.0)
+    path = saved(m, tmp_path, y)
+    feed = np.random.default_rng(0).standard_normal((2, 12)).astype(np.float32)
+    (wanted,) = expected(path, {"x": feed})
+    with pytest.warns(QuantizationWarning, match="'t1/Gemm'"):
+        graph = open_model(path)
+    (found,) = Model(graph).run({"x": feed}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("op", ["ConvInteger", "MatMulInteger"])
 def test_products_of_integers_are_scaled_products_of_numbers(tmp_path, op):
     m = OnnxModel(13, seed=1)
