@@ -180,7 +180,8 @@ def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy) -> Verdict:
     while True:
         with copy.changed(place.path, after):
             outcome = copy.run(tests, expected_s * SLOWER + SPARE_S, failing)
-        if "::" not in outcome.by or not copy.run([outcome.by], MOST_S).noticed:
+        is_test = ".py" in outcome.by
+        if not is_test or not copy.run([outcome.by], MOST_S).noticed:
             break
         # It fails without the fault, too: the others are asked.
         failing.append(outcome.by)
