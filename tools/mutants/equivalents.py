@@ -20,6 +20,17 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "what is used never becomes less, so no later way is tried either"
         ),
     },
+    "tinyrt/memory/order.py": {
+        "if peak <= problem.bound(): -> if peak < problem.bound():": (
+            "no order is better than the bound, so the search finds none"
+        ),
+    },
+    "tinyrt/backends/cuda/fold.py": {
+        "if np.any(~same & ((mult <= 0) | (shift > 0) | (shift < -MAX_SHIFT))):"
+        " -> if np.any(~same & ((mult < 0) | (shift > 0) | (shift < -MAX_SHIFT))):": (
+            "with a multiplier of 0 both ends are the same"
+        ),
+    },
     "tinyrt/memory/placing/problem.py": {
         "MAX_PAIRS = 400_000 -> MAX_PAIRS = 399999": "a limit of time: any number near it does"
     },

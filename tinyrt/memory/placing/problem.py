@@ -198,12 +198,11 @@ class Problem:
         moments = sorted({moment for life in lives.values() for moment in life})
         for begin, end in pairwise(moments):
             alive = [b for b, (first, last) in lives.items() if first <= begin < last]
-            if len(alive) > 1:
-                parts = [(group.members[b], self.buffers[b].nbytes) for b in alive]
-                saved = sum(self.align(nbytes) for _, nbytes in parts)
-                saved -= _covered([(d, d + nbytes) for d, nbytes in parts], self.align)
-                changes[begin] += saved
-                changes[end] -= saved
+            parts = [(group.members[b], self.buffers[b].nbytes) for b in alive]
+            saved = sum(self.align(nbytes) for _, nbytes in parts)
+            saved -= _covered([(d, d + nbytes) for d, nbytes in parts], self.align)
+            changes[begin] += saved
+            changes[end] -= saved
 
     def _life(self, i: int, steps: Sequence[int]) -> Interval:
         """The indices [begin, end) of the steps at which a buffer is live."""
