@@ -116,7 +116,7 @@ def test_the_arena_of_several_models_is_shared_or_the_sum():
 def test_what_lies_outside_of_the_arena(inputs, outputs, outside):
     regions = (Region("a", 64), Region("b"))
     memories = Memories(regions, inputs, outputs, alignment=32)
-    options = memories.options(dense(), StateLayout(offsets={"s": 0}))
+    options = memories.options(dense(), StateLayout({"s": 0}, 4, {}, frozenset(), ()))
     assert options.outside == outside
     assert (options.regions, options.alignment) == (regions, 32)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tinyrt.ir import BoundNode, Graph, Node, Value
 from tinyrt.memory.placing.problem import ALIGNMENT
@@ -59,11 +59,11 @@ class StateLayout:
 
     """
 
-    offsets: dict[str, int] = field(default_factory=dict)
-    nbytes: int = 0
-    shifts: dict[int, Shift] = field(default_factory=dict)
-    idle: frozenset[int] = frozenset()
-    fills: tuple[Fill, ...] = ()
+    offsets: dict[str, int]
+    nbytes: int
+    shifts: dict[int, Shift]
+    idle: frozenset[int]
+    fills: tuple[Fill, ...]
 
 
 def lay_out(graph: Graph) -> StateLayout:

@@ -138,7 +138,7 @@ class ModelWriter:
         graph: Graph,
         plan: ArenaPlan,
         target: Target,
-        states: StateLayout | None = None,
+        states: StateLayout,
     ) -> None:
         self.prefix = prefix
         self.target = target
@@ -157,7 +157,7 @@ class ModelWriter:
         self._ports = {name: f"input_{i}" for i, name in enumerate(graph.fed)}
         self._ports |= {name: f"output_{i}" for i, name in enumerate(graph.answers)}
         self._plan = plan
-        self._states = states or StateLayout()
+        self._states = states
         self._constants: dict[str, str] = {}
         self._node: BoundNode | None = None
         self._variant = ""
