@@ -159,10 +159,12 @@ def judged(
     for job in range(jobs):
         copies.put(copy_tree(folder / str(job)))
 
+    passing: set[str] = set()
+
     def judge(fault: tuple[Place, str]) -> Verdict:
         copy = copies.get()
         try:
-            return _judge(fault, reach, copy)
+            return _judge(fault, reach, copy, passing)
         finally:
             copies.put(copy)
 
@@ -170,7 +172,8 @@ def judged(
         yield from pool.map(judge, faults)
 
 
-def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy) -> Verdict:
+def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy, passing: set[str]) -> Verdict:
+    """What the tests say; to those that ``passing`` has it adds what passes without the fault."""
     place, after = fault
     before = (copy.folder / place.path).read_text()
     tests = reach.tests_of(place)
@@ -180,8 +183,9 @@ def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy) -> Verdict:
     while True:
         with copy.changed(place.path, after):
             outcome = copy.run(tests, expected_s * SLOWER + SPARE_S, failing)
-        is_test = ".py" in outcome.by
+        is_test = ".py" in outcome.by and outcome.by not in passing
         if not is_test or not copy.run([outcome.by], MOST_S).noticed:
+            passing.add(outcome.by)
             break
         # It fails without the fault, too: the others are asked.
         failing.append(outcome.by)
