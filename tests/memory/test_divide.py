@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.memory.two_regions import FAST, MOST_USED, SLOW, two
 from tinyrt.errors import BudgetError
 from tinyrt.memory.placing.overlap import Lead
 from tinyrt.memory.regions import Region
@@ -10,7 +11,6 @@ from tinyrt.memory.rows.divide import divide
 from tinyrt.memory.rows.extents import FREE, Extents
 from tinyrt.memory.rows.packing import Packing
 
-FAST, SLOW = 0, 1
 TIMES = 4
 TRIES = 20
 
@@ -25,21 +25,10 @@ def packing_of(sizes, lives=None, leads=None, alignment=4):
     return Packing(Extents(names, list(sizes), low, high), leads or {}, alignment)
 
 
-def two(fast, slow=None):
-    return Region("fast", fast), Region("slow", slow)
-
-
 @pytest.mark.parametrize(
     ("sizes", "traffic", "fast", "region"),
     [
-        ((100, 40), (200, 120), 100, [SLOW, FAST]),
-        ((100, 40), (200, 60), 100, [FAST, SLOW]),
-        ((100, 40), (200, 120), 140, [FAST, FAST]),
-        ((100, 40), (200, 120), 139, [SLOW, FAST]),
-        ((100, 40), (200, 120), 36, [SLOW, SLOW]),
-        ((100, 40), (300, 1), 40, [SLOW, FAST]),
-        ((40, 40, 40), (1, 1, 1), 80, [FAST, FAST, SLOW]),
-        ((40, 40, 40), (1, 3, 2), 80, [SLOW, FAST, FAST]),
+        *MOST_USED,
         ((0, 40), (0, 1), 40, [FAST, FAST]),
         ((1, 4), (3, 8), 4, [FAST, SLOW]),
     ],

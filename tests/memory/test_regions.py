@@ -6,6 +6,7 @@ import pytest
 
 from tests.export.models import dense, views
 from tests.memory.targets import SCALAR
+from tests.memory.two_regions import FAST, MOST_USED, SLOW, two
 from tinyrt.errors import BudgetError
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.memory.arena import aligned_for
@@ -25,26 +26,7 @@ def problem_of(*sizes, lives=None, ties=None, alignment=4):
     return Problem(made, {}, ties or {}, alignment)
 
 
-def two(fast, slow=None):
-    return Region("fast", fast), Region("slow", slow)
-
-
-FAST, SLOW = 0, 1
-
-
-@pytest.mark.parametrize(
-    ("sizes", "traffic", "fast", "region"),
-    [
-        ((100, 40), (200, 120), 100, [SLOW, FAST]),
-        ((100, 40), (200, 60), 100, [FAST, SLOW]),
-        ((100, 40), (200, 120), 140, [FAST, FAST]),
-        ((100, 40), (200, 120), 139, [SLOW, FAST]),
-        ((100, 40), (200, 120), 36, [SLOW, SLOW]),
-        ((100, 40), (300, 1), 40, [SLOW, FAST]),
-        ((40, 40, 40), (1, 1, 1), 80, [FAST, FAST, SLOW]),
-        ((40, 40, 40), (1, 3, 2), 80, [SLOW, FAST, FAST]),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "traffic", "fast", "region"), MOST_USED)
 def test_the_first_region_has_what_is_used_most_for_its_size(sizes, traffic, fast, region):
     found = assign(problem_of(*sizes), two(fast), traffic)
     assert found.region == region

@@ -28,6 +28,9 @@ from tinyrt.cli.options import (
     require_without,
 )
 
+SAMPLES = 4
+"""Random inputs that ``emulate`` runs by default."""
+
 
 def export(
     models: Annotated[
@@ -147,7 +150,7 @@ def emulate(
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Random inputs to run.", min=1, show_default="4")
+        int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))
     ] = None,
     board: Annotated[
         str | None, typer.Option(help="The emulated board; the core's own one by default.")
@@ -182,7 +185,7 @@ def emulate(
                 optimize=optimize,
                 board=board,
                 inputs=inputs,
-                samples=samples or 4,
+                samples=samples or SAMPLES,
                 max_arena=None if max_arena is None else parse_bytes(max_arena),
                 by_rows=by_rows,
                 input_rows=input_rows,
