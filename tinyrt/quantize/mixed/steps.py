@@ -115,12 +115,12 @@ class Steps:
         """Size of the file; of what refines the model, only biases that are new change it."""
         plan = make_plan(self.graph, self.ranges, configured(self.config, state.assignment))
         if self.config.bias_correction is not BiasCorrection.NONE:
-            added = {
+            biases = {
                 node.output.name: np.zeros(node.output.shape[-1], np.float32)
                 for node in self.graph.bound()
-                if node.output.name in plan.weights and plan.bias(node) is None
+                if node.output.name in plan.weights
             }
-            plan = replace(plan, biases=added)
+            plan = replace(plan, biases=biases)
         return len(write_tflite(schedule(apply_plan(self.graph, plan))))
 
     def _fits(self, state: State) -> bool:
