@@ -1,6 +1,6 @@
 """Cases on the ends of every range on emulated cores: instructions that the host does not have."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
@@ -14,26 +14,32 @@ pytestmark = pytest.mark.slow
 
 INTEGERS = [family for family in FAMILIES if family != "floats"]
 
+VECTORS = ("add", "sub", "maximum", "minimum", "logistic", "mean", "sum")
+"""Ops besides layers that a Cortex-M55 computes in vectors, one of each kernel."""
+
 RUNS = sampled(
     [
-        ("cortex-m4", "layers"),
-        ("cortex-m55", "layers"),
-        ("cortex-m55", "int4 layers"),
-        ("cortex-m55", "elementwise"),
+        ("cortex-m4", "layers", ()),
+        ("cortex-m55", "layers", ()),
+        ("cortex-m55", "int4 layers", ()),
+        ("cortex-m55", "elementwise", VECTORS),
+        ("cortex-m55", "reducing", VECTORS),
     ],
-    [(core, family) for core in ONE_OF_EACH_KIND for family in INTEGERS],
+    [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],
 )
-"""(core, family); first those with kernels that no other test gives such cases."""
+"""(core, family, ops; none: all); first those with kernels that no other test gives such cases."""
 
 MOST_CASES, MOST_BYTES = 240, 300_000
 """Of a program, so that it fits into every board, with its pointers on the stack."""
 
 
-def programs(family: str) -> Iterator[dict[str, Built]]:
-    """The family's cases, a program's at a time."""
+def programs(family: str, ops: Collection[str]) -> Iterator[dict[str, Built]]:
+    """The family's cases, a program's at a time; of these ops, if there are any."""
     part: dict[str, Built] = {}
     room = MOST_BYTES
     for name, built in FAMILIES[family]().items():
+        if ops and name.split(":")[0] not in ops:
+            continue
         graph, _ = one_graph({name: built})
         needs = sum(graph.value(port).nbytes for port in (*graph.inputs, *graph.outputs))
         if part and (room < needs or len(part) == MOST_CASES):
@@ -43,9 +49,9 @@ def programs(family: str) -> Iterator[dict[str, Built]]:
     yield part
 
 
-@pytest.mark.parametrize(("core", "family"), RUNS)
-def test_integers_equal_the_references(tmp_path, core, family):
-    for i, cases in enumerate(programs(family)):
+@pytest.mark.parametrize(("core", "family", "ops"), RUNS)
+def test_integers_equal_the_references(tmp_path, core, family, ops):
+    for i, cases in enumerate(programs(family, ops)):
         graph, feeds = one_graph(cases)
         folder = tmp_path / str(i)
         folder.mkdir()
