@@ -2,8 +2,9 @@
 
 import pytest
 
-from tools.branches import Share, below, missing, shares, table
+from tools.branches import Share, below, described, shares, table, table_of_places
 from tools.page import with_table
+from tools.untaken import untaken, without_place
 
 
 def entry(statements, ran, branches, taken, **more):
@@ -37,13 +38,49 @@ def test_a_room_that_falls_short_is_named(monkeypatch):
     assert below(shares(FILES)) == [("tinyrt/ir", 80.0, 81.0)]
 
 
-def test_what_was_not_reached():
-    files = {
-        "tinyrt/ir/a.py": {"missing_lines": [3], "missing_branches": [[2, 3]]},
-        "tinyrt/ir/b.py": {"missing_lines": [], "missing_branches": []},
-        "tinyrt/ops/c.py": {"missing_lines": [1], "missing_branches": []},
-    }
-    assert missing(files, "tinyrt/ir") == ["tinyrt/ir/a.py: lines [3], jumps [[2, 3]]"]
+SOURCE = """\
+def f(x):
+    if x:
+        return 1
+    try:
+        g(x)
+    except ValueError:
+        return 2
+    return 3 if x | 4 else 5
+"""
+
+
+@pytest.fixture
+def places(monkeypatch, tmp_path):
+    """Of a file whose ``if`` was never true and whose ``except`` never ran."""
+    (tmp_path / "tinyrt").mkdir()
+    (tmp_path / "tinyrt" / "a.py").write_text(SOURCE)
+    reasons = {"tinyrt/a.py": {"if x:": "never true", "if y:": "no longer there"}}
+    monkeypatch.setattr("tools.untaken.ROOT", tmp_path)
+    monkeypatch.setattr("tools.untaken.REASONS", reasons)
+    monkeypatch.setattr("tools.untaken.REASONS_EVERYWHERE", {r"\| \d": "a bit that is always set"})
+    missed = {"missing_lines": [3, 6, 7], "missing_branches": [[2, 3], [6, 7], [8, -1]]}
+    whole = {"executed_lines": [1], "missing_lines": [], "missing_branches": []}
+    return untaken(
+        {"tinyrt/b.py": whole, "tinyrt/a.py": {"executed_lines": [1, 2, 4, 5, 8], **missed}}
+    )
+
+
+def test_places_that_no_test_takes(places):
+    assert [(place.line, place.text, place.reason) for place in places] == [
+        (2, "if x:", "never true"),
+        (6, "except ValueError:", ""),
+        (8, "return 3 if x | 4 else 5", "a bit that is always set"),
+    ]
+    assert described(places[0]) == "tinyrt/a.py:2: if x:\n    never true"
+    assert "a test is missing, or a reason" in described(places[1])
+    assert table_of_places(places[2:]).splitlines()[-1] == (
+        "| `tinyrt/a.py` | `return 3 if x \\| 4 else 5` | a bit that is always set |"
+    )
+
+
+def test_a_reason_without_a_place_is_named(places):
+    assert without_place(places) == [("tinyrt/a.py", "if y:")]
 
 
 def test_tables_go_between_their_comments():

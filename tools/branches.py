@@ -3,8 +3,9 @@
     python -m tools.branches [--report] [--missing PATH] [--write]
 
 runs all tests, covered, and shows for each room its statements, its branches and the share of both
-that ran. It fails where a room falls below ``FLOORS``. With ``--report`` the last run is shown
-again, with ``--missing tinyrt/cli`` the places below that path that no test reached.
+that ran. It fails where a room falls below ``FLOORS``, or a place that no test took has no reason
+in tools/untaken.py. With ``--report`` the last run is shown again, with ``--missing tinyrt/cli``
+the places below that path.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tools.covered import ROOT, Record
 from tools.page import write_table
+from tools.untaken import Untaken, untaken, without_place
 
 LEAST = 95.0
 """Percent of branches that must run, in the package as a whole and in each room."""
@@ -60,18 +62,25 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     arguments = parser.parse_args()
     record = Record()
+    passed = arguments.report or bool(arguments.missing) or record.make()
+    files = _measured(record)
+    places, rooms = untaken(files), shares(files)
     if arguments.missing:
-        print("\n".join(missing(_measured(record), arguments.missing)))
+        print("\n".join(described(p) for p in places if p.path.startswith(arguments.missing)))
         return 0
-    passed = arguments.report or record.make()
-    rooms = shares(_measured(record))
     print(table(rooms))
     if arguments.write:
         write_table("branches", table(rooms))
+        write_table("untaken", table_of_places(places))
+    for path, text in without_place(places):
+        print(f"{path}: a reason that is not needed any more: {text}")
+    unexplained = [place for place in places if not place.reason]
+    for place in unexplained:
+        print(described(place))
     low = below(rooms)
     for room, have, least in low:
         print(f"{room}: {have:.1f} %, at least {least:.1f} % must run")
-    return 1 if low or not passed else 0
+    return 1 if low or unexplained or not passed else 0
 
 
 def _measured(record: Record) -> Mapping[str, Any]:
@@ -108,13 +117,19 @@ def below(rooms: Mapping[str, Share]) -> list[tuple[str, float, float]]:
     ]
 
 
-def missing(files: Mapping[str, Any], path: str) -> list[str]:
-    """File, lines that did not run and jumps from line to line that were not taken."""
-    return [
-        f"{file}: lines {entry['missing_lines']}, jumps {entry['missing_branches']}"
-        for file, entry in sorted(files.items())
-        if file.startswith(path) and (entry["missing_lines"] or entry["missing_branches"])
-    ]
+def described(place: Untaken) -> str:
+    """A place in a line or two."""
+    reason = place.reason or "a test is missing, or a reason in tools/untaken.py"
+    return f"{place.path}:{place.line}: {place.text}\n    {reason}"
+
+
+def table_of_places(places: Iterable[Untaken]) -> str:
+    """The places with their reasons as Markdown."""
+    lines = ["| file | line | why no test has to take it |", "|---|---|---|"]
+    for place in places:
+        text = place.text.replace("|", "\\|")
+        lines.append(f"| `{place.path}` | `{text}` | {place.reason} |")
+    return "\n".join(lines)
 
 
 def table(rooms: Mapping[str, Share]) -> str:

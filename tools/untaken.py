@@ -1,0 +1,82 @@
+"""Branches that no test takes, each with the reason why none has to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tools.covered import ROOT
+
+REASONS: Mapping[str, Mapping[str, str]] = {}
+"""File -> a line, as it stands there -> why no test leaves it the other way."""
+
+REASONS_EVERYWHERE: Mapping[str, str] = {}
+"""Pattern of a line -> the reason."""
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """A line that some test should leave another way, or run at all.
+
+    Attributes:
+        path: the file, below the root.
+        line: its number, from 1.
+        text: the line.
+        reason: why no test has to; empty where a test is missing.
+
+    """
+
+    path: str
+    line: int
+    text: str
+    reason: str
+
+
+def untaken(files: Mapping[str, Any]) -> list[Untaken]:
+    """The places of all files, in order.
+
+    Args:
+        files: file -> its part of coverage.py's report.
+
+    """
+    places = []
+    for path, entry in sorted(files.items()):
+        if lines := sorted(set(_lines(entry))):
+            texts = (ROOT / path).read_text().splitlines()
+            for line in lines:
+                text = texts[line - 1].strip()
+                places.append(Untaken(path, line, text, _reason(path, text)))
+    return places
+
+
+def without_place(places: list[Untaken]) -> list[tuple[str, str]]:
+    """File and line of reasons that nothing needs any more."""
+    there = {(place.path, place.text) for place in places}
+    reasons = [(path, text) for path, lines in REASONS.items() for text in lines]
+    return [reason for reason in reasons if reason not in there]
+
+
+def _lines(entry: Mapping[str, Any]) -> Iterator[int]:
+    """Lines that were not left in every way; of others that never ran, the first of each block."""
+    never, follows = set(entry["missing_lines"]), set[int]()
+    for begin, end in entry["missing_branches"]:
+        if begin not in never:
+            follows.add(end)
+            yield begin
+    block_begins = True
+    for line in sorted({*entry["executed_lines"], *never}):
+        if line not in never:
+            block_begins = True
+        elif block_begins:
+            block_begins = False
+            if line not in follows:
+                yield line
+
+
+def _reason(path: str, text: str) -> str:
+    """Why no test has to take what begins at this line."""
+    if reason := REASONS.get(path, {}).get(text):
+        return reason
+    return next((why for p, why in REASONS_EVERYWHERE.items() if re.search(p, text)), "")
