@@ -290,6 +290,8 @@ def demo(
     with reporting(json) as report:
         result = run_demo(output, seed=seed)
         report(result.as_dict(), result.renderable())
+    if not result.device.agrees:
+        raise typer.Exit(1)
 
 
 app.command()(quantize)

@@ -71,11 +71,17 @@ def main() -> None:
             verdicts.append(verdict)
             print(described(verdict), flush=True)
     BUILD.mkdir(parents=True, exist_ok=True)
-    record = BUILD / f"{arguments.name}.json"
-    record.write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
+    _file_of(arguments.name).write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
+    for name in arguments.add:
+        verdicts += [Verdict(**fields) for fields in json.loads(_file_of(name).read_text())]
     if arguments.write:
         write_table("faults", table(verdicts))
-    print(table(verdicts), f"\nrecord: {record.relative_to(ROOT)}")
+    print(table(verdicts), f"\nrecord: {_file_of(arguments.name).relative_to(ROOT)}")
+
+
+def _file_of(name: str) -> Path:
+    """The record of a run."""
+    return BUILD / f"{name}.json"
 
 
 def _arguments() -> argparse.Namespace:
@@ -87,6 +93,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", default="", help="operators, by a part of the name: Remove,Swap")
     parser.add_argument("--record", action="store_true", help="learn anew which tests reach what")
     parser.add_argument("--name", default="last", help="of the record in build/mutants")
+    parser.add_argument("--add", nargs="*", default=[], help="records that the table counts, too")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     return parser.parse_args()
 
