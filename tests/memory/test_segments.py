@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.memory.nets import gated_net, random_net
 from tests.memory.targets import DSP, MVE, SCALAR
+from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
@@ -55,7 +56,7 @@ def ranges(graph, ways=((1, False),)):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sampled(25, 60), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_rows_give_what_whole_tensors_give(seed):
     graph = random_net(seed)
@@ -96,7 +97,7 @@ def test_several_segments_take_less_than_one():
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sampled(15, 40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_pushed_rows_give_what_the_image_gives(seed):
     graph = random_net(seed)
@@ -118,7 +119,7 @@ def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
 
 @pytest.mark.slow
 def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
-    nets = 50
+    nets = sampled(20, 50)
     streamed = 0
     for seed in range(nets):
         graph = random_net(seed)
