@@ -49,6 +49,11 @@ def pair(net: Net) -> tuple[str, str]:
     return net.conv("x", 12, 1), net.conv("x", 12, 1)
 
 
+def grouped(net: Net) -> str:
+    """Twelve filters in two groups, each of which reads two of four channels."""
+    return net.op("conv2d", ("x", net.random(12, 3, 3, 2), net.random(12)), Conv2dAttrs())
+
+
 MISSES = {
     "a factor of computed weights": Miss(
         "fold_affine",
@@ -158,6 +163,11 @@ MISSES = {
         lambda net: (two := pair(net), joined(net, *two, two[0]))[1],
         "would cost more",
     ),
+    "siblings whose filters read groups of channels": Miss(
+        "merge_siblings",
+        ((1, 6, 5, 4),),
+        lambda net: joined(net, *(grouped(net) for _ in range(2))),
+    ),
     "siblings joined with something in between": Miss(
         "merge_siblings",
         (IMAGE,),
@@ -179,7 +189,7 @@ MISSES = {
         ((1, 6, 5, 4),),
         lambda net: shuffled_pixels(
             net,
-            net.op("conv2d", ("x", net.random(12, 3, 3, 2), net.random(12)), Conv2dAttrs()),
+            grouped(net),
         ),
         "computes its channels in groups",
     ),
