@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.train.build import train
+from tinyrt.api.reading import open_model
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ops.add import AddAttrs
@@ -137,6 +139,30 @@ def test_weights_that_an_op_computes_are_no_layer():
     w = net.builder.op("tanh", (net.constant(4, 4),))
     graph = net.builder.graph(net.dense(net.dense("x", net.constant(4, 4)), w))
     assert [name for name, _ in GraphModel(graph).children()] == ["fully_connected_1"]
+
+
+def test_a_layer_whose_bias_an_op_computes_is_not_trained():
+    net = Net()
+    bias = net.builder.op("tanh", (net.constant(4),))
+    graph = net.builder.graph(net.dense("x", net.constant(4, 4), bias))
+    model = GraphModel(graph)
+    x, _ = samples(1)
+    assert not list(model.parameters())
+    assert_near(model(Tensor(x)).data, Model(graph)(x))
+
+
+def test_an_imported_layer_without_bias_is_trained(tmp_path):
+    file = OnnxModel()
+    rows = file.op("Relu", file.op("Gemm", file.input(1, 4), file.weights(4, 4)))
+    path = file.save(tmp_path, file.op("Gemm", rows, file.weights(4, 4), file.weights(4)))
+    model = trained(open_model(path))
+    assert [name for name, _ in model.named_parameters()] == ["n0.weight", "n2.weight", "n2.bias"]
+
+
+def test_a_graph_without_ops_gives_its_input():
+    x, _ = samples()
+    model = GraphModel(Net().builder.graph("x"))
+    np.testing.assert_array_equal(model(Tensor(x)).data, x)
 
 
 def test_the_logits_before_a_softmax_are_trained_on_and_the_softmax_is_deployed():

@@ -97,10 +97,10 @@ class GraphModel(GraphModule):
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
         live = {self.graph.inputs[0]: x}
         for node in self.nodes(x.shape[0]):
-            operands = [_operand(value, live) for value in node.inputs]
-            layer, first = self.layers.get(node.name), operands[0]
-            if layer is not None and first is not None:
-                live[node.output.name] = layer(first)
+            operands = [_operand(value, live) for value in node.inputs if value is not None]
+            layer = self.layers.get(node.name)
+            if layer is not None:
+                live[node.output.name] = layer(operands[0])
             else:
                 live[node.output.name] = apply(node.op, node.attrs, *operands)
         return live[self.logits]
@@ -186,6 +186,8 @@ def _owning(graph: Graph, applications: Sequence[BoundNode]) -> Graph:
     """The graph where nothing but one layer's applications reads its constants."""
     first, nodes = applications[0], list(graph.nodes)
     names, readers = list(first.node.inputs), {node.name for node in applications}
+    while not names[-1]:  # imported layers may end in the bias that they do not have
+        names.pop()
     for i, value in enumerate(first.inputs[1:], start=1):
         if value is None or value.data is None:
             continue
@@ -213,7 +215,5 @@ def _layer(node: BoundNode) -> Module | None:
     return norm
 
 
-def _operand(value: Value | None, live: dict[str, Tensor]) -> Tensor | None:
-    if value is None:
-        return None
+def _operand(value: Value, live: dict[str, Tensor]) -> Tensor:
     return Tensor(value.data) if value.data is not None else live[value.name]

@@ -145,7 +145,8 @@ def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
     convolution = source.producer(producer.inputs[0])
     if convolution is None or convolution.op != node.op:
         return None
-    parts = [source.value(n).data for n in (*producer.inputs[1:], *convolution.inputs[1:])]
+    names = (*producer.inputs[1:], *filter(None, convolution.inputs[1:]))
+    parts = [source.value(name).data for name in names]
     arrays = [p for p in parts if p is not None]
     if len(arrays) < len(parts):
         return None
