@@ -201,7 +201,7 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
     queue = [(problem.start, 0, problem.initial())]
     visited: set[int] = set()
     pushed = steps = 0
-    while queue:
+    while True:  # a graph has no cycles: some order is complete
         _, _, state = heapq.heappop(queue)
         if state.executed == everything:
             return state.order()
@@ -215,7 +215,6 @@ def _exact(problem: _Problem) -> tuple[int, ...] | None:
             pushed -= 1  # of equal peaks, go deeper first
             after = problem.step(state, node)
             heapq.heappush(queue, (after.peak, pushed, after))
-    return None
 
 
 def _beam(problem: _Problem) -> tuple[int, ...] | None:

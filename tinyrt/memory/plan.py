@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyrt.errors import BudgetError
 from tinyrt.ir import Graph
-from tinyrt.memory.lifetimes import Buffer, scratch_name
+from tinyrt.memory.lifetimes import Buffer
 from tinyrt.memory.placing.problem import ALIGNMENT
 from tinyrt.memory.regions import ARENA, Region
 from tinyrt.memory.segments import Segment
@@ -102,10 +102,6 @@ class ArenaPlan:
     outside: frozenset[str] = frozenset()
     segments: tuple[Segment, ...] = ()
     peak: Moment | None = None
-
-    def scratch_offset(self, index: int) -> int:
-        """Byte offset of node ``index``'s scratch memory; 0 where it has none."""
-        return self.offsets.get(scratch_name(index), 0)
 
     def region_bytes(self, region: int) -> int:
         """Bytes used of a region."""

@@ -88,14 +88,13 @@ def part(runs: Iterable[Run], start: int, stop: int, to: int = 0) -> Iterator[Ru
 
 
 def joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """The same runs, with neighbours that continue one sequence joined into one run."""
-    last: Run | None = None
-    for run in runs:
-        if last is not None and last.content == run.content and last.stop == run.start:
+    """The same runs, at least one, with neighbours that continue one sequence joined into one."""
+    others = iter(runs)
+    last = next(others)
+    for run in others:
+        if last.content == run.content and last.stop == run.start:
             last = Run(last.start, run.stop, run.content)
             continue
-        if last is not None:
-            yield last
-        last = run
-    if last is not None:
         yield last
+        last = run
+    yield last

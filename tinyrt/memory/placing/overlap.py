@@ -38,11 +38,6 @@ class Lead:
         low, here, high = x_at - nbytes, x_at - self.least, x_at + x_bytes
         return [(low, here), (here, high)] if self.exact else [(max(low, here), high)]
 
-    def forbidden_input(self, nbytes: int, y_at: int, y_bytes: int) -> list[Interval]:
-        """Offsets (exclusive) at which an input of ``nbytes`` must not begin."""
-        low, here, high = y_at - nbytes, y_at + self.least, y_at + y_bytes
-        return [(low, here), (here, high)] if self.exact else [(low, min(here, high))]
-
 
 Leads = dict[tuple[int, int], Lead]
 """(index of the output's buffer, index of the input's) -> lead, for pairs that may overlap."""

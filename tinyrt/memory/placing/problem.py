@@ -119,12 +119,13 @@ class Problem:
         return -(-nbytes // self.alignment) * self.alignment
 
     def too_near(self, i: int, j: int) -> list[Interval]:
-        """Distances (exclusive) from buffer ``j``'s start at which ``i`` must not begin."""
+        """Distances (exclusive) from buffer ``j``'s start at which ``i`` must not begin.
+
+        Requires that ``j`` is there first, as an op's input is before its output.
+        """
         i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
             return self.leads[i, j].forbidden_output(i_bytes, 0, j_bytes)
-        if (j, i) in self.leads:
-            return self.leads[j, i].forbidden_input(i_bytes, 0, j_bytes)
         return [(-i_bytes, j_bytes)]
 
     def lowest(self, group: int, at: Mapping[int, int], least: int = 0) -> int:

@@ -118,8 +118,7 @@ def extents_of(
         begin, end = clock.span(b)
         extents.low[i, begin:end], extents.high[i, begin:end] = 0, b.nbytes
     for i, where, places in rows:
-        if not places.idle:
-            extents.low[i, where], extents.high[i, where] = places.low, places.high
+        extents.low[i, where], extents.high[i, where] = places.low, places.high
     return extents
 
 
@@ -133,7 +132,6 @@ class _Places:
         self.count, self.nbytes = count, nbytes
         self.all = (1 << count) - 1
         self.live = self.all if behind else 0
-        self.idle = True
         self.low, self.high = [FREE] * times, [-FREE] * times
         self._since = times
 
@@ -143,7 +141,6 @@ class _Places:
         during = touched | self.live | live_before
         self.low[step] = min(self.low[step], _lowest(during) * self.nbytes)
         self.high[step] = max(self.high[step], during.bit_length() * self.nbytes)
-        self.idle = False
         self.live = live_before
 
     def fill(self, step: int) -> None:
