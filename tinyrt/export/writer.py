@@ -261,7 +261,7 @@ class ModelWriter:
                 places = [self.pointer(value) for value in values]
                 between = [token for place in places for token in (", ", *place)][1:]
                 return f"(const {ctype} *const[]){{", *between, "}"
-            case Params():
+            case _:
                 return (Struct(self._define_params(arg), arg.ctype),)
 
     def _number(self, value: int | float) -> Tokens:
@@ -287,15 +287,15 @@ class ModelWriter:
 
     def _define(self, data: Data) -> str:
         """The C name of a table, or of the packed weights that replace the op's own weights."""
-        for local in (f"n{self._current().index}_{data.role}", self._local_name(data.role)):
-            name, own = (local, self.tables) if data.table else (self._global(local), self.weights)
-            if name not in own:
-                own[name] = data
-                if data.table:
-                    self.definitions.append(Table(name, data))
-                break
-            if own[name].is_same(data):
-                break
+        own = self.tables if data.table else self.weights
+        names = [f"n{self._current().index}_{data.role}", self._local_name(data.role)]
+        if not data.table:
+            names = [*map(self._global, names)]
+        name = next(name for name in names if name not in own or own[name].is_same(data))
+        if name not in own:
+            own[name] = data
+            if data.table:
+                self.definitions.append(Table(name, data))
         return name
 
     def _global(self, local: str) -> str:

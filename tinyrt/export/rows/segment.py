@@ -333,12 +333,13 @@ def row_nodes(graph: Graph, segment: Segment) -> Iterator[BoundNode]:
     for index, stage in enumerate(segment.stages):
         if stage.node is None or stage.fold is not None:
             continue
-        op = OPS[stage.node.op].row_op(graph.bind(stage.node.index))
         if not _is_cut(segment, index):
             assert stage.batch is not None
             yield stage.batch
-        elif op is not None:
-            yield from map(op.on_rows, segment.counts()[index])
+            continue
+        op = OPS[stage.node.op].row_op(graph.bind(stage.node.index))
+        assert op is not None  # it is in a segment
+        yield from map(op.on_rows, segment.counts()[index])
 
 
 def _is_cut(segment: Segment, index: int) -> bool:
