@@ -83,10 +83,6 @@ class MoveS8:
     attrs: Any
     layout: Walk | Picks
 
-    def positions(self, shape: Shape) -> NDArray[np.int64]:
-        """For each output element, its position in an input of that shape."""
-        return _positions(self.move, self.attrs, shape)
-
 
 @dataclass(frozen=True, slots=True)
 class _Positions:
