@@ -44,14 +44,6 @@ class Steps:
     bounds: tuple[int, int] | None = (INT8_MIN, INT8_MAX)
     learns_from_rounding: bool = True
 
-    def inside(self, x: Array, scale: Array) -> NDArray[np.bool_]:
-        """Which elements of ``x`` the range holds."""
-        if self.bounds is None:
-            return np.ones(x.shape, bool)
-        low, high = ((bound - self.zero_point) * scale for bound in self.bounds)
-        inside: NDArray[np.bool_] = (x >= low) & (x <= high)
-        return inside
-
 
 def _fake_quantize(steps: Steps, x: Array, scale: Array) -> Array:
     value: Array = (steps.steps - np.int32(steps.zero_point)) * scale
@@ -71,8 +63,9 @@ def _fake_quantize_vjp(
     x, scale = (constant(t) for t in inputs)
     if steps.bounds is None:
         return grad, None
-    inside = steps.inside(x, scale)
-    greatest = max(abs(bound - steps.zero_point) for bound in steps.bounds)
+    low, high = (bound - steps.zero_point for bound in steps.bounds)
+    inside = (x >= low * scale) & (x <= high * scale)
+    greatest = max(abs(low), abs(high))
 
     def dscale() -> Array:
         y = constant(output)

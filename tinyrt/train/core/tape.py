@@ -175,9 +175,8 @@ def _operand_grads(
         if part is None or id(operand) not in on_path:
             continue
         value: Any = part() if callable(part) else part
-        if value is not None:
-            _check_shape(value, operand, step.function.name)
-            yield operand, value
+        _check_shape(value, operand, step.function.name)
+        yield operand, value
 
 
 def _check_shape(grad: Any, tensor: Tensor, source: str) -> None:
