@@ -58,6 +58,16 @@ def test_third_derivative():
         assert y.item() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("exponent", [0, 1])
+def test_a_power_that_is_constant_has_no_slope_even_at_zero(exponent):
+    """The derivative of x is x to the power of 0, which has none."""
+    x = Tensor(0.0, requires_grad=True)
+    y = x**exponent + x * x
+    for _ in range(exponent + 1):
+        (y,) = grad(y, [x], create_graph=True)
+    assert y.item() == 2 * exponent
+
+
 def test_grad_gives_derivatives_of_inner_tensors_and_touches_no_leaf():
     x = Tensor(3.0, requires_grad=True)
     y = x * x
@@ -230,6 +240,20 @@ def test_custom_functions_have_the_derivatives_they_say():
     y = Tensor([-1.0, 2.0], requires_grad=True)
     Clamped.apply(y, Tensor(0.0)).sum().backward()
     assert y.grad.tolist() == [1, 1]
+
+
+def test_a_custom_function_without_one_of_its_parts_names_it():
+    class Forward(CustomFunction):
+        forward = Cube.forward
+
+    class Backward(CustomFunction):
+        backward = Cube.backward
+
+    x = Tensor(2.0, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="a custom function defines backward"):
+        Forward.apply(x).backward()
+    with pytest.raises(NotImplementedError, match="a custom function defines forward"):
+        Backward.apply(x)
 
 
 def test_gradcheck_finds_a_wrong_gradient():

@@ -71,6 +71,14 @@ def test_gradients_of_layers(make, shape, out, training):
     gradgradcheck(lambda *_: layer(x), inputs)
 
 
+def test_a_module_that_computes_nothing_is_named():
+    class Unfinished(Module):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Unfinished does not define forward"):
+        Unfinished()(Tensor(1.0))
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradient_of_cross_entropy(smoothing):
     rng = np.random.default_rng(4)

@@ -115,18 +115,12 @@ def test_a_norm_is_found_behind_its_layer_and_in_front_of_an_activation(rng, x):
         assert is_found(only_layer(convolution(rng, norm_with_statistics(rng), *behind), x)[0])
 
 
-def imported(tmp_path, op, *shapes):
-    """A layer without bias and its batch norm, from an ONNX file: before and after optimisation."""
+def test_the_norm_of_an_imported_layer_without_bias_is_found(rng, tmp_path):
     file = OnnxModel()
-    x, w = shapes
-    y = file.op(op, file.input(*x), file.weights(*w))
+    y = file.op("Gemm", file.input(1, 6), file.weights(6, 4))
     y = file.op("BatchNormalization", y, *(file.weights(4, low=0.5) for _ in range(4)))
     source = read_onnx(file.save(tmp_path, y))
-    return source, optimize(source)
-
-
-def test_the_norm_of_an_imported_layer_without_bias_is_found(rng, tmp_path):
-    source, graph = imported(tmp_path, "Gemm", (1, 6), (6, 4))
+    graph = optimize(source)
     x = rng.normal(size=(32, 6)).astype(np.float32)
     (layer,) = QatModel(graph, x, source=source).layers.values()
     assert is_found(layer)
@@ -135,23 +129,28 @@ def test_the_norm_of_an_imported_layer_without_bias_is_found(rng, tmp_path):
     np.testing.assert_allclose(b.data, graph.bind(0).input(2).data, rtol=1e-5, atol=1e-6)
 
 
-def test_a_norm_behind_a_change_of_layout_is_folded_for_good(rng, tmp_path):
-    source, graph = imported(tmp_path, "Conv", (1, 2, 3, 3), (4, 2, 3, 3))
-    x = rng.normal(size=(32, *graph.input_values[0].shape[1:])).astype(np.float32)
-    (layer,) = QatModel(graph, x, source=source).layers.values()
-    assert not is_found(layer)
-    w, b = layer.folded(next(graph.bound()), Tensor(x))
-    assert (w, b) == (layer.weight, layer.bias)
+def turned_twice(net):
+    """A norm behind two transpositions that undo each other."""
+    y = net.conv("x")
+    for _ in range(2):
+        y = net.transpose(y, (0, 2, 1, 3))
+    return y
 
 
-def test_weights_that_a_constant_is_turned_into_are_folded_for_good(rng, x):
-    net = Net((1, *SHAPE))
+def with_turned_weights(net):
+    """A norm behind weights that are no constant before optimisation."""
     w = net.transpose(net.random(2, 3, 3, 4), (3, 1, 2, 0))
-    source = net.graph(net.batch_norm(net.op("conv2d", ("x", w), Conv2dAttrs())))
+    return net.op("conv2d", ("x", w), Conv2dAttrs())
+
+
+@pytest.mark.parametrize("layer", [turned_twice, with_turned_weights])
+def test_a_norm_is_folded_for_good_where_the_source_does_not_show_its_weights(layer, x):
+    net = Net((1, *SHAPE))
+    source = net.graph(net.batch_norm(layer(net)))
     graph = optimize(source)
-    (layer,) = QatModel(graph, x, source=source).layers.values()
-    assert not is_found(layer)
-    np.testing.assert_array_equal(layer.weight.data, graph.bind(0).input(1).data)
+    (found,) = QatModel(graph, x, source=source).layers.values()
+    assert not is_found(found)
+    np.testing.assert_array_equal(found.weight.data, graph.bind(0).input(1).data)
 
 
 def with_constants(graph, change):

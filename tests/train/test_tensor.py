@@ -65,6 +65,14 @@ def test_numbers_and_arrays_mix_with_tensors():
     assert (1 / x).data.tolist() == [1, 0.5]
     assert (np.array([1.0, 3.0]) + x).data.tolist() == [2, 5]
     assert (-x).data.tolist() == [-1, -2]
+    rows = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert (np.array([[1.0, 1.0]]) @ rows).data.tolist() == [[4, 6]]
+
+
+def test_a_tensor_shows_its_elements_and_what_computed_it():
+    x = Tensor([1.0, 1 / 3], requires_grad=True)
+    assert repr(x) == "Tensor([1.     0.3333], float32)"
+    assert repr(x * 3) == "Tensor([3. 1.], float32, from mul)"
 
 
 def test_dtype_is_float32_unless_an_array_says_float64():
