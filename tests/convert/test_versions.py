@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import tflite
 
+from tests.ops.build import build_f32, build_s8, build_s16
+from tests.ops.cases import CASES as RANDOM
+from tests.ops.cases import rng_of
+from tinyrt.convert.tflite.ops import DECODERS
+from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
@@ -100,21 +109,102 @@ CASES = [
     ("resize_bilinear", TO_SIX, F32, ((1, 3, 3, 2),), 1),
     ("resize_bilinear", TO_SIX, S8, ((1, 3, 3, 2),), 2),
 ]
+WRITTEN = {
+    **dict.fromkeys(
+        ("ceil", "cos", "floor", "logical_and", "logical_not", "logical_or", "neg", "pow", "round"),
+        (1,),
+    ),
+    **dict.fromkeys(("cast", "sign", "sin", "square"), (1,)),
+    **dict.fromkeys(("cumsum", "div", "elu", "hard_swish", "prelu"), (1, 1)),
+    **dict.fromkeys(("relu_0_to_1", "relu_n1_to_1"), (1, 1)),
+    **dict.fromkeys(("depth_to_space", "space_to_depth", "exp", "gelu", "abs", "log"), (1, 2)),
+    **dict.fromkeys(("l2_normalization", "log_softmax", "rsqrt", "sqrt"), (1, 2)),
+    **dict.fromkeys(("squared_difference", "resize_bilinear"), (1, 2)),
+    **dict.fromkeys(("reshape", "select_v2"), (1, 1, 1)),
+    "leaky_relu": (1, 1, 2),
+    **dict.fromkeys(("arg_max", "arg_min", "greater", "less_equal", "sum"), (1, 2, 1)),
+    **dict.fromkeys(("reduce_prod", "transpose_conv"), (1, 2, 2)),
+    **dict.fromkeys(("add", "average_pool2d", "max_pool2d", "batch_matmul"), (1, 2, 3)),
+    **dict.fromkeys(("concatenation", "mean", "mirror_pad", "pad", "softmax"), (1, 2, 3)),
+    **dict.fromkeys(("greater_equal", "less", "logistic", "tanh"), (1, 2, 3)),
+    **dict.fromkeys(("reduce_max", "reduce_min", "relu", "relu6"), (1, 2, 3)),
+    **dict.fromkeys(("gather", "equal", "not_equal"), (1, 2, 4)),
+    **dict.fromkeys(("maximum", "minimum", "mul", "resize_nearest_neighbor"), (1, 2, 4)),
+    "slice": (1, 2, 1),  # with strides
+    **dict.fromkeys(("sub", "transpose"), (1, 2, 5)),
+    "tile": (1, 3, 1),
+    "broadcast_to": (2, 3, 3),
+    "conv2d": (1, 3, 4),
+    "depthwise_conv2d": (1, 3, 5),
+    "fully_connected": (1, 4, 7),
+}
+"""Op -> the lowest version of a file in float, int8 and int16, where it has these forms."""
+OF_TYPES = {"dequantize", "quantize"}
+"""Their versions are those of the types between which they convert."""
+BUILTINS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+WITH_STATE = {"svdf", "unidirectional_sequence_lstm"}
+"""LiteRT reads them and agrees: tests/ops/test_stateful.py."""
 ROUNDED = [(F32, S8, 1), (F32, S16, 2), (S16, S8, 1), (S8, S16, 2), (S8, S8, 1)]
 
 
-def version_of(graph: Graph) -> int:
+def versions_of(graph: Graph, op: str) -> list[int]:
+    """Of all codes by which the op is written; STRIDED_SLICE has no decoder of its own."""
     model = tflite.Model.GetRootAs(write_tflite(graph))
-    assert model.OperatorCodesLength() == 1
-    return int(model.OperatorCodes(0).Version())
+    codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
+    of_others = {b for b, name in BUILTINS.items() if name in DECODERS and DECODERS[name].op != op}
+    return [int(code.Version()) for code in codes if code.BuiltinCode() not in of_others]
 
 
 @pytest.mark.parametrize(("op", "attrs", "dtype", "shapes", "version"), CASES)
 def test_the_lowest_version_is_written(op, attrs, dtype, shapes, version):
-    assert version_of(only_op(op, attrs, dtype, shapes, None)) == version
+    assert versions_of(only_op(op, attrs, dtype, shapes, None), op) == [version]
+
+
+def builds_of(op: str) -> list[Callable]:
+    """How random cases of an op are built in float, int8 and int16, as far as there are any."""
+    forms = OPS[op].forms
+    builds = {Form.FLOAT: build_f32, Form.INT8: build_s8, Form.INT16X8: build_s16}
+    return [build for form, build in builds.items() if form is Form.FLOAT or form in forms]
+
+
+@pytest.mark.parametrize("op", WRITTEN)
+def test_every_type_has_its_version(op):
+    lowest = []
+    for build in builds_of(op):
+        cases = [(RANDOM[op](rng), rng) for rng in (rng_of(op, seed) for seed in range(12))]
+        graphs = [build(case, rng).graph for case, rng in cases]
+        lowest.append(min(v for graph in graphs for v in versions_of(graph, op)))
+    assert tuple(lowest) == WRITTEN[op]
+
+
+def test_every_op_in_a_file_has_its_versions():
+    assert {codec.op for codec in DECODERS.values()} == {*WRITTEN, *OF_TYPES, *WITH_STATE}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "q", "version"),
+    [
+        (DType.INT4, QParams((0.5,), 0), 6),
+        (DType.INT4, QParams((0.5, 0.25), 0, 0), 6),
+        (S8, QParams((0.5,), 0), 2),
+        (S8, QParams((0.5, 0.25), 0, 0), 5),
+    ],
+)
+def test_weights_that_are_widened(dtype, q, version):
+    stored = replace(
+        Value.constant("w", np.array([[-8, 7, 1], [2, 0, -3]], np.int8), q), dtype=dtype
+    )
+    values = [Value("x", F32, (2, 3)), stored, *(Value(n, F32, (2, 3)) for n in ("real", "y"))]
+    nodes = [
+        Node("dequantize", "real", ("w",), ("real",), NoAttrs()),
+        Node("add", "y", ("x", "real"), ("y",), AddAttrs()),
+    ]
+    graph = Graph("net", ("x",), ("y",), {v.name: v for v in values}, tuple(nodes))
+    assert versions_of(graph, "dequantize") == [version]
+    assert parse_tflite(write_tflite(graph)).value("w").dtype is dtype
 
 
 @pytest.mark.parametrize(("dtype", "to", "version"), ROUNDED)
 def test_roundings(dtype, to, version):
     graph = only_op("quantize", QuantizeAttrs(to), dtype, SQUARE, to)
-    assert version_of(graph) == version
+    assert versions_of(graph, "quantize") == [version]

@@ -121,7 +121,7 @@ def _transpose_conv_version(node: BoundNode) -> int:
         return 4
     if node.optional(2) is not None:
         return 3
-    return 2 if is_s8(node) else 1
+    return 2 if is_s8(node) or is_s16(node) else 1
 
 
 def _encode_pool(node: BoundNode) -> Encoded:
