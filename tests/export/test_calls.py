@@ -93,9 +93,15 @@ def test_other_regions_large_numbers_and_few_stages_share_nothing():
     assert not alike({i: call(i) for i in range(2)})
 
 
-def test_places_beyond_16_bits_take_32():
-    groups = alike({i: call(i, x=40_000 * i) for i in range(MANY)})
-    assert "uint32_t at[1]" in tables("rows0", groups, {i: i for i in range(MANY)})[0]
+@pytest.mark.parametrize(("last", "groups"), [(0xFFFF, 1), (0x10000, 0)])
+def test_a_number_beyond_16_bits_stays_in_the_code(last, groups):
+    assert len(alike({i: call(i, step=i if i else last) for i in range(MANY)})) == groups
+
+
+@pytest.mark.parametrize(("last", "ctype"), [(0xFFFF, "uint16_t"), (0x10000, "uint32_t")])
+def test_places_beyond_16_bits_take_32(last, ctype):
+    groups = alike({i: call(i, x=i if i else last) for i in range(MANY)})
+    assert f"{ctype} at[1]" in tables("rows0", groups, {i: i for i in range(MANY)})[0]
 
 
 @pytest.mark.parametrize(("value", "sign"), [(-3, "-"), (3, "")])
