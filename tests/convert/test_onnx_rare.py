@@ -6,10 +6,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
 
 from tests.convert.onnx_build import OnnxModel, assert_close, assert_matches, expected
+from tests.convert.onnx_small import GOES_ON, loop
 from tests.convert.test_onnx_forms import body
+from tinyrt.convert.onnx import weights
 from tinyrt.convert.onnx.reader import read_onnx
+from tinyrt.convert.onnx.weights import WeightsReader
 from tinyrt.ops.shared.evaluate import evaluate
 
 CASES = {}
@@ -140,6 +144,40 @@ def test_a_function_may_be_called_without_inputs_that_its_ops_do_not_need(given,
         limit if is_given else None for limit, is_given in zip((-0.5, 0.5), given, strict=True)
     )
     np.testing.assert_array_equal(found, np.clip(x, low, high))
+
+
+def test_a_constant_in_the_body_of_a_loop_is_read_once(tmp_path, monkeypatch):
+    step, asked = numpy_helper.from_array(np.float32([1.5, -2.0])), []
+    m = OnnxModel()
+    y = loop(m, 3, [GOES_ON, ("Add", ["s0", "k"], ["t"])], ["t"], [m.input(2)])
+    graph = next(a.g for a in m.nodes[-1].attribute if a.name == "body")
+    graph.node.insert(0, helper.make_node("Constant", [], ["k"], value=step))
+    path = m.save(tmp_path, y)
+    decoded = WeightsReader._decoded
+    monkeypatch.setattr(
+        WeightsReader, "_decoded", lambda self, t: asked.append(t) or decoded(self, t)
+    )
+    (found,) = evaluate(read_onnx(path), {"x": np.zeros(2, np.float32)}).values()
+    np.testing.assert_array_equal(found, [4.5, -6.0])
+    assert asked.count(step) == 1
+
+
+def test_constants_may_share_a_file_which_is_opened_once(tmp_path, monkeypatch):
+    arrays, opened = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32), []
+    m = OnnxModel()
+    factor, term = map(m.const, arrays)
+    proto = m.model(m.op("Add", m.op("Mul", m.input(2, 3), factor), term))
+    (tmp_path / "w.bin").write_bytes(arrays.tobytes())
+    for i, tensor in enumerate(proto.graph.initializer):
+        set_external_data(tensor, "w.bin", offset=12 * i, length=12)
+        tensor.ClearField("raw_data")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert_matches(path)
+    mapped = weights._map_regular
+    monkeypatch.setattr(weights, "_map_regular", lambda path: opened.append(path) or mapped(path))
+    read_onnx(path)
+    assert opened == [str(tmp_path / "w.bin")]
 
 
 def test_swish_of_a_scaled_gate(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL
+from tinyrt.convert.onnx.static import STATIC, STATIC_SEVERAL, Static
+from tinyrt.errors import DefectError
 
 I64 = np.int64
 Chain = Callable[[OnnxModel], str]
@@ -130,6 +131,17 @@ def test_a_constant_operand_is_turned_round(op, expected, tmp_path):
     m = OnnxModel()
     graph = read_onnx(m.save(tmp_path, m.op(op, m.const([3.0, 4, 5, 6]), m.input(2, 4))))
     assert [node.op for node in graph.nodes] == [op.lower()]
+
+
+def test_a_fault_of_the_importer_is_not_laid_upon_the_model(monkeypatch, tmp_path):
+    def count(call):
+        return len(7)
+
+    monkeypatch.setitem(STATIC, "Abs", Static(count))
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Mul", m.input(4), m.op("Abs", ints(m))))
+    with pytest.raises(DefectError, match="TypeError: object of type 'int' has no len"):
+        read_onnx(path)
 
 
 def test_slice_took_attributes_before_opset_10(tmp_path):

@@ -145,6 +145,32 @@ def test_files_are_not_larger_than_protocol_buffers_may_be(tmp_path, monkeypatch
     refused(path, ModelFormatError, f"the file has {path.stat().st_size} bytes, more than 10")
 
 
+def part(number, content):
+    """A field of Protocol Buffers that has a length: its number, its bytes."""
+    length, size = b"", len(content)
+    while size > 127:
+        length, size = length + bytes([size & 127 | 128]), size >> 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def test_bodies_deeper_than_protocol_buffers_go_are_refused(tmp_path):
+    model, inner = plain(), b""
+    branch = helper.make_attribute("then_branch", helper.make_graph([], "", [], []))
+    branch.ClearField("g")
+    for _ in range(40):
+        inner = part(1, part(5, branch.SerializeToString() + part(6, inner)))
+    path = save(model, tmp_path)
+    path.write_bytes(path.read_bytes() + part(7, inner))
+    refused(path, ModelFormatError, "the file cannot be parsed: it is cut short or damaged")
+
+
+@pytest.mark.parametrize("count", [10, 11, 1_000_000])
+def test_numbers_without_an_end_are_refused(count, tmp_path):
+    path = save(plain(), tmp_path)
+    path.write_bytes(path.read_bytes() + b"\x08" + b"\xff" * count)
+    refused(path, ModelFormatError, "the file cannot be parsed: it is cut short or damaged")
+
+
 def test_names_are_text(tmp_path):
     path = save(plain(), tmp_path)
     path.write_bytes(path.read_bytes().replace(b"n0", b"\xffn"))

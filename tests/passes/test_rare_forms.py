@@ -122,6 +122,15 @@ def test_the_pass_applies(form):
     assert ops(graph) == form.left
 
 
+def test_three_of_two_kinds_merge_one_kind_after_the_other():
+    net = Net(ROW)
+    outputs = [net.op(op, ("x",)) for op in ("tanh", "neg") for _ in range(3)]
+    graph = net.graph(net.op("concatenation", outputs, ConcatenationAttrs(1)))
+    after, log = applied(graph, RULES["merge_duplicates"])
+    assert ops(after) == ["tanh", "neg", "concatenation"]
+    assert log.applied == [("merge_duplicates", "tanh_1"), ("merge_duplicates", "neg_4")]
+
+
 def test_indices_of_two_dimensions_keep_the_layout_around_them():
     net = Net((1, 2, 6, 5))
     turned = net.transpose(net.op("tanh", (net.transpose("x", (0, 2, 3, 1)),)), (0, 3, 1, 2))

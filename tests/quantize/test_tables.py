@@ -7,6 +7,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.peers import run_tflm
+from tinyrt.convert.pointwise import spread
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import UnsupportedError
@@ -17,8 +18,11 @@ from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pointwise import PointwiseAttrs, Step
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 SHAPE = (1, 24)
@@ -149,6 +153,29 @@ def test_an_island_of_float_ops_is_read_as_a_table():
 def test_an_island_that_others_look_into_stays(case):
     graph = island(**case)
     assert ops(written(graph)) == ops(graph)
+
+
+def test_an_island_behind_a_float_op_stays():
+    b = Builder(SHAPE)
+    y = b.op("sin", (b.op("softmax", ("x",), SoftmaxAttrs()),))
+    b.values["y"] = Value("y", DType.INT8, SHAPE, QParams((0.01,), -2))
+    b.nodes.append(Node("quantize", "y", (y,), ("y",), QuantizeAttrs()))
+    graph = b.graph("y")
+    assert ops(written(graph)) == ["softmax", "sin", "quantize"]
+
+
+def test_names_of_a_table_s_parts_may_be_taken():
+    step = Step("mul", MulAttrs(), (0, 0.5)), Step("add", AddAttrs(), (1, 1.0))
+    table = PointwiseAttrs((*step, Step("sin", NoAttrs(), (2,)), Step("mul", MulAttrs(), (3, 0.5))))
+    taken = ["number 0.5", "y/step1", "y/step1_1"]
+    values = [Value.constant(name, np.full(1, 3.0, np.float32)) for name in taken]
+    values += [Value(name, DType.FLOAT32, SHAPE) for name in ("x", "y", *"abc")]
+    nodes = [Node("pointwise", "y", ("x",), ("y",), table)]
+    for x, name, y in zip("yab", taken, "abc", strict=True):
+        nodes.append(Node("mul", y, (x, name), (y,), MulAttrs()))
+    graph = Graph("net", ("x",), ("c",), {v.name: v for v in values}, tuple(nodes))
+    (found,) = evaluate(verify(spread(graph)), {"x": X[:1]}).values()
+    np.testing.assert_allclose(found, np.sin(X[:1] * 0.5 + 1) * 0.5 * 27, rtol=1e-5)
 
 
 def test_among_float_ops_a_table_is_its_float_ops_again():
