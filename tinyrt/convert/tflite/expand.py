@@ -218,6 +218,12 @@ def _shape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
     parts.define(only(outputs), operand(inputs, 0).shape)
 
 
+def _reshape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """The same elements: the file tells the output's shape."""
+    del options
+    parts.reshape(operand(inputs, 0), only(outputs))
+
+
 def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, int]]]:
     """The operand, the block's size along each of its dimensions from the second on, and pairs."""
     x = operand(inputs, 0)
@@ -275,6 +281,7 @@ def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Seque
 EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
+    "EXPAND_DIMS": Expansion(None, _reshape),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
@@ -287,6 +294,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "SPACE_TO_BATCH_ND": Expansion(None, _space_to_batch),
     "SPLIT": Expansion(None, _split),
     "SPLIT_V": Expansion(None, _split_v),
+    "SQUEEZE": Expansion(None, _reshape),
     "STRIDED_SLICE": Expansion("StridedSliceOptions", strided_slice),
     "UNPACK": Expansion("UnpackOptions", _unpack),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tinyrt.convert.tflite.codec import (
@@ -23,7 +24,6 @@ from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
-from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -72,10 +72,6 @@ def _encode_strided_slice(node: BoundNode) -> Encoded:
     }
     extra = (("begin", i32(a.begin)), ("end", i32(ends)), ("strides", i32(a.strides)))
     return Encoded(fields, extra)
-
-
-def _never_read(options: Any, inputs: Operands, output: Value) -> Decoded:
-    raise AssertionError("STRIDED_SLICE is read as what it is made of")
 
 
 def _encode_gather(node: BoundNode) -> Encoded:
@@ -170,34 +166,15 @@ def _resize_version(node: BoundNode) -> int:
     return 3 if attrs.half_pixel_centers or aligned else since_s8(2)(node)
 
 
-def _decode_as_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del options, inputs
-    return Decoded(ReshapeAttrs(output.shape), 1)
-
-
-def _never(node: BoundNode) -> Encoded:
-    raise UnsupportedError(f"{node.op} is not written in this form", op=node.describe())
-
-
-def _first_version(node: BoundNode) -> int:
-    del node
-    return 1
-
-
-def _only_read(builtin: str) -> Codec:
-    """An op that the graph holds as a reshape."""
-    return Codec("reshape", builtin, None, _never, _decode_as_reshape, _first_version)
-
-
 SLICE = Codec("slice", "SLICE", None, _encode_slice, _decode_slice, of_rank(5, since_s8(2, s16=4)))
-STRIDED_SLICE = Codec(
-    "slice",
-    "STRIDED_SLICE",
-    "StridedSliceOptions",
-    _encode_strided_slice,
-    _never_read,
-    of_rank(4, since_s8(2, boolean=3)),
+STRIDED_SLICE = replace(
+    SLICE,
+    builtin="STRIDED_SLICE",
+    table="StridedSliceOptions",
+    encode=_encode_strided_slice,
+    version=of_rank(4, since_s8(2, boolean=3)),
 )
+"""For writing alone: files are read by ``index.strided_slice``."""
 
 
 def slice_codec(node: BoundNode) -> Codec:
@@ -213,7 +190,6 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 
 MOVES: tuple[Codec, ...] = (
     SLICE,
-    STRIDED_SLICE,
     Codec(
         "embedding",
         "GATHER",
@@ -256,7 +232,5 @@ MOVES: tuple[Codec, ...] = (
             ("resize_bilinear", "ResizeBilinearOptions"),
         )
     ),
-    _only_read("SQUEEZE"),
-    _only_read("EXPAND_DIMS"),
 )
 """Codecs of ops that move elements."""
