@@ -9,9 +9,6 @@ import onnx
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.errors import UnsupportedError
 
-DEEPEST = 32
-"""Bodies inside bodies beyond that are taken as a sign of a damaged file."""
-
 
 def check_dense(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
     """Raise ``UnsupportedError`` where nodes read sparse constants."""
@@ -33,16 +30,14 @@ def reads(node: OnnxNode) -> Iterator[str]:
             yield from captured(attribute.g)
 
 
-def captured(graph: onnx.GraphProto, depth: int = 0) -> set[str]:
-    """Names that a body reads and does not define."""
-    if depth > DEEPEST:
-        return set()
+def captured(graph: onnx.GraphProto) -> set[str]:
+    """Names that a body reads and does not define; protobuf bounds how deep bodies lie."""
     names = {output.name for output in graph.output}
     for node in graph.node:
         names.update(node.input)
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
-                names |= captured(attribute.g, depth + 1)
+                names |= captured(attribute.g)
     defined = {value.name for value in graph.input}
     defined.update(tensor.name for tensor in graph.initializer)
     defined.update(name for node in graph.node for name in node.output)

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from tinyrt import budget
-from tinyrt.convert.onnx.bodies import DEEPEST, check_dense, reads
+from tinyrt.convert.onnx.bodies import check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
@@ -41,6 +41,9 @@ from tinyrt.ir import Value
 
 MAX_NODES = 10_000
 """A graph that would be larger, its loops unrolled, is refused: planning it would take too long."""
+
+DEEPEST = 32
+"""Bodies inside bodies beyond that are taken as a sign of a damaged file."""
 
 Opsets = Mapping[str, int]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -140,17 +141,17 @@ class _Flip:
 def turned_attrs(node: Node, perm: Perm) -> object:
     """A node's attributes for operands permuted by ``perm``."""
     attrs: Any = node.attrs  # of any op that works in any layout
-    where, changes = inverse(perm), dict[str, Any]()
-    for name, dims in (OPS[node.op].traits.dims or {}).items():
-        old = getattr(attrs, name)
-        match dims:
-            case Dims.AXIS:
-                changes[name] = where[old]
-            case Dims.AXES:
-                changes[name] = tuple(sorted(where[a] for a in old))
-            case Dims.EACH:
-                changes[name] = permuted(old, perm)
+    dims = OPS[node.op].traits.dims or {}
+    changes = {name: _TURNED[kind](getattr(attrs, name), perm) for name, kind in dims.items()}
     return replace(attrs, **changes) if changes else attrs
+
+
+_TURNED: Mapping[Dims, Callable[[Any, Perm], Any]] = {
+    Dims.AXIS: lambda axis, perm: inverse(perm)[axis],
+    Dims.AXES: lambda axes, perm: tuple(sorted(inverse(perm)[axis] for axis in axes)),
+    Dims.EACH: permuted,
+}
+"""How numbers that belong to dimensions follow a permutation."""
 
 
 def _suffix(perm: Perm) -> str:
