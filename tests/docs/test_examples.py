@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,10 @@ MAKE_TARGETS = re.compile(r"^make \w+ +#", re.MULTILINE)
 @pytest.fixture(scope="module")
 def demo_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    run_demo(folder)
+    with ERR.capture() as said:
+        run_demo(folder)
+    steps = re.findall(r"^\[(\d)/(\d)\] \w+", said.get(), re.MULTILINE)
+    assert steps == [(str(i), "4") for i in range(1, 5)]
     return folder
 
 

@@ -78,6 +78,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the same count is found from above, one by one"
         ),
     },
+    "tinyrt/memory/rows/chains.py": {
+        "best: list[tuple[int, int, Chain] | None] = [None] * len(live) + [(0, 0, ())]"
+        " -> best: list[tuple[int, int, Chain] | None] = [None] * len(live) + [(0, -1, ())]": (
+            "numbers of segments are only compared with each other"
+        ),
+    },
+    "tinyrt/train/recipes/digits.py": {
+        "stem=Conv2d(1, c1, 3, rng=rng, bias=False),"
+        " -> stem=Conv2d(1, c1, 3, rng=rng, bias=True),": "the norm behind it takes any bias away",
+    },
     "tinyrt/quantize/explain/debug.py": {
         "outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,"
         " -> outlier=float(max(-low, high) / outer) if outer > 0 else 0.0,": (
@@ -94,7 +104,9 @@ EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
         "how long, how fast and on what a recipe trains is chosen; tests hold what it reaches"
     ),
-    r"^PIECE = \d+ << |^GPU_BATCH = ": "how much is done at a time costs time and memory alone",
+    r"^PIECE = \d+ << |^GPU_BATCH = |^MAX_BYTES = 2\*\*28$": (
+        "how much is done or kept at a time costs time and memory alone"
+    ),
     r"TINYRT_ASSERT\(|TINYRT_NOINLINE|TINYRT_UNROLL": "checks of debug builds, hints for compilers",
 }
 """Pattern of the line -> the reason."""
