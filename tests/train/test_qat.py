@@ -14,6 +14,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.ranges import Range
@@ -235,3 +236,39 @@ def test_several_inputs_are_refused():
     graph = builder.graph(builder.op("add", builder.inputs, AddAttrs()))
     with pytest.raises(UnsupportedError, match="2 inputs"):
         QatModel(graph, np.zeros((1, 4), np.float32))
+
+
+def as_deployed(model, x):
+    """What the model answers in training, which is what its integers stand for."""
+    with model.evaluating(), no_grad():
+        answer = model(Tensor(x)).data
+    np.testing.assert_allclose(Model(model.deployed())(x), answer, rtol=0, atol=1e-6)
+    return answer
+
+
+def test_a_prescribed_range_is_rescaled_where_it_is_joined_with_others():
+    rng = np.random.default_rng(0)
+    builder = Builder((1, 4))
+    joined = (builder.op("tanh", ("x",)), "x")
+    graph = builder.graph(builder.op("concatenation", joined, ConcatenationAttrs(1)))
+    x = rng.normal(0, 3, size=(64, 4)).astype(np.float32)
+    model = QatModel(graph, x)
+    answer = as_deployed(model, x)
+    step = model.quantizers["x"].q.scale
+    assert np.abs(answer - np.hstack([np.tanh(x), x])).max() <= step
+
+
+def test_what_is_infinite_in_float_is_what_integers_make_of_it():
+    """Samples in training go below those of the calibration, down to 0."""
+    builder = Builder((1, 4))
+    graph = builder.graph(builder.op("rsqrt", ("x",)))
+    calibration = np.random.default_rng(0).uniform(0.1, 1, (64, 4)).astype(np.float32)
+    model = QatModel(graph, calibration)
+    x = np.array([[0, 0.25, 0.5, 1]], np.float32)
+    answer = as_deployed(model, x)
+    largest = model.quantizers[graph.outputs[0]]
+    assert answer[0, 0] == pytest.approx((127 - largest.q.zero_point) * largest.q.scale)
+    assert answer[0, 1:] == pytest.approx(x[0, 1:] ** -0.5, abs=largest.q.scale)
+    samples = Tensor(x, requires_grad=True)
+    model(samples).sum().backward()
+    np.testing.assert_allclose(samples.grad[0, 0], -0.5 * answer[0, 0] ** 3, rtol=1e-4)
