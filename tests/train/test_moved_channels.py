@@ -1,10 +1,12 @@
-"""Channels that are moved, joined or padded on their way are pruned as the same channels."""
+"""Channels that are moved, joined or padded on their way, or come with states, and are pruned."""
 
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.passes.random_net import RandomNet as Net
 from tests.train.test_channels import unread
+from tinyrt.api.reading import open_model
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -27,6 +29,7 @@ KEPT = {
 STAYS = {
     "turned, with channels first": lambda net, y: net.transpose(y, (0, 3, 1, 2)),
     "padded with channels": lambda net, y: net.op("pad", (y,), PadAttrs(AROUND)),
+    "split into halves": lambda net, y: net.reshape(y, 1, 5, 10, 3),
 }
 
 
@@ -35,20 +38,50 @@ def graph_with(move):
     return net.graph(net.conv(move(net, net.conv("x", 6)), 2))
 
 
+def without(channels, gone):
+    """The graph without these sets; it answers as where nothing reads them."""
+    pruned, (x,) = channels.without(gone), channels.graph.input_values
+    feeds = {x.name: np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)}
+    (found,), (want,) = (evaluate(g, feeds).values() for g in (pruned, unread(channels, gone)))
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+    return pruned
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_they_leave_without_a_trace(name):
     graph = graph_with(KEPT[name])
     channels = Channels(graph)
     first = graph.nodes[0].outputs[0]
     gone = channels.removable(first)[[1, 4]]
-    pruned = channels.without(gone)
-    assert pruned.value(first).shape[-1] == 4
-    x = {"x": np.random.default_rng(0).standard_normal((1, 5, 5, 3)).astype(np.float32)}
-    (found,), (want,) = (evaluate(g, x).values() for g in (pruned, unread(channels, gone)))
-    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+    assert without(channels, gone).value(first).shape[-1] == 4
 
 
 @pytest.mark.parametrize("name", STAYS)
 def test_others_stay(name):
     graph = graph_with(STAYS[name])
     assert not len(Channels(graph).removable(graph.nodes[0].outputs[0]))
+
+
+def test_a_constant_of_several_tensors_loses_what_each_of_them_does():
+    net = Net((1, 5, 5, 3))
+    factor = net.random(6)
+    firsts = [net.conv("x", 6) for _ in range(3)]
+    parts = [net.conv(net.mul(y, factor), 2) for y in firsts]
+    channels = Channels(net.graph(net.add(net.add(parts[0], parts[1]), parts[2])))
+    pruned = without(channels, np.array([channels.removable(y)[i] for i, y in enumerate(firsts)]))
+    names = {node.inputs[1] for node in pruned.nodes if node.op == "mul"}
+    assert names == {factor, f"{factor}_1", f"{factor}_2"}
+
+
+def test_what_stands_behind_an_lstm_is_pruned_and_the_lstm_stays(tmp_path):
+    file = OnnxModel(17)
+    weights = (file.weights(1, 32, 5), file.weights(1, 32, 8), file.weights(1, 64))
+    y = file.op("LSTM", file.input(6, 1, 5), *weights, outputs=3, hidden_size=8) + "_1"
+    first = file.op("Gemm", file.op("Reshape", y, file.ints(1, -1)), file.weights(8, 6))
+    path = file.save(tmp_path, file.op("Gemm", first, file.weights(6, 4)))
+    channels = Channels(open_model(path, sequence_lstm=True))
+    lstm = channels.graph.nodes[0]
+    assert [len(channels.removable(name)) for name in (*lstm.outputs, first)] == [0, 0, 0, 6]
+    pruned = without(channels, channels.removable(first)[[0, 5]])
+    assert pruned.value(first).shape[-1] == 4
+    assert pruned.nodes[0] == lstm

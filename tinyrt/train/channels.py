@@ -67,6 +67,8 @@ class Channels:
             self.labels[value.name] = self._fix(self._new(value.shape[-1]))
         for node in self.graph.bound():
             self.labels[node.output.name] = self._follow(node)
+            for state in node.outputs[1:]:
+                self.labels[state.name] = self._fix(self._new(state.shape[-1]))
         for name in self.graph.outputs:
             self._fix(self.labels[name])
 
@@ -185,19 +187,18 @@ class _Remover:
 
     def _node(self, node: BoundNode) -> Node:
         survivors = self._survivors(self.channels.labels[node.output.name])
-        names = [self._input(node, i, v, survivors) for i, v in enumerate(node.inputs)]
+        present = [v for v in node.inputs if v is not None]
+        names = [self._input(node, i, v, survivors) for i, v in enumerate(present)]
         attrs = node.attrs
         if isinstance(attrs, ReshapeAttrs) and attrs.new_shape[-1] != -1:
             attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(survivors)))
         new = replace(node.node, inputs=tuple(names), attrs=attrs)
-        types = [self.values[n].type if n else None for n in names]
-        (inferred,) = OPS[node.op].infer(attrs, types)
-        self.values[node.output.name] = replace(node.output, shape=inferred.shape)
+        inferred = OPS[node.op].infer(attrs, [self.values[n].type for n in names])
+        for value, type_ in zip(node.outputs, inferred, strict=True):
+            self.values[value.name] = replace(value, shape=type_.shape)
         return new
 
-    def _input(self, node: BoundNode, i: int, value: Value | None, survivors: Labels) -> str:
-        if value is None:
-            return ""
+    def _input(self, node: BoundNode, i: int, value: Value, survivors: Labels) -> str:
         if value.data is None:
             return value.name
         data = value.data
