@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations, permutations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,6 +94,15 @@ def test_a_reshape_to_a_model_output_has_bytes_of_its_own():
     flat = b.op("reshape", ("x",), ReshapeAttrs((6, 1)))
     plan = plan_memory(b.graph(flat), SCALAR)
     assert plan.offsets["x"] != plan.offsets[flat]
+
+
+def test_a_constant_that_is_reshaped_stays_outside_and_its_copy_has_bytes():
+    b = Builder((1, 6))
+    k = b.constant(np.ones((2, 3), np.float32))
+    flat = b.op("reshape", (k,), ReshapeAttrs((1, 6)))
+    plan = plan_memory(b.graph(b.op("maximum", ("x", flat))), SCALAR)
+    assert plan.offsets.keys() == {"x", "reshape_0", "maximum_1"}
+    assert plan.arena_bytes == 2 * 24
 
 
 def test_the_checker_finds_an_overwritten_tensor():

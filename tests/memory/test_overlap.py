@@ -13,9 +13,11 @@ from tests.ops.build import Case, build_s8
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
+from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.placing.overlap import lead_of, starts_together
 from tinyrt.memory.sweep import SweepStep, columns, planes_by_lines, planes_by_rows, windows
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -54,6 +56,17 @@ def test_element_wise_ops_run_in_place():
     graph = b.graph(b.op("tanh", (b.op("relu", ("x",)),)))
     assert plan_memory(graph, SCALAR).arena_bytes == 256
     assert plan_memory(graph, SCALAR, overlap=False).arena_bytes == 512
+    assert plan_memory(graph, NoKernels()).arena_bytes == 512
+
+
+def test_a_constant_in_a_join_is_written_ahead_and_read_from_nowhere():
+    b = Builder((1, 8))
+    k = b.constant(np.ones((1, 4), np.float32))
+    graph = b.graph(b.op("concatenation", (k, b.op("tanh", ("x",))), ConcatenationAttrs(1)))
+    sweep = SCALAR.sweep(graph.bind(1))
+    assert {step.reads[0] for step in sweep} == {None}
+    assert lead_of(sweep, 1) == (4 + 1) * 4
+    assert plan_memory(graph, SCALAR).arena_bytes == (4 + 1 + 8) * 4
 
 
 def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):

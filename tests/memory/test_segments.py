@@ -7,17 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.nets import gated_net, random_net
+from tests.memory.nets import RandomNet, gated_net, random_net
 from tests.memory.targets import DSP, MVE, SCALAR
 from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import BudgetError, TinyrtError, UnsupportedError, VerifyError
 from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_by_rows, plan_memory, plan_pushed, plan_segments
-from tinyrt.memory.plan import require_budget
-from tinyrt.memory.rows.build import build, row_ops
+from tinyrt.memory.lifetimes import scratch_name
+from tinyrt.memory.plan import MemoryOptions, require_budget
+from tinyrt.memory.rows.build import build, row_ops, sums_name
 from tinyrt.memory.rows.candidates import THOROUGH
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 
 
 def run_in(graph, plan, feeds):
@@ -82,6 +88,33 @@ def test_several_segments_give_what_whole_tensors_give(seed):
             chosen.append(found[i])
     segments = tuple(sorted(chosen, key=lambda s: s.first))
     plan = plan_segments(graph, SCALAR, segments)  # replays the plan
+    assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
+
+
+def test_rows_that_come_at_different_rates_do_not_meet_in_a_segment():
+    """Eight rows become four in two ways: every second one, and those under windows of five."""
+    net = RandomNet(0)
+    net.values["x"] = replace(net.values["x"], shape=(1, 8, 4, 2))
+    x = net.op("relu", NoAttrs(), "x").name
+    halved = net.op("max_pool2d", Pool2dAttrs((2, 1), (2, 1), "VALID"), x).name
+    within = net.op("max_pool2d", Pool2dAttrs((5, 1), (1, 1), "VALID"), x).name
+    graph = net.graph(net.op("add", AddAttrs(), halved, within).name)
+    found = [(s.first, s.stop) for s in ranges(graph)]
+    assert (0, 3) in found
+    assert (1, 4) in found
+    assert (0, 4) not in found
+
+
+def test_rows_are_read_and_written_outside_the_arena():
+    net = RandomNet(0)
+    w, b = net.weights((4, 3, 1, net.values["x"].shape[3]), 0)
+    y = net.op("conv2d", Conv2dAttrs(padding="VALID"), "x", w, b).name
+    graph = net.graph(y, net.op("mean", MeanAttrs((1, 2)), y).name)
+    ports = frozenset({"x", *graph.outputs})
+    (segment,) = (s for s in ranges(graph) if s.stop - s.first == 2)
+    plan = plan_segments(graph, DSP, (segment,), MemoryOptions(outside=ports))
+    assert plan.offsets.keys() == {sums_name(1), scratch_name(0)}
+    feeds = feeds_of(graph, 0)
     assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
 
 

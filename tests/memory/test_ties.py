@@ -14,7 +14,9 @@ from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.placing.ties import slice_offset
+from tinyrt.memory.plan import MemoryOptions
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.slice import SliceAttrs
 
@@ -85,6 +87,36 @@ def test_a_join_in_place_that_costs_memory_is_a_copy():
     graph = _int8(b.graph(b.op("relu", (joined,))))
     plan = plan_memory(graph, SCALAR)
     assert plan.arena_bytes <= plan_memory(graph, SCALAR, overlap=False).arena_bytes
+
+
+def pinned():
+    """The middle of the input is read again once something nearly as large as the input is made."""
+    b = Builder((1, 16, 8))
+    middle = _rows(b, "x", 8, 1)
+    wide = b.op("concatenation", (middle,) * 14, JOIN)
+    largest = b.op("reduce_max", (wide,), ReduceAttrs((1,), keep_dims=True))
+    return _int8(b.graph(b.op("maximum", (largest, middle))))
+
+
+def test_a_slice_in_place_that_costs_memory_is_a_copy():
+    plan = plan_memory(pinned(), SCALAR)
+    assert plan.idle == set()
+    assert plan.arena_bytes == 16 * 8
+
+
+def test_beyond_the_limit_of_pairs_the_first_plan_is_taken(monkeypatch):
+    monkeypatch.setattr("tinyrt.memory.arena.MAX_PAIRS_PLANNED", 0)
+    plan = plan_memory(pinned(), SCALAR)
+    assert plan.idle == {0}
+    assert plan.arena_bytes > 16 * 8
+
+
+def test_parts_of_an_input_outside_the_arena_are_copied_into_it():
+    graph = split_and_joined()
+    plan = plan_memory(graph, SCALAR, options=MemoryOptions(outside=frozenset({"x"})))
+    assert "x" not in plan.offsets
+    assert [graph.nodes[i].op for i in plan.idle] == ["concatenation"]
+    assert plan.arena_bytes == 16 * 8
 
 
 def test_the_checker_finds_a_part_that_lies_elsewhere():
