@@ -8,16 +8,18 @@ from tinyrt.export.code import ROWS, At, Int, Struct, line, linear, rendered
 from tinyrt.export.rows.batches import _copy, _Fit, _Written, is_int, leaves
 
 TABLE = np.arange(4, dtype=np.int8)
+ONE, TWO = {"t": TABLE}, {"t": TABLE, "u": TABLE}
 
 
-def written(rows, numbers=(), fields=None, offsets=(0,), base="arena", name="f", table=TABLE):
+def written(rows, numbers=(), fields=None, offsets=(0,), base="arena", name="f", tables=None):
     """What an op writes for some rows: a line of numbers, a place, parameters and a table."""
     code = (
         line(f"{name}(", *(Int(n) for n in numbers), ");"),
         line(At(base, tuple(offsets)), ";"),
     )
     params = {"p": Params("p_t", fields or {})}
-    return _Written(rows, code, params, {"t": Data("table", table, "int8_t")})
+    data = {k: Data("table", t, "int8_t") for k, t in (tables or ONE).items()}
+    return _Written(rows, code, params, data)
 
 
 def fit(make):
@@ -47,8 +49,10 @@ BENT = {
     "a float": lambda n: {"fields": {"h": n, "scale": float(n)}},
     "an entry": lambda n: {"fields": {"strides": (n, n * n, 3)}},
     "which fields there are": lambda n: {"fields": {f"h{n}": 1}},
-    "a table": lambda n: {"table": TABLE + np.int8(n == 3)},
-    "every table": lambda n: {"table": TABLE + np.int8(n)},
+    "a table": lambda n: {"tables": {"t": TABLE + np.int8(n == 3)}},
+    "every table": lambda n: {"tables": {"t": TABLE + np.int8(n)}},
+    "a table too many": lambda n: {"tables": TWO if n == 3 else ONE},
+    "a table too few": lambda n: {"tables": ONE if n == 3 else TWO},
 }
 
 

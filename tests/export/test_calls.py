@@ -72,6 +72,12 @@ def test_a_place_with_several_offsets_is_one_entry():
     assert "{28}" in tables("rows0", [group], {i: i for i in range(MANY)})[0]
 
 
+def test_places_in_other_memory_are_numbers():
+    (group,) = alike({i: call(i, scratch=At("state", (8, 4 * i))) for i in range(MANY)})
+    assert "state + 8 + call->n[0], 15U" in code_of(group)[1]
+    assert not alike({i: call(i, scratch=At(f"state{i}", (4,))) for i in range(MANY)})
+
+
 def test_scratch_memory_that_nobody_needs_may_be_any():
     places = [NO_SCRATCH, *(At("arena", (4 * i,)) for i in range(1, MANY))]
     (group,) = alike({i: call(i, scratch=place) for i, place in enumerate(places)})

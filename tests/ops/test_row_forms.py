@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ops.quantised import constant, f32, graph_of, s8, s16, weights
+from tests.ops.quantised import constant, f32, graph_of, s8, s16, value, weights
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
@@ -10,6 +10,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 
@@ -19,6 +20,10 @@ BORDER = ((0, 0), (1, 1), (1, 1), (0, 0))
 
 def along(*shape):
     return constant(DType.INT8, *shape)
+
+
+def flags(*shape):
+    return value(DType.BOOL, *shape, scale=0.0)
 
 
 def layer(shape, make=s8):
@@ -60,6 +65,14 @@ WHOLE = {
     "a join of two images": join(3, s8(*TWO), s8(*TWO), y=(2, 4, 5, 4)),
     "an average of two images": ("mean", MeanAttrs((1, 2), True), [s8(*TWO)], [s8(2, 1, 1, 2)]),
     "a border of two images": border(s8(*TWO), s8(2, 6, 7, 2)),
+    "a comparison": ("less", NoAttrs(), [s8(*IMAGE), s8(*IMAGE)], [flags(*IMAGE)]),
+    "a choice by a constant": (
+        "select_v2",
+        NoAttrs(),
+        [constant(DType.BOOL, *IMAGE, scale=0.0), s8(*IMAGE), s8(*IMAGE)],
+        [s8(*IMAGE)],
+    ),
+    "an image that is quantised": ("quantize", QuantizeAttrs(), [f32(*IMAGE)], [s8(*IMAGE)]),
     "a border of a number in int16": border(s16(*IMAGE), s16(1, 6, 7, 2), 1.0),
     "an op on no image": ("tanh", NoAttrs(), [s8(3, 4)], [s8(3, 4, scale=1 / 128)]),
 }

@@ -70,6 +70,7 @@ LAYERS = [
     ("average_pool2d_s8", BOTH, pool((1, 8, 8, 16))),
     ("mean_columns_s8", BOTH, Case("mean", MeanAttrs((1, 2)), ((1, 4, 4, 8),))),
     ("mean_s8", BOTH, Case("mean", MeanAttrs((3,)), ((1, 4, 4, 8),))),
+    ("mean_s8", BOTH, Case("mean", MeanAttrs((0, 2)), ((2, 4, 4, 8),))),
     ("times_s8", BOTH, Case("mul", MulAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("compare_table_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("compare_rescaled_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 8), (1, 4, 8)))),
