@@ -111,6 +111,25 @@ def test_a_folder_in_which_or_below_which_somebody_works_stays(goal, monkeypatch
     assert inode(goal) != before
 
 
+def test_where_others_keep_a_folder_that_cannot_be_emptied_the_folder_stays(goal, monkeypatch):
+    """Its old half could not be removed once the two had changed places."""
+    (goal / "mine").mkdir()
+    (goal / "mine" / "a.txt").write_text("mine")
+    access, before = os.access, inode(goal)
+
+    def refusing(path, mode):
+        return Path(path).name != "mine" and access(path, mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", refusing)
+        write_folder(goal, NEW)
+    assert inode(goal) == before
+    assert set(tree(goal)) == {*NEW, "mine/a.txt", MANIFEST}
+    assert is_clean(goal.parent)
+    write_folder(goal, OLD)
+    assert inode(goal) != before
+
+
 def test_a_stale_file_that_is_a_link_now_is_left_alone(goal, tmp_path):
     (tmp_path / "kept").write_text("of old only")
     (goal / "other.c").unlink()

@@ -27,6 +27,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -228,6 +229,20 @@ def test_with_fallback_the_cpu_runs_what_the_gpu_lacks(gpu):
     found = Model(graph, backend="cuda+cpu").run(x)
     for name, expected in Model(graph, backend="numba").run(x).items():
         np.testing.assert_array_equal(found[name], expected)
+
+
+def test_a_graph_of_one_sample_alone_is_run_as_it_is(gpu):
+    """A reshape that drops the batch cannot be had for more samples, or fewer."""
+    x, h = (Value(n, DType.INT8, (2, 12), Q) for n in ("x", "h"))
+    y = Value("y", DType.INT8, (24,), Q)
+    nodes = (
+        Node("relu", "first", ("x",), ("h",), NoAttrs()),
+        Node("reshape", "flat", ("h",), ("y",), ReshapeAttrs((24,))),
+    )
+    graph = verify(Graph("flat", ("x",), ("y",), {v.name: v for v in (x, h, y)}, nodes))
+    given = np.random.default_rng(3).integers(-128, 128, (2, 12)).astype(np.int8)
+    expected = Model(graph, backend="numba")(given)
+    np.testing.assert_array_equal(Model(graph, backend="cuda")(given), expected)
 
 
 def test_weights_of_float_ops_are_left_to_the_cpu(gpu):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinyrt.emulate import toolchain
+from tinyrt.emulate import image, toolchain
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.errors import ToolError
 from tinyrt.export import CORES, find_core
@@ -80,6 +80,14 @@ def test_a_program_that_fails_is_named_by_what_it_did(compiler, status):
     compiler(status, "out\n", "err\n")
     with pytest.raises(ToolError, match=r"reading failed:\nout\nerr"):
         toolchain.run(["size"], doing="reading")
+
+
+def test_a_link_that_fails_for_another_reason_than_memory_says_what_the_linker_said(compiler):
+    compiler(1, err="undefined reference to `net_invoke'")
+    with pytest.raises(ToolError) as caught:
+        image._link(["ld"], BOARDS["microbit"])
+    assert "linking for microbit failed:\nundefined reference to `net_invoke'" in str(caught.value)
+    assert "does not fit" not in str(caught.value)
 
 
 def test_only_what_is_missing_is_named_and_its_packages_once(monkeypatch):
