@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 
 from tests.convert.onnx_build import OnnxModel
+from tests.graphs import Builder
 from tests.train.build import leaf
 from tinyrt.api.reading import open_model
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, no_grad, trace
-from tinyrt.train.distill import Distillation, Features, similarity_loss, softened
+from tinyrt.train.distill import Distillation, Features, logits_of, similarity_loss, softened
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.nn import Linear, ReLU, Sequential, Softmax
 from tinyrt.train.prune import Pruner, Schedule, sparsity_of
@@ -94,6 +98,20 @@ def test_an_onnx_file_teaches(tmp_path):
     with no_grad():
         agreed = student(Tensor(x)).data.argmax(1) == teacher(x).argmax(1)
     assert agreed.mean() > 0.85
+
+
+def test_a_softmax_is_undone_behind_what_only_moves_it():
+    builder = Builder((1, 3))
+    moved = builder.op(
+        "reshape", (builder.op("softmax", ("x",), SoftmaxAttrs()),), ReshapeAttrs((1, 3))
+    )
+    x = np.random.default_rng(5).normal(size=(64, 3)).astype(np.float32)
+    graph = builder.graph(moved)
+    for teacher in (graph, quantize_graph(graph, x, QuantConfig(float_io=True))):
+        model = Model(teacher)
+        answers, logits = model(x[:4]), logits_of(model)(x[:4])
+        np.testing.assert_allclose(np.exp(logits), answers, rtol=1e-5)
+    assert teacher.nodes[-1].op == "dequantize"
 
 
 def test_similarity_is_blind_to_channels_and_has_a_gradient():

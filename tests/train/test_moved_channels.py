@@ -29,7 +29,6 @@ KEPT = {
 STAYS = {
     "turned, with channels first": lambda net, y: net.transpose(y, (0, 3, 1, 2)),
     "padded with channels": lambda net, y: net.op("pad", (y,), PadAttrs(AROUND)),
-    "split into halves": lambda net, y: net.reshape(y, 1, 5, 10, 3),
 }
 
 
@@ -60,6 +59,13 @@ def test_they_leave_without_a_trace(name):
 def test_others_stay(name):
     graph = graph_with(STAYS[name])
     assert not len(Channels(graph).removable(graph.nodes[0].outputs[0]))
+
+
+def test_pixels_that_are_laid_side_by_side_in_part_stay():
+    net = Net((1, 4, 4, 3))
+    y = net.conv("x", 6)
+    graph = net.graph(net.dense(net.reshape(y, 8, 12), 2))
+    assert not len(Channels(graph).removable(y))
 
 
 def test_a_constant_of_several_tensors_loses_what_each_of_them_does():

@@ -92,6 +92,17 @@ def test_n_of_m_keeps_the_greatest_of_every_group():
         StructuredPruner(net, 1, 3)
 
 
+def test_of_equal_weights_the_first_are_kept():
+    assert n_of_m(np.array([[2.0, -2, 2, 2]]), 2, 4).tolist() == [[True, True, False, False]]
+
+
+@pytest.mark.parametrize(("step", "zeros"), [(4, 0), (5, 0.75), (6, 0.75)])
+def test_groups_are_pruned_from_their_begin_on(step, zeros):
+    net = Sequential(Linear(8, 4, rng=np.random.default_rng(0)))
+    StructuredPruner(net, 1, 4, begin=0.5)(step, 10)
+    assert sparsity_of(net) == zeros
+
+
 def test_zeros_stay_zeros_in_int8():
     net, x, y = problem()
     train(net, x, y, None, epochs=2)
@@ -132,6 +143,16 @@ def test_clusters_are_the_nearest_centres():
     assert members[2] == 0
     assert members[0] == members[1] != members[3] == members[4] != members[5]
     assert assign(np.zeros(3), 4).tolist() == [0, 0, 0]
+
+
+def test_centres_of_clusters_move_twenty_times_at_most():
+    weights = np.random.default_rng(0).normal(size=5000)
+    centres = np.linspace(weights.min(), weights.max(), 16)
+    for _ in range(20):
+        nearest = np.abs(weights[:, None] - centres).argmin(axis=1)
+        centres = np.array([weights[nearest == i].mean() for i in range(16)])
+    expected = 1 + np.abs(weights[:, None] - centres).argmin(axis=1)
+    np.testing.assert_array_equal(assign(weights, 16), expected)
 
 
 def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
