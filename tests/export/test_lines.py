@@ -1,0 +1,21 @@
+"""Lists in C fill their lines."""
+
+import pytest
+
+from tinyrt.export.text import INDENT, LINE, wrap
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 30, LINE])
+def test_a_line_takes_all_that_it_has_room_for(width):
+    items = ["9" * width] * 100
+    lines = wrap(items).splitlines()
+    assert [item for line in lines for item in line.strip().rstrip(",").split(", ")] == items
+    for line in lines[:-1]:
+        assert len(line) <= LINE or line.count(",") == 1
+        assert len(line) + len(f" {items[0]},") > LINE
+
+
+@pytest.mark.parametrize(("spare", "lines"), [(0, 1), (1, 2)])
+def test_the_last_character_of_a_line_is_its_comma(spare, lines):
+    room = LINE - len(INDENT) - len("9, ,") + spare
+    assert len(wrap(["9", "1" * room]).splitlines()) == lines
