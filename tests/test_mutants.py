@@ -155,6 +155,7 @@ TIMES = """<testsuites><testsuite>
 <testcase classname="tests.test_a" name="test_one" time="2.0"/>
 <testcase classname="tests.test_a" name="test_many[0]" time="0.1"/>
 <testcase classname="tests.test_a" name="test_many[1]" time="0.2"/>
+<testcase classname="tests.test_b" name="test_table" time="0.05"/>
 </testsuite></testsuites>
 """
 
@@ -188,7 +189,7 @@ def reach(tmp_path, monkeypatch):
     from coverage import CoverageData
 
     data = CoverageData(str(tmp_path / ".coverage"))
-    said = {"show": MODULE.partition("\n")[2], "diff": CHANGED}
+    said = {"show": MODULE.partition("\n")[2], "diff": CHANGED, "grep": "tests/test_b.py\n"}
     monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
     for module in ("reach", "users"):
         monkeypatch.setattr(f"tools.mutants.{module}.ROOT", tmp_path)
@@ -214,24 +215,24 @@ def reach(tmp_path, monkeypatch):
     return Reach(Record(tmp_path))
 
 
-ALL = ["many[0]", "one", "many[1]"]
+ALL = ["a.py::test_many[0]", "a.py::test_one", "a.py::test_many[1]"]
 
 
 @pytest.mark.parametrize(
     ("module", "line", "tests"),
     [
-        ("made", 3, ALL),
+        ("made", 3, ["b.py::test_table", *ALL]),
         ("made", 4, ALL),
-        ("made", 5, ["one"]),
-        ("made", 7, ALL),
-        ("made_loops", 2, ["one"]),
+        ("made", 5, ["a.py::test_one"]),
+        ("made", 7, ["b.py::test_table", *ALL]),
+        ("made_loops", 2, ["a.py::test_one"]),
         ("made_loops", 5, []),
     ],
 )
 def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line, tests):
     """Those that ran it; a line outside of functions, or of one that is not recorded, by its
-    users."""
-    recorded = [f"tests/test_a.py::test_{name}" for name in tests]
+    users and by files that import the module."""
+    recorded = [f"tests/test_{name}" for name in tests]
     assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,

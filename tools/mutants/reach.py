@@ -1,7 +1,8 @@
 """Which tests reach a line: what one covered run of all tests recorded, and a table for C.
 
 The record is coverage.py's, with the test as the context of each line. Lines that run on import
-say nothing: for them the tests of the module's other lines are taken. Functions without
+say nothing: for them the tests of the module's other lines are taken, and those of files that
+import it by name. Functions without
 any line in the record, such as those that Numba compiles, are reached through what uses them, and C
 through what compiles it: the table below.
 """
@@ -73,6 +74,8 @@ class Reach:
                 if re.search(part, place.path)
             )
         tests = self._tests_at(place.path, place.line, set())
+        if place.line not in bodies(place.path):
+            tests = tests | self._of_importers(place.path)
         changed = self._changed_tests
         same = {test for test in tests if test.partition("::")[0] not in changed}
         others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
@@ -115,6 +118,13 @@ class Reach:
         used = {use for name in unknown for use in uses(path, name)}
         tests = set().union(*(self._tests_at(*use, seen) for use in sorted(used)))
         return tests or set().union(*by_line.values())
+
+    def _of_importers(self, path: str) -> set[str]:
+        """Tests in files that import the module by name."""
+        package, _, name = path.removesuffix(".py").replace("/", ".").rpartition(".")
+        pattern = rf"^ *from {package}(\.{name} import| import .*\b{name}\b)"
+        files = set(_git("grep", "-lE", pattern, "--", "tests").split())
+        return {test for test in self.seconds if test.partition("::")[0] in files}
 
     def _lines_now(self, path: str) -> dict[int, int]:
         """Numbers that lines had when the record was made -> those that they have."""
