@@ -7,7 +7,6 @@ import sys
 import warnings
 
 import pytest
-from rich.console import Console
 
 from tinyrt.cli import console
 from tinyrt.cli.console import noting, progress_bar, reporting
@@ -18,7 +17,7 @@ from tinyrt.errors import DataError
 def terminal(monkeypatch):
     """What is written to a terminal of 80 columns, in place of stderr."""
     text = io.StringIO()
-    screen = Console(file=text, force_terminal=True, width=80, color_system="standard")
+    screen = console._console(file=text, force_terminal=True, width=80, color_system="standard")
     monkeypatch.setattr(console, "ERR", screen)
     return text
 

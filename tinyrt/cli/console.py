@@ -45,14 +45,11 @@ class _Printable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         encoding = getattr(console.file, "encoding", None) or "utf-8"
         for segment in console.render(self.what, options):
-            text = segment.text
-            if not segment.control:
-                text = encodable(printable(text), encoding)
-            yield Segment(text, segment.style, segment.control)
+            yield Segment(encodable(printable(segment.text), encoding), segment.style)
 
 
 class _Screen(RenderHook):
-    """The filter that all output goes through."""
+    """The filter that all output goes through; a bar moves the cursor behind it."""
 
     def process_renderables(self, renderables: list[Any]) -> list[Any]:
         return [_Printable(what) for what in renderables]
