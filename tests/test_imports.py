@@ -46,5 +46,6 @@ def test_every_public_name_is_there():
 
     for name in tinyrt.__all__:
         assert getattr(tinyrt, name) is not None
+    assert {"__version__", *tinyrt.__all__} <= set(dir(tinyrt))
     with pytest.raises(AttributeError):
         tinyrt.nonsense  # noqa: B018

@@ -58,6 +58,13 @@ def test_a_short_name_has_eighteen_characters_at_most(name, text):
     assert tables.short(name) == text
 
 
+@pytest.mark.parametrize(("length", "whole"), [(72, True), (73, False)])
+def test_a_name_in_a_list_has_seventy_two_characters_at_most(length, whole):
+    name = "n" * length
+    assert len(tables.named(name)) == 72
+    assert (tables.named(name) == name) == whole
+
+
 def test_facts_are_names_and_values():
     assert lines_of(tables.facts({"samples": 1234, "right": None})) == [
         "",
@@ -315,3 +322,14 @@ def test_what_runs_row_by_row_is_listed_with_the_rows_it_holds(count, rest):
     assert sum("run row by row" in line for line in lines) == min(count, 8)
     assert (lines[-1] == f"  and {rest} more segments") == (rest is not None)
     assert sum(line.strip() == "and 1 more" for line in lines) == (8 if rest else 0)
+
+
+@pytest.mark.parametrize(("count", "rest"), [(0, None), (8, None), (9, 1), (20, 12)])
+def test_a_few_of_many_places_are_shown(count, rest):
+    segments = [SimpleNamespace(describe=lambda i=i: f"part {i}") for i in range(count)]
+    report = SimpleNamespace(placement=segments)
+    shown = [f"    part {i}" for i in range(min(count, 8))]
+    shown += [f"    and {rest} more"] if rest else []
+    title = ["  Where ops run with --backend cuda --allow-fallback:"] if count else []
+    assert [line.plain for line in tables._placement(report, 8)] == title + shown
+    assert len(tables._placement(report, None)) == len(title) + count

@@ -13,6 +13,7 @@ from tests.cli.calls import call, call_json
 from tests.cli.figures.compare import assert_fields
 from tests.cli.figures.test_models import SHAPES
 from tests.cli.options.test_deploy import header
+from tests.convert.onnx_build import OnnxModel
 from tinyrt import bench
 from tinyrt.api import random_inputs
 from tinyrt.convert.tflite.reader import read_tflite
@@ -225,6 +226,16 @@ def test_export_by_rows_and_in_regions(made, tmp_path):
     assert 0 < bound <= whole
     others = {"regions": sizes, "arena_bytes": whole, "arena_lower_bound": bound}
     assert_fields(found, exported(made, path, "tall") | others)
+
+
+def test_export_of_a_stream_counts_what_it_keeps(tmp_path):
+    """Rows move on within the memory that holds all five that an output needs, of two channels."""
+    file, path = OnnxModel(), tmp_path / "stream.tflite"
+    model = file.save(tmp_path, file.op("Conv", file.input(1, 2, 12), file.weights(3, 2, 5)))
+    axis = call_json("convert", model, "-o", path)["inputs"]["x"].index(12)
+    call("convert", model, "-o", path, "--stream", axis)
+    found = call_json("export", path, "-o", tmp_path / "c")
+    assert found["state_bytes"] == header(tmp_path / "c")["STREAM_STATE_BYTES"] == 5 * 2 * 4
 
 
 def test_export_of_several(made, tmp_path):
