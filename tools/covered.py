@@ -31,6 +31,9 @@ exclude_also =
     @intrinsic
     @overload
     def \\w+\\(address: int\\) -> None
+    @_binary
+    def run\\(p: Any\\) -> None
+    def _run_span
 """
 
 
