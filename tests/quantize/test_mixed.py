@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.graphs import Builder
 from tests.ops.peers import run_tflm
 from tests.quantize.hard import depthwise_net
 from tinyrt import api
@@ -16,9 +17,10 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import BudgetError, DataError, TinyrtError
 from tinyrt.interpreter import Model
-from tinyrt.ir import Value
+from tinyrt.ir import DType, Value
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops import verify
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.mixed.budget import Budget, Judge
@@ -78,6 +80,52 @@ def test_layers_are_widened_until_the_target_is_met_and_no_further():
     widened = [layer for layer in report.layers if layer.scheme is not Scheme.INT8]
     assert 0 < len(widened) < len(graph.nodes)
     assert all("takes away" in layer.why for layer in widened)
+
+
+def _dense_net(op, inputs=1):
+    """Two dense layers with an op on one or two of the first kind between them."""
+    rng, b = np.random.default_rng(0), Builder((1, 6))
+
+    def dense(x):
+        w = b.constant(rng.normal(size=(6, 6)).astype(np.float32))
+        return b.op("fully_connected", (x, w), FullyConnectedAttrs())
+
+    parts = [b.op("abs", (dense("x"),)) for _ in range(inputs)]
+    y = b.op(op, parts)
+    return b.graph(dense(y)), rng.normal(size=(64, 6)).astype(np.float32), y
+
+
+def test_an_op_that_has_no_int16_form_is_widened_to_float_or_not_at_all():
+    graph, x, _ = _dense_net("abs")
+    plain = evaluate_graph(quantize_graph(graph, x, QuantConfig()), {"x": x}, against=graph)
+    budget = Budget(min_sqnr_db=plain.sqnr_db + 0.2, allowed=(Scheme.INT8, Scheme.INT16X8))
+    with pytest.raises(BudgetError, match="the most precise mix reaches"):
+        quantize_within(graph, x, QuantConfig(), budget)
+    budget = replace(budget, allowed=(*budget.allowed, Scheme.FLOAT))
+    _, report = quantize_within(graph, x, QuantConfig(), budget)
+    assert report.evaluation.sqnr_db >= budget.min_sqnr_db
+    assert (Scheme.FLOAT, "abs") in {(layer.scheme, layer.op) for layer in report.layers}
+
+
+def test_an_op_that_has_no_integer_form_may_be_kept_in_float():
+    graph, x, y = _dense_net("pow", 2)
+    config = QuantConfig(keep_float=(y,))
+    plain = len(write_tflite(quantize_graph(graph, x, config)))
+    mixed, report = quantize_within(graph, x, config, Budget(max_bytes=plain))
+    assert report.bytes == plain
+    assert [n.op for n in mixed.bound() if n.output.dtype is DType.FLOAT32][-1] == "pow"
+
+
+def test_ranges_are_tuned_of_the_mix_that_is_chosen():
+    graph, budget = depthwise_net(), Budget(min_sqnr_db=38)
+    (_, plain), (tuned, report) = (
+        quantize_within(graph, samples(), QuantConfig(tune_ranges=tune), budget)
+        for tune in (False, True)
+    )
+    assert report.tried == plain.tried + 1
+    assert report.evaluation.sqnr_db > plain.evaluation.sqnr_db
+    assert [layer.scheme for layer in report.layers] == [layer.scheme for layer in plain.layers]
+    assert evaluate_graph(tuned, {"x": samples()}, against=graph).sqnr_db > plain.evaluation.sqnr_db
 
 
 def test_an_accuracy_is_measured_with_labels():

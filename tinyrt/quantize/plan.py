@@ -136,14 +136,18 @@ def make_plan(
     return replace(plan, weights=weights)
 
 
-def shared_parameters(graph: Graph) -> dict[str, str]:
-    """Which activations must share scale and zero point, where all are int8.
+def shared_parameters(graph: Graph, layout: Layout | None = None) -> dict[str, str]:
+    """Which activations must share scale and zero point.
+
+    Args:
+        graph: the float graph.
+        layout: its dtypes; all are int8 by default.
 
     Returns:
-        For every tensor that becomes int8, the name of the one that stands for its group.
+        For every tensor that becomes integer, the name of the one that stands for its group.
 
     """
-    groups = _Groups(lay_out(graph, QuantConfig()))
+    groups = _Groups(layout or lay_out(graph, QuantConfig()))
     return {name: groups.find(name) for name in groups.parent}
 
 

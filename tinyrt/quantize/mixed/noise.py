@@ -129,7 +129,7 @@ def _groups(graph: Graph, plan: QuantPlan) -> list[tuple[str, ...]]:
     """int8 tensors that share their parameters; of constants, those that are data."""
     groups: dict[str, list[str]] = {}
     dtypes = plan.layout.dtypes if plan.layout is not None else {}
-    for name, root in shared_parameters(graph).items():
+    for name, root in shared_parameters(graph, plan.layout).items():
         if name in plan.activations and dtypes.get(name, DType.INT8) is DType.INT8:
             groups.setdefault(root, []).append(name)
     return [tuple(names) for names in groups.values()]
