@@ -20,7 +20,7 @@ from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.ranges import quantize_bias
 from tinyrt.quantize.recurrent import begins_anew, stored_inputs
-from tinyrt.quantize.schemes import Layout, lay_out
+from tinyrt.quantize.schemes import Layout, has_constant_weights, lay_out
 
 
 def apply_plan(graph: Graph, plan: QuantPlan) -> Graph:
@@ -119,12 +119,12 @@ class _Applier:
         """Constants of a float op, behind a dequantize where they are stored in fewer bits."""
         scheme = self.layout.schemes[node.output.name]
         weights, bias = node.input(1), node.optional(2)
-        constant = [v for v in (weights, bias) if v is not None and v.data is not None]
-        if scheme is Scheme.FLOAT or weights not in constant:
+        if scheme is Scheme.FLOAT or not has_constant_weights(node):
             return self._floats(node.inputs)
         names = [node.input(0).name]
         if scheme is Scheme.WEIGHTS_FLOAT16:
-            return (*names, *(self._widened(v, np.asarray(v.data, np.float16)) for v in constant))
+            constants = (v for v in (weights, bias) if v is not None)
+            return (*names, *(self._widened(v, np.asarray(v.data, np.float16)) for v in constants))
         q = self.plan.weights[node.output.name]
         names.append(self._widened(weights, self.plan.stored_weights(node), q))
         real = self.plan.bias(node)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
-from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
 from tinyrt.quantize.recurrent import begins_anew, cell_params
-from tinyrt.quantize.schemes import Layout, lay_out
+from tinyrt.quantize.schemes import Layout, has_constant_weights, lay_out
 from tinyrt.quantize.scores import narrowed
 
 
@@ -130,7 +130,7 @@ def make_plan(
     weights = {
         node.output.name: _weights(plan, node, config)
         for node in layout.graph.bound()
-        if is_weighted(node)
+        if has_constant_weights(node)
         and layout.schemes[node.output.name] not in (Scheme.FLOAT, Scheme.WEIGHTS_FLOAT16)
     }
     return replace(plan, weights=weights)
@@ -248,10 +248,8 @@ class _Groups:
         for node in layout.graph.bound():
             weighted = OPS[node.op].quant in CONSTANT_WEIGHTS
             self._enter(layout, node.output.name)
-            data = node.inputs[:1] if weighted else node.inputs
-            for value in data:
-                if value is not None:
-                    self._enter(layout, value.name)
+            for name in node.node.inputs[:1] if weighted else node.node.inputs:
+                self._enter(layout, name)
         self._tie(layout)
 
     def _enter(self, layout: Layout, name: str) -> None:

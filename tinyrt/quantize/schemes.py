@@ -9,7 +9,7 @@ from glob import escape
 
 from tinyrt.errors import TinyrtError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.pointwise import PointwiseAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, Quant
@@ -242,6 +242,11 @@ def has_floats(node: BoundNode) -> bool:
     return any(v is not None and v.dtype is DType.FLOAT32 for v in (*node.inputs, *node.outputs))
 
 
+def has_constant_weights(node: BoundNode) -> bool:
+    """Whether the op has weights, and they and its bias are constants."""
+    return is_weighted(node) and all(v is None or v.is_constant for v in node.inputs[1:])
+
+
 def _form_of(node: BoundNode, scheme: Scheme) -> bool:
     return FORMS[ACTIVATIONS[scheme]] in OPS[node.op].forms
 
@@ -325,10 +330,12 @@ class _Borders:
             self.dtypes[name] = dtype
             self.nodes.append(node.node)
             return
-        weighted = OPS[node.op].quant in CONSTANT_WEIGHTS
+        has_weights = has_constant_weights(node)
         inputs = list(node.node.inputs)
         for i, value in enumerate(node.inputs):
-            if value is None or value.dtype is not DType.FLOAT32 or (weighted and i > 0):
+            if value is None or value.dtype is not DType.FLOAT32:
+                continue
+            if i > 0 and (has_weights or OPS[node.op].quant is Quant.STATEFUL):
                 continue
             inputs[i] = (
                 self._constant(value, dtype) if value.is_constant else self._as(value, dtype)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import logits_name, sqnr_db
-from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops import OPS
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import as_tuple
 from tinyrt.quantize.plan import QuantPlan
+from tinyrt.quantize.schemes import has_constant_weights
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -116,7 +117,7 @@ class Simulator:
         """One node's output before it is rounded, from the activations in ``live``."""
         reference = OPS[node.op].ref_f32
         assert reference is not None, "the plan refuses ops without a float form"
-        first = 1 if is_weighted(node) else len(node.inputs)
+        first = 1 if has_constant_weights(node) else len(node.inputs)
         inputs: list[Array | None] = []
         for value in node.inputs[:first]:
             if value is None or value.name in live:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.quantize.schemes import has_constant_weights
 
 HOMOGENEOUS = ("NONE", "RELU")
 """Activations with ``f(s x) = s f(x)`` for every s > 0."""
@@ -55,8 +56,8 @@ def free_spaces(graph: Graph) -> list[Space]:
 
     bound = [name for name in (*graph.inputs, *graph.outputs) if name in root]
     for node in graph.bound():
-        data = [v.name for v in _data_inputs(node)]
-        if is_weighted(node):
+        data = [v.name for v in node.inputs if v is not None and not v.is_constant]
+        if has_constant_weights(node):
             if fused_activation(node) not in HOMOGENEOUS:
                 bound.append(node.output.name)
             if not _reads_by_channel(node):
@@ -103,16 +104,9 @@ def _space(graph: Graph, names: tuple[str, ...]) -> Space:
     )
 
 
-def _data_inputs(node: BoundNode) -> list[Value]:
-    inputs = node.inputs[:1] if is_weighted(node) else node.inputs
-    return [v for v in inputs if v is not None and not v.is_constant]
-
-
 def _reads_by_channel(node: BoundNode) -> bool:
     """Whether each weight belongs to one channel along the input's last axis."""
     x, w = node.input(0), node.input(1)
-    if not w.is_constant:
-        return False
     return node.op == "depthwise_conv2d" or w.shape[-1] == x.shape[-1]
 
 
