@@ -14,7 +14,7 @@ from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph
-from tinyrt.quantize.calibration.observers import Every, MinMax, Observer, make_observer
+from tinyrt.quantize.calibration.observers import Every, MinMax, Watcher, make_observer
 from tinyrt.quantize.calibration.samples import Samples, read_batches, split_head
 from tinyrt.quantize.calibration.search import search_ranges, search_samples
 from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
@@ -87,7 +87,7 @@ def _choose(
     return search_ranges(simulator, plans[best], tables[best], candidates)
 
 
-AnyObserver = TypeVar("AnyObserver", bound=Observer)
+AnyObserver = TypeVar("AnyObserver", bound=Watcher)
 
 
 def observe(

@@ -17,12 +17,16 @@ SHRINKS = np.linspace(1.0, 0.1, 91)
 """Fractions of the full range that the searching calibrators try, largest first."""
 
 
-class Observer(Protocol):
+class Watcher(Protocol):
     """Watches one tensor; needs the same memory however many values it is shown."""
 
     def add(self, x: NDArray[Any]) -> None:
         """Take a batch, samples first."""
         ...
+
+
+class Observer(Watcher, Protocol):
+    """Proposes the range of the tensor that it watches."""
 
     def range(self) -> Range:
         """The range to quantise the tensor with."""
@@ -201,10 +205,6 @@ class Every:
         for observer in self._observers:
             if not isinstance(observer, HistogramObserver):
                 observer.add(x)
-
-    def range(self) -> Range:
-        """The full range."""
-        return Range(self._shared.low, self._shared.high)
 
     def candidates(self) -> list[Range]:
         """Every calibrator's range, always in the same order."""

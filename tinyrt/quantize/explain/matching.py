@@ -160,14 +160,13 @@ def _smoothed(
             return _column_map(size, (weights * stored).sum(axis=0), doubt)
     for node in space.affine:
         at, partner = affine_constant(node), partners.get(node.output.name)
-        if node.op == "mul" and at is not None and partner is not None:
-            before, after = node.input(at), partner.input(at)
-            if before.data is not None and after.data is not None:
-                after_rows = _real(after).reshape(-1).astype(np.float64)
-                before_rows = before.data.reshape(-1).astype(np.float64)
-                return _column_map(
-                    after_rows**2, before_rows * after_rows, np.abs(after_rows) * _steps(after)
-                )
+        if node.op != "mul" or at is None or partner is None:
+            continue
+        if partner.input(at).is_constant:
+            rows = _real(node.input(at)).reshape(-1).astype(np.float64)
+            stored_rows = _real(partner.input(at)).reshape(-1).astype(np.float64)
+            doubt = np.abs(stored_rows) * _steps(partner.input(at))
+            return _column_map(stored_rows**2, rows * stored_rows, doubt)
     return None
 
 

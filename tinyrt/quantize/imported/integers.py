@@ -64,10 +64,8 @@ def in_integers(
         if value.dtype is not DType.FLOAT32:
             return value
         if value.is_constant:
-            q = constant_params(value, dtype)
-            if OPS[node.op].quant is Quant.SAME_AS_INPUT:
-                q = params[node.output.name][1]
-            return replace(value, dtype=dtype, q=q, data=np.zeros(value.shape, dtype.numpy))
+            q, zeros = constant_params(value, dtype), np.zeros(value.shape, dtype.numpy)
+            return replace(value, dtype=dtype, q=q, data=zeros)
         return replace(value, dtype=dtype, q=params[value.name][1])
 
     inputs = tuple(stored(i, v) for i, v in enumerate(node.inputs))

@@ -108,8 +108,10 @@ class Steps:
 
     def plain(self) -> State:
         """The first mix: the default scheme, except where patterns name another."""
-        config = configured(self.config, self._start)
-        return State(self._start, lay_out(self.graph, config))
+        return State(self._start, self._laid_out(self._start))
+
+    def _laid_out(self, assignment: Assignment) -> Layout:
+        return lay_out(self.graph, configured(self.config, assignment))
 
     def bytes_of(self, state: State) -> int:
         """Size of the file; of what refines the model, only biases that are new change it."""
@@ -154,10 +156,9 @@ class Steps:
             wide = schemes[name] in WIDER[1:] and OPS[node.op].int4_weights
             if not wide or name in self.fixed:
                 continue
-            layout = try_layout(self.graph, self.config, {**self._start, name: Scheme.INT4})
-            if layout is not None:
-                saved = weight_bytes(node, schemes[name]) - weight_bytes(node, Scheme.INT4)
-                prices[name] = max(self.noise.total(layout) - noise, 0.0), saved
+            layout = self._laid_out({**self._start, name: Scheme.INT4})
+            saved = weight_bytes(node, schemes[name]) - weight_bytes(node, Scheme.INT4)
+            prices[name] = max(self.noise.total(layout) - noise, 0.0), saved
         return prices
 
     def _with_int4(self, names: list[str], prices: Mapping[str, tuple[float, int]]) -> State:
@@ -168,7 +169,7 @@ class Steps:
             "that int4 weights add"
             for name in names
         }
-        return State(assignment, lay_out(self.graph, configured(self.config, assignment)), why)
+        return State(assignment, self._laid_out(assignment), why)
 
     def _without_needless(
         self, state: State, layers: list[str], prices: Mapping[str, tuple[float, int]]
