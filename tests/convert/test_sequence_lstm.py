@@ -16,6 +16,9 @@ from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ConversionWarning, ModelFormatError
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType
+from tinyrt.metrics import evaluate_graph
+from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.config import Scheme, configure
 
 OP = "unidirectional_sequence_lstm"
@@ -120,6 +123,15 @@ def test_quantised_it_equals_tflite_micro(direction, scheme, tmp_path):
         peer.set_input(stored[i * STEPS : (i + 1) * STEPS], 0)
         peer.invoke()
         np.testing.assert_array_equal(peer.get_output(0)[0], want)
+
+
+@pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.WEIGHTS_INT8])
+def test_it_may_stay_in_float(scheme, tmp_path):
+    graph = open_model(classifier(tmp_path), sequence_lstm=True)
+    quantized = quantize_graph(graph, samples(60), configure(None, scheme=scheme, keep_float=(OP,)))
+    (node,) = (n for n in quantized.bound() if n.op == OP)
+    assert {v.dtype for v in (*node.inputs, *node.outputs)} == {DType.FLOAT32}
+    assert evaluate_graph(quantized, {"x": samples(12, seed=1)}, against=graph).sqnr_db > 30
 
 
 def test_a_layer_that_a_loop_repeats_has_variables_of_its_own_each_time(tmp_path):

@@ -85,6 +85,12 @@ def test_the_mse_range_beats_all_others_on_its_own_measure():
     assert min(errors, key=errors.get) == Calibrator.MSE
 
 
+def test_an_entropy_range_holds_values_that_lie_far_from_zero():
+    x = np.linspace(9, 10, 1000, dtype=np.float32)[None]
+    assert _range(Calibrator.ENTROPY, x).high > 9.9
+    assert _range(Calibrator.ENTROPY, -x).low < -9.9
+
+
 def test_a_percentile_keeps_its_share():
     x = np.random.default_rng(2).uniform(-1, 3, (1, 100_000)).astype(np.float32)
     found = _range(Calibrator.PERCENTILE, x, percentile=99)
@@ -131,6 +137,18 @@ def test_a_scalar_on_the_way_has_a_range(calibrator):
 
 def _samples(count=24):
     return np.random.default_rng(4).normal(size=(count, 8, 8, 3)).astype(np.float32)
+
+
+def test_runs_may_come_row_by_row_but_not_end_in_the_middle():
+    b = Builder((2, 4))
+    total = b.op("sum", (b.op("tanh", ("x",)),), ReduceAttrs((0, 1), keep_dims=False))
+    y = b.op("add", (b.op("reshape", (total,), ReshapeAttrs((1, 1))), "x"), AddAttrs())
+    graph, data = b.graph(y), np.random.default_rng(5).normal(size=(48, 4)).astype(np.float32)
+    for rows in (1, 3):
+        assert calibrate(graph, iter(np.split(data, 48 // rows))) == calibrate(graph, data)
+    with pytest.raises(DataError, match="the data have 1 rows") as caught:
+        calibrate(graph, iter(np.split(data[:47], 47)))
+    assert "2 for each run" in caught.value.expected
 
 
 def test_data_may_come_as_files_folders_and_iterables(tmp_path):

@@ -9,6 +9,7 @@ from tests.graphs import Builder
 from tests.quantize.hard import encoder
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -226,6 +227,38 @@ def test_factors_of_a_product_are_read_off_what_is_behind_it(op, shape, factors,
     (weights,) = (n.input(1).data for n in found.bound() if n.op == op)
     np.testing.assert_allclose(gamma, GAMMA / factors, rtol=0.06)
     np.testing.assert_allclose(weights, w * factors, rtol=0.06)
+
+
+def _two_products(factors, *, computed=False):
+    """Their sum; the second is that of the first's other operand, if that is computed."""
+    b = Builder((1, 5, 5, WIDTH))
+    first, second = b.op("tanh", ("x",)), b.op("logistic", ("x",))
+    products = [
+        b.op("mul", (first, b.constant(GAMMA / factors)), MulAttrs()),
+        b.op("mul", (second, first if computed else b.constant(2 / factors)), MulAttrs()),
+    ]
+    w = b.constant(_random(4, 1, 1, WIDTH) * factors)
+    return b.graph(b.op("conv2d", (b.op("add", products, AddAttrs()), w), Conv2dAttrs()))
+
+
+@pytest.mark.parametrize(
+    ("renamed", "computed", "is_told"),
+    [
+        (["mul_2"], False, True),
+        (["mul_2", "mul_3"], False, False),
+        (["mul_2"], True, False),
+    ],
+)
+def test_any_product_that_the_quantised_model_has_tells_the_factors(renamed, computed, is_told):
+    graph = _two_products(np.ones_like(FACTORS))
+    for name in renamed:
+        graph = _renamed(graph, name, f"other {name}")
+    other = _two_products(FACTORS, computed=computed)
+    found = as_quantized(graph, quantize_graph(other, _samples(), QuantConfig()))
+    assert (found is not graph) == is_told
+    rows = [node.input(1).data for node in found.bound() if node.op == "mul"]
+    factors = FACTORS if is_told else np.ones_like(FACTORS)
+    np.testing.assert_allclose(rows, [GAMMA / factors, 2 / factors], rtol=0.06)
 
 
 @pytest.mark.parametrize("scheme", [Scheme.INT4, Scheme.INT8])

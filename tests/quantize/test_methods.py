@@ -67,6 +67,20 @@ def test_centred_channels_compute_the_same():
     np.testing.assert_allclose(values.min(axis=(0, 1, 2)), -values.max(axis=(0, 1, 2)), rtol=1e-3)
 
 
+def test_channels_in_front_of_a_transposed_convolution_are_not_centred():
+    """Its outputs are sums of one to four of its inputs' neighbours."""
+    rng, b = np.random.default_rng(0), Builder((1, 5, 5, 3))
+    weights = [rng.normal(size=s).astype(np.float32) for s in ((4, 1, 1, 3), (2, 3, 3, 4))]
+    bias = b.constant(np.float32([50, -30, 0, 100]))
+    hidden = b.op("conv2d", ("x", b.constant(weights[0]), bias), Conv2dAttrs())
+    attrs = TransposeConvAttrs((10, 10), (2, 2))
+    graph = b.graph(b.op("transpose_conv", (hidden, b.constant(weights[1])), attrs))
+    x = rng.normal(size=(16, 5, 5, 3)).astype(np.float32)
+    equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)
+    assert equalised is not graph
+    np.testing.assert_allclose(Model(equalised)(x), Model(graph)(x), rtol=1e-3, atol=1e-3)
+
+
 def test_a_residual_sum_shares_its_channels_with_what_it_adds():
     graph = small_cnn()
     stem, branch, joined = (graph.nodes[i].outputs[0] for i in range(3))

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tinyrt.interpreter import Model
 from tinyrt.ir import DType, QParams, RewriteLog
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.imported.integers import constant_params, stored_weights
 from tinyrt.quantize.imported.prequantized import SHOWN, STEP, has_own_grids, quantize_on_own_grids
@@ -76,6 +80,10 @@ FLOAT_CASES = {
         lambda b: conv(b, rounded(b, "x"), QParams((1 / 128,), 0)),
         {"conv2d": "its output has no scale"},
     ),
+    "an output of a prescribed scale that nothing rounds": (
+        lambda b: b.op("logistic", (rounded(b, "x"),)),
+        {"logistic": "its output has no scale"},
+    ),
 }
 
 
@@ -86,6 +94,45 @@ def test_an_op_whose_parameters_are_not_given_stays_in_float(build, reasons):
     for node in graph.bound():
         if node.op in reasons:
             assert node.output.dtype is DType.FLOAT32
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda b, x: b.op("leaky_relu", (x,), LeakyReluAttrs(-0.5)), "alpha is -0.5"),
+        (lambda b, x: conv(b, x, QParams((1e30,), 0)), "differ by a factor of 2.5e+29"),
+    ],
+)
+def test_an_op_whose_rules_the_grids_break_stays_in_float_between_them(build, reason):
+    graph, reasons = quantized(lambda b: rounded(b, build(b, rounded(b, "x")), COARSE))
+    (op,) = reasons
+    assert reason in reasons[op]
+    assert [n.op for n in graph.nodes] == ["dequantize", op, "quantize"]
+    assert graph.input_values[0].q == FINE.q
+    assert graph.output_values[0].q == COARSE.q
+
+
+def _choice(b, x):
+    """Truth values are on no grid."""
+    other = rounded(b, b.op("neg", (x,)), COARSE)
+    return b.op("select_v2", (b.op("greater", (x, other)), x, other))
+
+
+def _joined(b, x):
+    constant = b.constant(np.linspace(-1, 1, 108, dtype=np.float32).reshape(1, 6, 6, 3))
+    return b.op("concatenation", (x, constant), ConcatenationAttrs(3))
+
+
+@pytest.mark.parametrize(("build", "op"), [(_choice, "select_v2"), (_joined, "concatenation")])
+def test_what_an_op_reads_beside_its_activations_is_of_its_own_kind(build, op):
+    b = Builder((1, 6, 6, 3))
+    rounding = b.graph(rounded(b, build(b, rounded(b, "x")), COARSE))
+    graph = quantize_on_own_grids(rounding)
+    node = next(n for n in graph.bound() if n.op == op)
+    assert {v.dtype for v in (*node.inputs, node.output)} <= {DType.INT8, DType.BOOL}
+    x = np.random.default_rng(1).normal(size=(1, 6, 6, 3)).astype(np.float32)
+    (wanted,) = evaluate(rounding, {"x": x}).values()
+    assert np.abs(Model(graph)(x) - wanted).max() <= 1.01 * COARSE.scale
 
 
 INTEGER_CASES = {

@@ -26,6 +26,7 @@ from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.ranges import BIAS_MAX
+from tinyrt.quantize.schemes import MAX_PATTERN, named_schemes, pattern_for
 
 CONV, DEPTHWISE, DENSE = "first", "depthwise", "logits"
 
@@ -195,6 +196,20 @@ def test_a_pattern_that_matches_nothing_is_refused():
     with pytest.raises(TinyrtError, match="no op matches 'conv9'") as refusal:
         quantized(keep_float=("conv9",))
     assert DENSE in refusal.value.expected
+
+
+@pytest.mark.parametrize("length", [MAX_PATTERN - 1, MAX_PATTERN, MAX_PATTERN + 1, 1000])
+def test_a_pattern_for_an_op_matches_it_and_is_no_longer_than_allowed(length):
+    graph = net()
+    name = "n" * length
+    (last,) = graph.outputs
+    nodes = [replace(n, outputs=(name,)) if n.outputs == (last,) else n for n in graph.nodes]
+    values = {v.name: v for v in graph.values.values() if v.name != last}
+    values[name] = replace(graph.value(last), name=name)
+    graph = replace(graph, outputs=(name,), nodes=tuple(nodes), values=values)
+    pattern = pattern_for(graph, name)
+    assert len(pattern) == min(length, MAX_PATTERN) + (length > MAX_PATTERN)
+    assert set(named_schemes(graph, QuantConfig(keep_float=(pattern,)))) == {name}
 
 
 def test_an_op_without_the_form_is_refused_with_a_way_out():

@@ -8,6 +8,7 @@ import pytest
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 X = np.random.default_rng(0).standard_normal((200, 6)).astype(np.float32)
@@ -35,6 +36,20 @@ def renamed(graph, old, new):
     values = {v.name: v for v in graph.values.values() if v.name != old}
     values[new] = replace(graph.value(old), name=new)
     return replace(graph, inputs=inputs, outputs=outputs, values=values, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("scheme", [Scheme.WEIGHTS_INT8, Scheme.WEIGHTS_FLOAT16])
+def test_weights_that_layers_share_are_stored_and_widened_once(scheme):
+    net = Net((1, 6))
+    w = net.random(6, 6)
+    first = net.op("fully_connected", ("x", w), FullyConnectedAttrs())
+    second = net.op("fully_connected", (net.op("tanh", (first,)), w), FullyConnectedAttrs())
+    graph = net.graph(second)
+    stored = quantize_graph(graph, None, QuantConfig(scheme=scheme))
+    layers = [node.inputs[1] for node in stored.nodes if node.op == "fully_connected"]
+    assert [node.outputs for node in stored.nodes if node.op == "dequantize"] == [(layers[0],)]
+    assert layers == [f"{w}/float"] * 2
+    assert evaluate_graph(stored, {"x": X}, against=graph).sqnr_db > 30
 
 
 @pytest.mark.parametrize("name", ["x", "const1/int16"], ids=["free names", "a name that is taken"])
