@@ -93,6 +93,27 @@ def test_layers_that_a_pattern_names_keep_their_weights(net):
     assert _narrow(net, 700, (5.0, 0.1, 0.8, 0.9), config) == [2]
 
 
+def test_layers_around_an_op_that_float_alone_has_stay_in_float():
+    rng, b = np.random.default_rng(0), Builder((1, 64))
+
+    def dense(x):
+        w = b.constant(rng.normal(size=(64, 64)).astype(np.float32) / 8)
+        return b.op("fully_connected", (x, w), FullyConnectedAttrs(activation="RELU"))
+
+    first = dense("x")
+    around = [dense(first), dense(first)]
+    around.append(dense(b.op("pow", around)))
+    graph = b.graph(dense(around[-1]))
+    (last,) = graph.outputs
+    ranges = calibrate(graph, rng.normal(size=(32, 64)).astype(np.float32))
+    start, noise = dict.fromkeys(around, Scheme.FLOAT), NoiseModel({}, {})
+    plain = Steps(graph, ranges, INT8, Budget(), noise, start)
+    limit = Budget(max_bytes=_saving(plain, 3000))
+    steps = Steps(graph, ranges, INT8, limit, noise, start)
+    assert steps.reach(0) == 0
+    assert steps[0].assignment == {**start, first: Scheme.INT4, last: Scheme.INT4}
+
+
 def test_each_int4_layer_tells_what_it_saves_and_costs(net):
     limit = _saving(_steps(net, Budget()), 1800)
     steps = _steps(net, Budget(max_bytes=limit), (0.9, 0.3, 0.1, 0.9))

@@ -156,9 +156,10 @@ class Steps:
             wide = schemes[name] in WIDER[1:] and OPS[node.op].int4_weights
             if not wide or name in self.fixed:
                 continue
-            layout = self._laid_out({**self._start, name: Scheme.INT4})
-            saved = weight_bytes(node, schemes[name]) - weight_bytes(node, Scheme.INT4)
-            prices[name] = max(self.noise.total(layout) - noise, 0.0), saved
+            layout = try_layout(self.graph, self.config, {**self._start, name: Scheme.INT4})
+            if layout is not None:
+                saved = weight_bytes(node, schemes[name]) - weight_bytes(node, Scheme.INT4)
+                prices[name] = max(self.noise.total(layout) - noise, 0.0), saved
         return prices
 
     def _with_int4(self, names: list[str], prices: Mapping[str, tuple[float, int]]) -> State:
