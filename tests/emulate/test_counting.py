@@ -31,6 +31,15 @@ def test_instructions_are_the_mean_of_phases_without_the_empty_call():
     assert found == round((2003 - 22) / 2 * PER_TICK - (11 - 1) / 2 * 4)
 
 
+@pytest.mark.parametrize(("polls", "expected"), [([0, 0, 1], 12), ([0, 1, 1], 10)])
+def test_a_mean_of_phases_is_rounded_to_the_nearest(polls, expected):
+    """Means of 11 2/3 and 10 1/3, at four instructions to a poll."""
+    counted = {"calibration_instructions": [1], "calibration_ticks": [1], "calibration_polls": [0]}
+    empty = {"empty_ticks": [0], "empty_polls": [0]}
+    invoke = {"invoke_ticks": [13, 13, 13], "invoke_polls": polls}
+    assert qemu.instructions(counted | empty | invoke) == expected
+
+
 def test_instructions_to_a_tick_are_rounded_to_a_hundredth():
     third = CALIBRATION | {"calibration_ticks": [3], "calibration_polls": [0]}
     assert qemu.Instructions(third)(100, 0) == pytest.approx(333_000)

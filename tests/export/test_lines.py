@@ -1,7 +1,9 @@
-"""Lists in C fill their lines."""
+"""Text of exported projects: lists fill their lines, templates get what they ask for."""
 
 import pytest
+from jinja2 import UndefinedError
 
+from tinyrt.export.rendering import render
 from tinyrt.export.text import INDENT, LINE, wrap
 
 
@@ -19,3 +21,9 @@ def test_a_line_takes_all_that_it_has_room_for(width):
 def test_the_last_character_of_a_line_is_its_comma(spare, lines):
     room = LINE - len(INDENT) - len("9, ,") + spare
     assert len(wrap(["9", "1" * room]).splitlines()) == lines
+
+
+def test_a_template_may_not_ask_for_what_it_is_not_given(tmp_path):
+    (tmp_path / "asking.j2").write_text("{{ nothing }}")
+    with pytest.raises(UndefinedError, match="nothing"):
+        render(tmp_path, "asking.j2", {})
