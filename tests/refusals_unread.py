@@ -9,13 +9,7 @@ REASONS_BY_NAME = {
 }
 """By the exception's name; the empty name is a bare ``raise``."""
 
-STUB = "stands in a table in the place of a direction that its op never takes"
-
 REASONS_BY_PLACE = {
-    "convert/tflite/moves.py": {
-        "raise AssertionError('STRIDED_SLICE is read": STUB,
-        "raise UnsupportedError(f'{node.op} is not written in this form'": STUB,
-    },
     "convert/onnx/weights.py": {
         "raise FileNotFoundError": "has no text: the handler behind it says what is missing",
     },
