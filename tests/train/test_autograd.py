@@ -256,6 +256,19 @@ def test_a_custom_function_without_one_of_its_parts_names_it():
         Backward.apply(x)
 
 
+@pytest.mark.parametrize("given", [(), (1.0, None, None)])
+def test_a_custom_function_has_a_gradient_for_each_operand(given):
+    class Other(Clamped):
+        @staticmethod
+        def backward(context, grad):
+            return given
+
+    y = Tensor([-1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradientError, match=f"'Other' gave {len(given)} gradients") as raised:
+        Other.apply(y, Tensor(0.0)).sum().backward()
+    assert "2, one for each operand" in str(raised.value)
+
+
 def test_gradcheck_finds_a_wrong_gradient():
     class Wrong(Cube):
         @staticmethod

@@ -201,8 +201,15 @@ class CustomFunction:
             if isinstance(output, Tensor):
                 pairs = (*inputs, output)
                 context.stand_in(pairs, [t.data for t in pairs])
-            parts = cls.backward(context, grad)
+            given = cls.backward(context, grad)
             context.stand_in((), ())
-            return parts if isinstance(parts, tuple) else (parts,)
+            parts = given if isinstance(given, tuple) else (given,)
+            if len(parts) != len(inputs):
+                raise GradientError(
+                    f"'{cls.__name__}' gave {len(parts)} gradients",
+                    expected=f"{len(inputs)}, one for each operand",
+                    hint="return None for an operand that needs none",
+                )
+            return parts
 
         return apply(Function(cls.__name__, cls.forward, vjp), Context(), *operands)
