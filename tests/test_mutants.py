@@ -71,6 +71,12 @@ def test_what_changes_nothing_is_no_fault(tmp_path, text):
     assert {after for _, after in faults_of(python_faults, tmp_path, name)} <= {None}
 
 
+def test_a_check_of_loops_over_pairs_is_no_fault(tmp_path):
+    name = write(tmp_path, "module.py", "zip(a, b, strict=True)\nsorted(a, key=b)\n")
+    found = {after for kind, after in faults_of(python_faults, tmp_path, name) if "Key" in kind}
+    assert found == {None, "zip(a, b, strict=True)\nsorted(a)\n"}
+
+
 @pytest.mark.parametrize("text", NO_CODE)
 def test_only_code_is_changed(tmp_path, text):
     assert not c_faults.places(tmp_path, write(tmp_path, "kernel.c", text))
