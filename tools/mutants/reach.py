@@ -25,10 +25,10 @@ from tools.mutants.faults import Place
 from tools.mutants.users import bodies, function_at, functions, uses
 
 HOST = (
-    *("tests/c/test_corners.py", "tests/c/test_branches.py", "tests/c/test_kernels.py"),
-    *("tests/c/test_packed.py", "tests/c/test_x86.py", "tests/c/test_rows.py"),
+    *("tests/c/test_kernels.py", "tests/c/test_packed.py", "tests/c/test_corners.py"),
     *("tests/c/test_fixedpoint.py", "tests/c/test_linear_sum.py", "tests/c/test_requant4.py"),
-    *("tests/c/test_overlap.py", "tests/interpreter/test_native.py"),
+    *("tests/c/test_x86.py", "tests/c/test_rows.py", "tests/c/test_overlap.py"),
+    *("tests/interpreter/test_native.py", "tests/c/test_branches.py"),
 )
 DEVICE = (
     *("tests/firmware/test_corners.py", "tests/firmware/test_packed.py"),
