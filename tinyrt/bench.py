@@ -101,7 +101,10 @@ class _Engine:
         for _ in range(COLD_STARTS):
             process = run_tool(command)
             if process.status:
-                raise ToolError(f"{self.name} does not start:\n{process.last_words}")
+                raise ToolError(
+                    f"{self.name} does not start:\n{process.last_words}",
+                    expected="a package that opens the model in a new process",
+                )
             times.append(float(process.out))
         return min(times)
 

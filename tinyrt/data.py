@@ -121,7 +121,11 @@ class FromFile:
         file = self._open()
         if _types_of(file) != self._types:
             file.close()
-            raise DataError("the file was changed while it was read", file=str(self._path))
+            raise DataError(
+                "the file was changed while it was read",
+                file=str(self._path),
+                hint="run it again once the file is whole",
+            )
         return file
 
 

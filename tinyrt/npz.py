@@ -324,7 +324,7 @@ def _take(stream: IO[bytes], header: Header, shape: tuple[int, ...], budget: Bud
         memory[at : at + len(data)] = np.frombuffer(data, np.uint8)
         at += len(data)
     if header.dtype.kind == "b" and nbytes and memory.max() > 1:
-        raise DataError("has bytes other than 0 and 1, but is of dtype bool")
+        raise DataError("has bytes other than 0 and 1, but is of dtype bool", expected="0 or 1")
     array = memory.view(header.dtype)
     if not array.dtype.isnative:
         array = array.byteswap(inplace=True).view(header.dtype.newbyteorder("="))

@@ -28,6 +28,9 @@ MAX_OUTPUT = 64 << 20
 MAX_LINES, MAX_COLUMNS = 8, 200
 """Lines and characters of a program's last output that an error shows."""
 
+OWN_WORDS = "these words are its own; another release of it may do what is asked"
+"""The hint for a program that failed."""
+
 _POLL_S = 0.2
 
 
@@ -169,7 +172,8 @@ def _wait(
                 watch()
         if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT for file in (out, err)):
             raise ToolError(
-                f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}"
+                f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}",
+                expected=f"at most {MAX_OUTPUT:,} bytes",
             )
     words = last_lines(_text(out) + _text(err))
     raise OutOfTimeError(

@@ -98,6 +98,7 @@ def boot(
         raise ToolError(
             f"the image failed on {where} (status {process.status}):\n{process.last_words}",
             file=str(image.path),
+            expected="status 0",
         )
     with _whole(image, process.last_words):
         return parse_report(report.read_text(encoding="utf-8"))
@@ -112,6 +113,7 @@ def _whole(image: Image, words: str = "") -> Iterator[None]:
         raise ToolError(
             f"the image ended without a report that can be read: {error}\n{words}".strip(),
             file=str(image.path),
+            expected=f"all figures in {REPORT}",
         ) from error
 
 

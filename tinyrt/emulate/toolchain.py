@@ -9,7 +9,7 @@ from pathlib import Path
 from tinyrt.emulate.boards import ARM_QEMU, RISCV_QEMU
 from tinyrt.errors import ToolError
 from tinyrt.export import ARM, RISCV, Core
-from tinyrt.tools import PROBE_S, run_tool
+from tinyrt.tools import OWN_WORDS, PROBE_S, run_tool
 
 PACKAGES = {
     f"{ARM}gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -80,5 +80,5 @@ def run(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> st
     """
     process = run_tool(command, cwd=cwd)
     if process.status != 0:
-        raise ToolError(f"{doing} failed:\n{process.last_words}")
+        raise ToolError(f"{doing} failed:\n{process.last_words}", hint=OWN_WORDS)
     return process.out

@@ -55,7 +55,11 @@ def new_batch(graph: Graph, value: Value, size: Sequence[int], closed: bool) -> 
     """
     shape = tuple(int(n) for n in size)
     if not value.shape:
-        raise ShapeError("a single number has no batch axis", tensor=value.describe())
+        raise ShapeError(
+            "a single number has no batch axis",
+            tensor=value.describe(),
+            expected="an input (n, ...)",
+        )
     if value.name not in graph.inputs or not shape or shape[1:] != value.shape[1:]:
         raise DataError(
             f"cannot resize to {list(shape)}",

@@ -61,8 +61,7 @@ class Interpreter:
             the attribute ``backend`` then has its name.
         on_op: called after each op with the node and its output, e.g. to record intermediates.
         max_memory: bytes that activations and widened weights may take, or the budget that they
-            are taken from; by default the one that is open. ``allocate_tensors`` refuses a model
-            that asks for more.
+            are taken from; by default the open one. ``allocate_tensors`` refuses to take more.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -84,7 +83,7 @@ class Interpreter:
         max_memory: int | Budget | None = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
-            raise DataError("pass either model_path or model_content")
+            raise DataError("pass either model_path or model_content", expected="one of them")
         if experimental_delegates:
             raise UnsupportedError("tinyrt runs no delegates", hint="choose a backend instead")
         file = None if model_path is None else str(model_path)
@@ -393,7 +392,8 @@ class Interpreter:
         if self._program is None:
             raise NotAllocatedError
         if value.name not in self._tensors:
-            raise DataError("no op computes this tensor", tensor=value.describe())
+            what = value.describe()
+            raise DataError("no op computes this tensor", tensor=what, expected="one that is used")
         return self._tensors[value.name]
 
     def _details(self, index: int) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class BoundNode:
         """
         value = self.inputs[i] if i < len(self.inputs) else None
         if value is None:
-            raise VerifyError(f"input {i} is missing", op=self.describe())
+            raise VerifyError(f"input {i} is missing", op=self.describe(), expected="a tensor")
         return value
 
     def optional(self, i: int) -> Value | None:

@@ -129,12 +129,24 @@ def _check_names(graph: Graph, index: int, where: str, defined: set[str]) -> Non
     node = graph.nodes[index]
     for name in node.inputs:
         if name and name not in defined:
-            raise VerifyError(f"'{name}' is used before it is defined", op=where)
+            raise VerifyError(
+                f"'{name}' is used before it is defined",
+                op=where,
+                expected="an input, a constant, or the output of an earlier op",
+            )
     for name in node.outputs:
         if name in defined or node.outputs.count(name) > 1:
-            raise VerifyError(f"'{name}' is defined twice", op=where)
+            raise VerifyError(
+                f"'{name}' is defined twice",
+                op=where,
+                expected="a tensor of its own for each output",
+            )
         if name not in graph.values:
-            raise VerifyError(f"output '{name}' has no value", op=where)
+            raise VerifyError(
+                f"output '{name}' has no value",
+                op=where,
+                expected="its dtype and shape in the graph's values",
+            )
 
 
 def check_order(graph: Graph) -> Graph:
@@ -150,7 +162,10 @@ def check_order(graph: Graph) -> Graph:
         defined.update(node.outputs)
     for name in graph.outputs:
         if name not in defined:
-            raise VerifyError(f"output '{name}' is never computed")
+            raise VerifyError(
+                f"output '{name}' is never computed",
+                expected="an input, a constant, or the output of an op",
+            )
     return graph
 
 
@@ -160,7 +175,9 @@ def _defined(graph: Graph) -> set[str]:
     inputs: set[str] = set()
     for name in graph.inputs:
         if name not in graph.values:
-            raise VerifyError(f"input '{name}' has no value")
+            raise VerifyError(
+                f"input '{name}' has no value", expected="its dtype and shape in the graph's values"
+            )
         what = graph.value(name).describe()
         if name in inputs:
             raise VerifyError(
@@ -184,7 +201,7 @@ def check_arity(node: Node, spec: OpRules) -> None:
         )
     for i, name in enumerate(node.inputs[:least]):
         if not name:
-            raise VerifyError(f"input {i} is missing")
+            raise VerifyError(f"input {i} is missing", expected="a tensor")
 
 
 def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
@@ -197,7 +214,9 @@ def check_types(node: BoundNode, rules: Mapping[str, OpRules]) -> None:
 
     """
     if node.op not in rules:
-        raise VerifyError(f"there is no op '{node.op}'")
+        raise VerifyError(
+            f"there is no op '{node.op}'", expected="an op of the table that 'tinyrt ops' prints"
+        )
     spec = rules[node.op]
     check_arity(node.node, spec)
     if not isinstance(node.attrs, spec.attrs):
@@ -237,7 +256,11 @@ def _check_placed(graph: Graph, placed: Collection[str]) -> None:
     names = [*graph.inputs, *(o for n in graph.nodes for o in n.outputs)]
     for name in names:
         if name not in placed:
-            raise VerifyError("no place in the arena", tensor=graph.value(name).describe())
+            raise VerifyError(
+                "no place in the arena",
+                tensor=graph.value(name).describe(),
+                expected="a place for each input, and for each output of an op",
+            )
 
 
 def _wrong(value: Value, expected: str) -> TinyrtError:

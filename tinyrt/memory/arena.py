@@ -177,5 +177,6 @@ def check_regions(graph: Graph, plan: ArenaPlan) -> None:
             if plan.offsets[name] + buffer.nbytes > plan.region_bytes(region):
                 raise VerifyError(
                     f"'{name}' ends outside of region '{plan.regions[region].name}'",
+                    expected=f"within {plan.region_bytes(region):,} bytes",
                     file=graph.name,
                 )

@@ -55,7 +55,9 @@ def batches(
 
     """
     if len(x) != len(y):
-        raise DataError(f"{len(x)} samples, but {len(y)} labels")
+        raise DataError(
+            f"{len(x)} samples, but {len(y)} labels", expected="a label for each sample"
+        )
     order = rng.permutation(len(x))
     for start in range(0, len(x), size):
         indices = order[start : start + size]

@@ -73,7 +73,8 @@ class Conv2d(Module):
     ) -> None:
         if c_in % groups or c_out % groups:
             raise ShapeError(
-                f"{groups} groups do not divide {c_in} input and {c_out} output channels"
+                f"{groups} groups do not divide {c_in} input and {c_out} output channels",
+                expected="a divisor of both",
             )
         kh, kw = _pair(kernel)
         per_group = c_in // groups

@@ -19,7 +19,7 @@ from tinyrt.backends.cuda.program import DEVICE, DeviceProgram
 from tinyrt.cache import entry_path, keep, key_of
 from tinyrt.errors import ToolError
 from tinyrt.files import scratch_folder, write_text
-from tinyrt.tools import PROBE_S, first_program, run_tool
+from tinyrt.tools import OWN_WORDS, PROBE_S, first_program, run_tool
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -163,5 +163,7 @@ def build(source: str, flags: tuple[str, ...]) -> Path:
         path, built = write_text(folder / "model.cpp", source), folder / "model.so"
         result = run_tool([compiler, *options, f"-I{DEVICE}", path, "-o", built])
         if result.status:
-            raise ToolError(f"{compiler} refused the device code:\n{result.last_words}")
+            raise ToolError(
+                f"{compiler} refused the device code:\n{result.last_words}", hint=OWN_WORDS
+            )
         return keep("cuda-host", name, built.read_bytes())

@@ -142,7 +142,7 @@ class Call:
 
         """
         if not self.has(i):
-            raise ModelFormatError(f"input {i} is missing")
+            raise ModelFormatError(f"input {i} is missing", expected="a tensor")
         name = self.node.inputs[i]
         if name not in self.builder.tensors:
             raise ModelFormatError(

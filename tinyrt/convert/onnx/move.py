@@ -111,7 +111,10 @@ def expand(call: Call) -> Value:
     try:
         shape = np.broadcast_shapes(x.shape, target)
     except ValueError as error:
-        raise ModelFormatError(f"{x.type} does not broadcast to {listed(target)}") from error
+        raise ModelFormatError(
+            f"{x.type} does not broadcast to {listed(target)}",
+            expected="dimensions that are equal, or 1",
+        ) from error
     return x if shape == x.shape else call.emit("broadcast_to", x, shape=shape)
 
 
@@ -170,7 +173,9 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         factors = []
         targets = call.ints(3, "the sizes")
         if len(targets) != len(axes):
-            raise ModelFormatError(f"{len(targets)} sizes for {len(axes)} dimensions")
+            raise ModelFormatError(
+                f"{len(targets)} sizes for {len(axes)} dimensions", expected="one for each"
+            )
         policies = ("stretch", "not_larger", "not_smaller")
         policy = call.node.get_choice("keep_aspect_ratio_policy", *policies)
         ratios = [size / x.shape[axis] for axis, size in zip(axes, targets, strict=True)]
@@ -183,12 +188,16 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
     else:
         array = call.array(at, "the scales")
         if array.size != len(axes):
-            raise ModelFormatError(f"{array.size} scales for {len(axes)} dimensions")
+            raise ModelFormatError(
+                f"{array.size} scales for {len(axes)} dimensions", expected="one for each"
+            )
         factors = [float(s) for s in array.reshape(-1)]
     if not np.isfinite(factors).all():
         raise ModelFormatError(f"scales {list(factors)}", expected="finite numbers")
     if factors and len(factors) != len(axes):
-        raise ModelFormatError(f"{len(factors)} scales for {len(axes)} dimensions")
+        raise ModelFormatError(
+            f"{len(factors)} scales for {len(axes)} dimensions", expected="one for each"
+        )
     for axis, scale in zip(axes, factors, strict=False):
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
     if min(sizes) < 1 or min(scales) <= 0:

@@ -101,7 +101,10 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
     opsets = {entry.domain: int(entry.version) for entry in model.opset_import}
     own = opsets.get("", opsets.get("ai.onnx", 0))
     if opsets.get("ai.onnx", own) != own:
-        raise ModelFormatError(f"the model uses ONNX operator sets {own} and {opsets['ai.onnx']}")
+        raise ModelFormatError(
+            f"the model uses ONNX operator sets {own} and {opsets['ai.onnx']}",
+            expected="the same for both names of the domain",
+        )
     if not OLDEST_OPSET <= own <= NEWEST_OPSET:
         raise UnsupportedError(
             f"the model uses ONNX operator set {own}",

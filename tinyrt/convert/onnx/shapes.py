@@ -57,13 +57,19 @@ def reshaped(call: Call) -> Shape:
     shape, target = call.shape(0), call.ints(1, "the shape")
     keep_zero = call.node.get_int("allowzero", 0) != 0
     if not keep_zero and any(d == 0 and i >= len(shape) for i, d in enumerate(target)):
-        raise ModelFormatError(f"shape {list(target)} copies more dimensions than {list(shape)}")
+        raise ModelFormatError(
+            f"shape {list(target)} copies more dimensions than {list(shape)}",
+            expected=f"0 only among the first {len(shape)} numbers",
+        )
     sizes = [shape[i] if d == 0 and not keep_zero else d for i, d in enumerate(target)]
     count, product = math.prod(shape), math.prod(d for d in sizes if d != -1)
     if sizes.count(-1) == 1 and product > 0 and count % product == 0:
         sizes[sizes.index(-1)] = count // product
     if any(d < 0 for d in sizes) or math.prod(sizes) != count:
-        raise ModelFormatError(f"{list(shape)} can't take shape {list(target)}")
+        raise ModelFormatError(
+            f"{list(shape)} can't take shape {list(target)}",
+            expected=f"a shape of {count:,} elements, with one -1 at most",
+        )
     return tuple(sizes)
 
 
@@ -71,7 +77,9 @@ def flattened(call: Call) -> Shape:
     """Flatten's output shape: the dimensions before ``axis``, and the others."""
     shape, axis = call.shape(0), call.node.get_int("axis", 1)
     if not -len(shape) <= axis <= len(shape):
-        raise ModelFormatError(f"axis {axis} of {len(shape)} dimensions")
+        raise ModelFormatError(
+            f"axis {axis} of {len(shape)} dimensions", expected=f"{-len(shape)} to {len(shape)}"
+        )
     axis = axis + len(shape) if axis < 0 else axis
     return math.prod(shape[:axis]), math.prod(shape[axis:])
 
@@ -91,7 +99,7 @@ def unsqueezed(call: Call) -> Shape:
     """Unsqueeze's output shape; axes count in the output."""
     shape, axes = call.shape(0), call.axes(input_since=13)
     if axes is None:
-        raise ModelFormatError("axes are missing")
+        raise ModelFormatError("axes are missing", expected="the places of the new dimensions")
     new = normal_axes(axes, len(shape) + len(axes))
     rest = iter(shape)
     return tuple(1 if i in new else next(rest) for i in range(len(shape) + len(axes)))
@@ -102,7 +110,9 @@ def permutation(call: Call) -> tuple[int, ...]:
     rank = len(call.shape(0))
     perm = call.node.get_ints("perm", rank) or tuple(reversed(range(rank)))
     if sorted(perm) != list(range(rank)):
-        raise ModelFormatError(f"permutation {list(perm)} of {rank} dimensions")
+        raise ModelFormatError(
+            f"permutation {list(perm)} of {rank} dimensions", expected="each dimension once"
+        )
     return perm
 
 

@@ -238,7 +238,9 @@ def kernel_shape(call: Call, x: Value) -> tuple[int, ...]:
     """The sizes of a pooling's window."""
     kernel = call.node.get_ints("kernel_shape", len(x.shape) - 2)
     if kernel is None:
-        raise ModelFormatError("attribute 'kernel_shape' is missing")
+        raise ModelFormatError(
+            "attribute 'kernel_shape' is missing", expected=f"{len(x.shape) - 2} sizes"
+        )
     return kernel
 
 

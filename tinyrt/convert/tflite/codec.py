@@ -156,7 +156,7 @@ def operand(inputs: Operands, i: int) -> Value:
     """Input ``i``, which must be there."""
     value = inputs[i] if i < len(inputs) else None
     if value is None:
-        raise ModelFormatError(f"input {i} is missing")
+        raise ModelFormatError(f"input {i} is missing", expected="a tensor")
     return value
 
 

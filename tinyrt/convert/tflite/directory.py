@@ -93,7 +93,8 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
         subgraph = int(signature.SubgraphIndex())
         if not 0 <= subgraph < model.SubgraphsLength():
             raise ModelFormatError(
-                f"signature '{key}' is subgraph {subgraph} of {model.SubgraphsLength()}"
+                f"signature '{key}' is subgraph {subgraph} of {model.SubgraphsLength()}",
+                expected=f"at least 0, below {model.SubgraphsLength()}",
             )
         count = model.Subgraphs(subgraph).TensorsLength()
         signatures[key] = Signature(_ports(inputs, count), _ports(outputs, count), subgraph)
@@ -104,7 +105,10 @@ def _ports(maps: Sequence[Any], count: int) -> dict[str, int]:
     ports = {(m.Name() or b"").decode(): int(m.TensorIndex()) for m in maps}
     for name, index in ports.items():
         if index >= count:
-            raise ModelFormatError(f"signature argument '{name}' is tensor {index} of {count}")
+            raise ModelFormatError(
+                f"signature argument '{name}' is tensor {index} of {count}",
+                expected=f"at least 0, below {count}",
+            )
     return dict(sorted(ports.items()))
 
 

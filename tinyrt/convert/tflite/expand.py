@@ -48,7 +48,9 @@ class Expansion:
 
 def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise ModelFormatError(f"axis {axis} of {rank} dimensions")
+        raise ModelFormatError(
+            f"axis {axis} of {rank} dimensions", expected=f"at least {-rank}, below {rank}"
+        )
     return axis % rank
 
 

@@ -93,7 +93,10 @@ class Parts:
 
         """
         if self.values[value.name].data is not None or value.name in self._written:
-            raise VerifyError(f"'{value.name}' is defined twice")
+            raise VerifyError(
+                f"'{value.name}' is defined twice",
+                expected="one op for each tensor, and none for a constant",
+            )
         array = np.asarray(data)
         current().hold(value.nbytes, f"the constant {value.describe()}")
         if value.dtype not in COUNTED or array.size != value.size:
@@ -113,7 +116,9 @@ class Parts:
 
         """
         if state.name in self._changed:
-            raise UnsupportedError("two ops change this state", tensor=state.describe())
+            raise UnsupportedError(
+                "two ops change this state", tensor=state.describe(), expected="one"
+            )
         self._changed.add(state.name)
         after = self.new(f"{state.name}/next", state)
         if begins_anew:

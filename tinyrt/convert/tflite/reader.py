@@ -146,7 +146,10 @@ class _Reader:
                 f"the file has schema version {self.model.Version()}", expected=str(schema.VERSION)
             )
         if not 0 <= subgraph < self._count(self.model.SubgraphsLength()):
-            raise ModelFormatError(f"subgraph {subgraph} of {self.model.SubgraphsLength()}")
+            raise ModelFormatError(
+                f"subgraph {subgraph} of {self.model.SubgraphsLength()}",
+                expected=f"at least 0, below {self.model.SubgraphsLength()}",
+            )
         self.graph = self.model.Subgraphs(subgraph)
         self._count(self.graph.TensorsLength())
         tensors = TensorReader(data, self.model, self.graph)
@@ -185,7 +188,10 @@ class _Reader:
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
         if not 0 <= length <= len(self.data):
-            raise ModelFormatError(f"a vector of {length} entries in {len(self.data)} bytes")
+            raise ModelFormatError(
+                f"a vector of {length} entries in {len(self.data)} bytes",
+                expected=f"at most {len(self.data)}",
+            )
         return length
 
     def _builtins(self) -> dict[int, str]:
@@ -218,7 +224,7 @@ class _Reader:
             self._variable(operator, builtin, inputs, outputs)
             return
         if not outputs:
-            raise ModelFormatError("the op has no output")
+            raise ModelFormatError("the op has no output", expected="at least 1")
         if builtin in EXPANSIONS:
             expansion = EXPANSIONS[builtin]
             options = _options(operator, expansion.table)
@@ -256,7 +262,7 @@ class _Reader:
             other = _Reader(self.data, self.name, index)
             check_initial(self.model, index, other.values)
         else:
-            raise ModelFormatError("the op has no output")
+            raise ModelFormatError("the op has no output", expected="1")
 
     def _next(self, state: Value | None) -> str:
         """The name of a variable's next value."""
@@ -274,7 +280,10 @@ class _Reader:
     def _filled(self, index: int) -> Value:
         """A tensor that an op or a port names."""
         if not 0 <= index < len(self.values):
-            raise ModelFormatError(f"tensor {index} of {len(self.values)}")
+            raise ModelFormatError(
+                f"tensor {index} of {len(self.values)}",
+                expected=f"at least 0, below {len(self.values)}",
+            )
         value = self.parts.values[self.values[index].name]
         if not value.is_constant and not value.size:
             raise empty(value.describe())

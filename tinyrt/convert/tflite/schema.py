@@ -52,7 +52,10 @@ def builtin_name(model: Any, index: int) -> str:
 
     """
     if not 0 <= index < model.OperatorCodesLength():
-        raise ModelFormatError(f"op code {index} of {model.OperatorCodesLength()}")
+        raise ModelFormatError(
+            f"op code {index} of {model.OperatorCodesLength()}",
+            expected=f"at least 0, below {model.OperatorCodesLength()}",
+        )
     code = model.OperatorCodes(index)
     table = code._tab
     at = table.Offset(_BUILTIN_SLOT)

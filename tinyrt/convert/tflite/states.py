@@ -53,7 +53,9 @@ def read_fresh(model: Any) -> frozenset[str]:
     try:
         return frozenset(str(name) for name in json.loads(data or b"[]"))
     except (ValueError, TypeError) as error:
-        raise ModelFormatError(f"metadata '{FRESH}' is not a list of names: {error}") from error
+        raise ModelFormatError(
+            f"metadata '{FRESH}' is not a list of names: {error}", expected='["NAME", ...] in JSON'
+        ) from error
 
 
 def _entry(model: Any, name: str) -> bytes | None:
@@ -63,7 +65,8 @@ def _entry(model: Any, name: str) -> bytes | None:
             index = entry.Buffer()
             if index >= model.BuffersLength():
                 raise ModelFormatError(
-                    f"metadata '{name}' is buffer {index} of {model.BuffersLength()}"
+                    f"metadata '{name}' is buffer {index} of {model.BuffersLength()}",
+                    expected=f"at least 0, below {model.BuffersLength()}",
                 )
             buffer = model.Buffers(index)
             current().reserve(PARSED * buffer.DataLength(), f"metadata '{name}'")
@@ -75,7 +78,10 @@ def _parse(data: bytes, inputs: Collection[str], outputs: Collection[str]) -> St
     try:
         pairs = tuple((str(before), str(after)) for before, after in json.loads(data))
     except (ValueError, TypeError) as error:
-        raise ModelFormatError(f"metadata '{STATES}' is not a list of pairs: {error}") from error
+        raise ModelFormatError(
+            f"metadata '{STATES}' is not a list of pairs: {error}",
+            expected='[["INPUT", "OUTPUT"], ...] in JSON',
+        ) from error
     feeds, answers = set(inputs), set(outputs)
     for before, after in pairs:
         if before not in feeds or after not in answers:

@@ -151,14 +151,17 @@ class TensorReader:
         try:
             params = QParams(scales, zero_points.pop(), axis)
         except ValueError as error:
-            raise ModelFormatError(str(error), tensor=what) from error
+            raise ModelFormatError(str(error), tensor=what, expected="positive numbers") from error
         check_quantization(params, dtype, shape, what)
         return params
 
     def _buffer(self, index: int) -> NDArray[np.uint8] | None:
         """The bytes of a buffer as a view into the file; None where it is empty."""
         if not 0 <= index < self.model.BuffersLength():
-            raise ModelFormatError(f"buffer {index} of {self.model.BuffersLength()}")
+            raise ModelFormatError(
+                f"buffer {index} of {self.model.BuffersLength()}",
+                expected=f"at least 0, below {self.model.BuffersLength()}",
+            )
         buffer = self.model.Buffers(index)
         if buffer.DataLength():
             data: NDArray[np.uint8] = buffer.DataAsNumpy()

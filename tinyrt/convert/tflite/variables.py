@@ -44,7 +44,9 @@ class Variables:
     def assign(self, handle: Value | None, value: Value | None) -> None:
         """ASSIGN_VARIABLE: from now on it holds this value."""
         if value is None:
-            raise ModelFormatError("ASSIGN_VARIABLE without a value")
+            raise ModelFormatError(
+                "ASSIGN_VARIABLE without a value", expected="a handle and a value"
+            )
         self._now[self._name(handle)] = value
 
     def finish(self) -> None:

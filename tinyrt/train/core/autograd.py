@@ -117,7 +117,10 @@ def inner_product(tensors: Sequence[Tensor | None], vectors: Sequence[ArrayLike]
         if tensor is not None:
             products.append((tensor * vector).sum())
     if not products:
-        raise GradientError("the output depends on none of the inputs")
+        raise GradientError(
+            "the output depends on none of the inputs",
+            expected="a function that computes with at least one of them",
+        )
     return sum(products[1:], start=products[0])
 
 
