@@ -1,74 +1,222 @@
 """Verification refuses each broken invariant, and names where."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.graphs import small_cnn
-from tinyrt.errors import TinyrtError
-from tinyrt.ir import DType, Stage, dump
+from tests.ops.quantised import constant, f32, graph_of, s8, value
+from tests.refusals_plugin import raises_of
+from tinyrt.errors import VerifyError
+from tinyrt.ir import DType, Stage, Value, dump, verifier
 from tinyrt.ops import verify
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
-
-def _broken_order(graph):
-    first, second, *rest = graph.nodes
-    return replace(graph, nodes=(second, first, *rest))
+NET = small_cnn()
+FIRST = NET.nodes[0]
 
 
-def _wrong_shape(graph):
-    name = graph.nodes[0].outputs[0]
-    values = graph.values | {name: replace(graph.values[name], shape=(1, 8, 8, 9))}
-    return replace(graph, values=values)
+def with_first(**fields):
+    return replace(NET, nodes=(replace(FIRST, **fields), *NET.nodes[1:]))
 
 
-def _wrong_dtype(graph):
-    name = graph.nodes[0].outputs[0]
-    values = graph.values | {name: replace(graph.values[name], dtype=DType.INT8)}
-    return replace(graph, values=values)
+def with_first_output(**fields):
+    (name,) = FIRST.outputs
+    return replace(NET, values=NET.values | {name: replace(NET.value(name), **fields)})
 
 
-def _unknown_op(graph):
-    return replace(graph, nodes=(replace(graph.nodes[0], op="nonsense"), *graph.nodes[1:]))
+def one_op(*inputs, y=None, op="abs", attrs=None, **fields):
+    graph = graph_of(op, attrs or NoAttrs(), inputs, [y or inputs[0]])
+    return replace(graph, **fields)
 
 
-def _defined_twice(graph):
-    return replace(graph, nodes=(*graph.nodes, graph.nodes[-1]))
+def says(problem, **fields):
+    return {"problem": problem, **fields}
 
 
-def _missing_output(graph):
-    return replace(graph, outputs=("nothing",))
+UNFIT = "a tensor does not fit its stage"
+STORED = "activations in another dtype: this one is for constants alone"
+TYPED = "its dtype and shape in the graph's values"
+STATES = "an input and an output of the model, each of one state"
+CONV, ABS = "#0 conv2d 'conv2d_0'", "#0 abs 'op'"
+
+BROKEN = {
+    "a state of nothing": (
+        replace(NET, states=(("x", "nothing"),)),
+        says("state 'x' -> 'nothing'", expected=STATES),
+    ),
+    "a state twice": (
+        one_op(f32(2), states=(("a", "y"), ("a", "y"))),
+        says("state 'a' -> 'y'", expected=STATES),
+    ),
+    "a state that changes": (
+        replace(NET, states=(("x", NET.outputs[0]),)),
+        says(
+            "state 'x' f32[1,8,8,3] becomes 'softmax_7' f32[1,5]",
+            expected="the same type",
+        ),
+    ),
+    "another order": (
+        replace(NET, nodes=(NET.nodes[1], FIRST, *NET.nodes[2:])),
+        says(
+            "'conv2d_0' is used before it is defined",
+            op="#0 conv2d 'conv2d_1'",
+            expected="an input, a constant, or the output of an earlier op",
+        ),
+    ),
+    "an op twice": (
+        replace(NET, nodes=(*NET.nodes, NET.nodes[-1])),
+        says(
+            "'softmax_7' is defined twice",
+            op="#8 softmax 'softmax_7'",
+            expected="a tensor of its own for each output",
+        ),
+    ),
+    "an output twice": (
+        with_first(outputs=FIRST.outputs * 2),
+        says(
+            "'conv2d_0' is defined twice", op=CONV, expected="a tensor of its own for each output"
+        ),
+    ),
+    "an op's output without a type": (
+        with_first(outputs=("nowhere",)),
+        says("output 'nowhere' has no value", op=CONV, expected=TYPED),
+    ),
+    "an output of nothing": (
+        replace(NET, outputs=("nothing",)),
+        says(
+            "output 'nothing' is never computed",
+            expected="an input, a constant, or the output of an op",
+        ),
+    ),
+    "an input without a type": (
+        replace(NET, inputs=("x", "y")),
+        says("input 'y' has no value", expected=TYPED),
+    ),
+    "an input twice": (
+        replace(NET, inputs=("x", "x")),
+        says(
+            "two inputs of the model are one tensor",
+            tensor="'x' f32[1,8,8,3]",
+            expected="a tensor for each",
+        ),
+    ),
+    "an input with data": (
+        replace(NET, inputs=("x", FIRST.inputs[1])),
+        says(
+            "an input of the model is a constant",
+            tensor="'const1' f32[8,3,3,3]",
+            expected="a tensor without data",
+        ),
+    ),
+    "too many of some inputs": (
+        with_first(inputs=FIRST.inputs * 2),
+        says("6 inputs", op=CONV, expected="2-3"),
+    ),
+    "too many inputs": (one_op(f32(2), f32(2)), says("2 inputs", op=ABS, expected="1")),
+    "an absent input": (
+        with_first(inputs=("", *FIRST.inputs[1:])),
+        says("input 0 is missing", op=CONV, expected="a tensor"),
+    ),
+    "an unknown op": (
+        with_first(op="nonsense"),
+        says(
+            "there is no op 'nonsense'",
+            op="#0 nonsense 'conv2d_0'",
+            expected="an op of the table that 'tinyrt ops' prints",
+        ),
+    ),
+    "another op's attributes": (
+        with_first(attrs=SoftmaxAttrs()),
+        says("attributes are SoftmaxAttrs(beta=1.0)", op=CONV, expected="a Conv2dAttrs"),
+    ),
+    "another shape": (
+        with_first_output(shape=(1, 8, 8, 9)),
+        says(
+            "output is f32[1,8,8,9]",
+            op=CONV,
+            tensor="'conv2d_0' f32[1,8,8,9]",
+            expected="f32[1,8,8,8]",
+        ),
+    ),
+    "another dtype": (
+        with_first_output(dtype=DType.INT8),
+        says(
+            "output is s8[1,8,8,8]",
+            op=CONV,
+            tensor="'conv2d_0' s8[1,8,8,8]",
+            expected="f32[1,8,8,8]",
+        ),
+    ),
+    "an input that is only stored": (
+        one_op(Value("", DType.FLOAT16, (2,))),
+        says(UNFIT, tensor="'a' f16[2]", expected=STORED),
+    ),
+    "an activation that is only stored": (
+        one_op(
+            constant(DType.FLOAT16, 1, 2, scale=0),
+            y=Value("", DType.FLOAT16, (2,)),
+            op="reshape",
+            attrs=ReshapeAttrs((2,)),
+        ),
+        says(UNFIT, op="#0 reshape 'op'", tensor="'y' f16[2]", expected=STORED),
+    ),
+    "no parameters": (
+        one_op(s8(2, scale=0)),
+        says(
+            UNFIT,
+            op=ABS,
+            tensor="'a' s8[2]",
+            expected="quantisation parameters on every int8 and int16 tensor",
+        ),
+    ),
+}
+BROKEN_FOR_STAGE = {
+    "integers": (
+        (one_op(s8(2)), Stage.FLOAT),
+        says(UNFIT, op=ABS, tensor="'a' s8[2]", expected="float32 activations before quantisation"),
+    ),
+    "a float op": (
+        (one_op(value(DType.INT32, 2), y=f32(2), op="cast", attrs=CastAttrs()), Stage.INT8),
+        says(
+            "the op has no integer form",
+            op="#0 cast 'op'",
+            hint="fold or replace it before quantising",
+        ),
+    ),
+    "no place": (
+        (NET, Stage.PLANNED, {"x"}),
+        says(
+            "no place in the arena",
+            tensor="'conv2d_0' f32[1,8,8,8]",
+            expected="a place for each input, and for each output of an op",
+        ),
+    ),
+}
+ALL = {name: ((graph,), said) for name, (graph, said) in BROKEN.items()} | BROKEN_FOR_STAGE
 
 
-def _too_many_inputs(graph):
-    first = graph.nodes[0]
-    return replace(graph, nodes=(replace(first, inputs=first.inputs * 2), *graph.nodes[1:]))
+def refusal(*case):
+    with pytest.raises(VerifyError) as caught:
+        verify(*case)
+    return caught
 
 
-def _attributes_of_another_op(graph):
-    first = replace(graph.nodes[0], attrs=SoftmaxAttrs())
-    return replace(graph, nodes=(first, *graph.nodes[1:]))
+@pytest.mark.parametrize("name", ALL)
+def test_each_refusal_names_the_op_the_tensor_and_what_was_expected(name):
+    case, said = ALL[name]
+    assert refusal(*case).value.as_dict() == said
 
 
-@pytest.mark.parametrize(
-    ("broken", "says"),
-    [
-        (_broken_order, "used before it is defined"),
-        (_wrong_shape, "output is f32[1,8,8,9]"),
-        (_wrong_dtype, "output is s8"),
-        (_unknown_op, "there is no op 'nonsense'"),
-        (_defined_twice, "defined twice"),
-        (_missing_output, "never computed"),
-        (_too_many_inputs, "6 inputs"),
-        (_attributes_of_another_op, "expected: a Conv2dAttrs"),
-    ],
-    ids=lambda f: getattr(f, "__name__", None),
-)
-def test_broken_invariants_are_refused(broken, says):
-    with pytest.raises(TinyrtError) as caught:
-        verify(broken(small_cnn()))
-    assert says in str(caught.value)
+def test_the_table_has_every_refusal_of_the_verifier():
+    seen = {refusal(*case).traceback[-1].lineno + 1 for case, _ in ALL.values()}
+    statements = raises_of(Path(verifier.__file__).parent)
+    assert seen == {raised.line for raised in statements if raised.file == "verifier.py"}
 
 
 def test_attributes_are_of_the_type_that_is_asked_for():
@@ -78,11 +226,8 @@ def test_attributes_are_of_the_type_that_is_asked_for():
         first.attrs_as(SoftmaxAttrs)
 
 
-def test_stages_differ():
-    graph = small_cnn()
-    verify(graph, Stage.FLOAT)
-    with pytest.raises(TinyrtError, match="no place in the arena"):
-        verify(graph, Stage.PLANNED, placed={"x"})
+def test_a_float_graph_is_one_at_its_stage():
+    assert verify(NET, Stage.FLOAT) is NET
 
 
 def test_dump_names_every_op_and_its_attributes():
