@@ -126,7 +126,7 @@ BROKEN = {
         model(metadata={"tinyrt.states": b"{"}),
         ["metadata 'tinyrt.states' is not a list of pairs", "Expecting"],
     ),
-    "weights": (
+    "computed weights": (
         computed_weights(),
         ["weights on uint8 are computed while the model runs", "'w' u8[2,3]", "constants"],
     ),

@@ -94,7 +94,7 @@ def read_directory(model: Any, graph: Any, values: Sequence[Value]) -> Directory
         if not 0 <= subgraph < model.SubgraphsLength():
             raise ModelFormatError(
                 f"signature '{key}' is subgraph {subgraph} of {model.SubgraphsLength()}",
-                expected=f"at least 0, below {model.SubgraphsLength()}",
+                expected=f"0 to {model.SubgraphsLength() - 1}",
             )
         count = model.Subgraphs(subgraph).TensorsLength()
         signatures[key] = Signature(_ports(inputs, count), _ports(outputs, count), subgraph)
@@ -107,7 +107,7 @@ def _ports(maps: Sequence[Any], count: int) -> dict[str, int]:
         if index >= count:
             raise ModelFormatError(
                 f"signature argument '{name}' is tensor {index} of {count}",
-                expected=f"at least 0, below {count}",
+                expected=f"0 to {count - 1}",
             )
     return dict(sorted(ports.items()))
 

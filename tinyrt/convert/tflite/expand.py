@@ -49,7 +49,7 @@ class Expansion:
 def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ModelFormatError(
-            f"axis {axis} of {rank} dimensions", expected=f"at least {-rank}, below {rank}"
+            f"axis {axis} of {rank} dimensions", expected=f"{-rank} to {rank - 1}"
         )
     return axis % rank
 

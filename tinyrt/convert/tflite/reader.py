@@ -148,7 +148,7 @@ class _Reader:
         if not 0 <= subgraph < self._count(self.model.SubgraphsLength()):
             raise ModelFormatError(
                 f"subgraph {subgraph} of {self.model.SubgraphsLength()}",
-                expected=f"at least 0, below {self.model.SubgraphsLength()}",
+                expected=f"0 to {self.model.SubgraphsLength() - 1}",
             )
         self.graph = self.model.Subgraphs(subgraph)
         self._count(self.graph.TensorsLength())
@@ -282,7 +282,7 @@ class _Reader:
         if not 0 <= index < len(self.values):
             raise ModelFormatError(
                 f"tensor {index} of {len(self.values)}",
-                expected=f"at least 0, below {len(self.values)}",
+                expected=f"0 to {len(self.values) - 1}",
             )
         value = self.parts.values[self.values[index].name]
         if not value.is_constant and not value.size:

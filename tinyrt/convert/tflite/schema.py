@@ -54,7 +54,7 @@ def builtin_name(model: Any, index: int) -> str:
     if not 0 <= index < model.OperatorCodesLength():
         raise ModelFormatError(
             f"op code {index} of {model.OperatorCodesLength()}",
-            expected=f"at least 0, below {model.OperatorCodesLength()}",
+            expected=f"0 to {model.OperatorCodesLength() - 1}",
         )
     code = model.OperatorCodes(index)
     table = code._tab

@@ -66,7 +66,7 @@ def _entry(model: Any, name: str) -> bytes | None:
             if index >= model.BuffersLength():
                 raise ModelFormatError(
                     f"metadata '{name}' is buffer {index} of {model.BuffersLength()}",
-                    expected=f"at least 0, below {model.BuffersLength()}",
+                    expected=f"0 to {model.BuffersLength() - 1}",
                 )
             buffer = model.Buffers(index)
             current().reserve(PARSED * buffer.DataLength(), f"metadata '{name}'")

@@ -151,7 +151,7 @@ class TensorReader:
         try:
             params = QParams(scales, zero_points.pop(), axis)
         except ValueError as error:
-            raise ModelFormatError(str(error), tensor=what, expected="positive numbers") from error
+            raise ModelFormatError(str(error), tensor=what, expected="finite, above 0") from error
         check_quantization(params, dtype, shape, what)
         return params
 
@@ -160,7 +160,7 @@ class TensorReader:
         if not 0 <= index < self.model.BuffersLength():
             raise ModelFormatError(
                 f"buffer {index} of {self.model.BuffersLength()}",
-                expected=f"at least 0, below {self.model.BuffersLength()}",
+                expected=f"0 to {self.model.BuffersLength() - 1}",
             )
         buffer = self.model.Buffers(index)
         if buffer.DataLength():
