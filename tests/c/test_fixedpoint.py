@@ -3,7 +3,6 @@
 import subprocess
 
 import numpy as np
-import pytest
 
 from tests.c.host import SANITIZE, host_compiler
 from tinyrt import fixedpoint, kernels_c
@@ -28,17 +27,36 @@ int main(void) {
 """
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fixedpoint")
-    (folder / "main.c").write_text(PROGRAM)
-    options = ["-std=c99", "-O2", *SANITIZE.split(), f"-I{kernels_c.INCLUDE}"]
+OF_SOFTMAX = """
+#include <stdio.h>
+#include "tinyrt_softmax_s8.c"
+
+int main(void) {
+    int32_t a;
+    while (fread(&a, sizeof a, 1, stdin) == 1) {
+        const int32_t y[] = {exp_of_negative(a), tinyrt_one_over_one_plus(-a)};
+        fwrite(y, sizeof y, 1, stdout);
+    }
+    return 0;
+}
+"""
+"""Its functions are compared bit by bit: of their last ones, outputs of 8 bits show none."""
+
+
+def answers(source, folder, operands, count):
+    """What the program says of the operands, ``count`` numbers of each."""
+    (folder / "main.c").write_text(source)
+    options = ["-std=c99", "-O2", *SANITIZE.split()]
+    options += [f"-I{path}" for path in (kernels_c.INCLUDE, kernels_c.INTERNAL, kernels_c.SRC)]
     command = [host_compiler(), *options, folder / "main.c", "-o", folder / "main"]
     subprocess.run(command, check=True)
-    return folder / "main"
+    done = subprocess.run(
+        [folder / "main"], input=operands.tobytes(), capture_output=True, check=True
+    )
+    return np.frombuffer(done.stdout, np.int32).reshape(-1, count).T
 
 
-def test_c_equals_python(program):
+def test_c_equals_python(tmp_path):
     rng = np.random.default_rng(1)
     edges = np.array([-(2**31), -(2**31) + 1, -1, 0, 1, 2**30, 2**31 - 1], np.int64)
     x = np.where(
@@ -49,8 +67,7 @@ def test_c_equals_python(program):
     mult = rng.integers(2**30, 2**31, COUNT)
     shift = rng.integers(-31, 32, COUNT)
     operands = np.stack([x, mult, shift], axis=1).astype(np.int32)
-    done = subprocess.run([program], input=operands.tobytes(), capture_output=True, check=True)
-    found = np.frombuffer(done.stdout, np.int32).reshape(COUNT, 4).T
+    found = answers(PROGRAM, tmp_path, operands, 4)
 
     requantized = fixedpoint.multiply_by_quantized_multiplier(x, mult, shift)
     np.testing.assert_array_equal(found[0], requantized)
@@ -58,3 +75,12 @@ def test_c_equals_python(program):
     shifted = np.clip(x << (1 + (shift & 15)), -(2**31), 2**31 - 1)
     np.testing.assert_array_equal(found[2], shifted)
     np.testing.assert_array_equal(found[3], np.clip(x + shift, -100, 90))
+
+
+def test_exponentials_and_reciprocals_equal_python(tmp_path):
+    rng = np.random.default_rng(2)
+    edges = [-(2**31) + 1, -(2**26), -(2**24) - 1, -(2**24), -(2**24) + 1, -1, 0]
+    a = np.append(-(rng.integers(0, 2**31, COUNT) >> rng.integers(0, 31, COUNT)), edges)
+    powers, reciprocals = answers(OF_SOFTMAX, tmp_path, a.astype(np.int32), 2)
+    np.testing.assert_array_equal(powers, fixedpoint.exp_on_negative_values(a, 5))
+    np.testing.assert_array_equal(reciprocals, fixedpoint.one_over_one_plus_x(-a))
