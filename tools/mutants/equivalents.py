@@ -84,6 +84,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/ir/rewriter.py": {
         "marks.clear() -> pass": "a pass is asked again where nothing changed: that takes time",
     },
+    "tinyrt/kernels_c/src/tinyrt_conv2d_s16.c": {
+        "*column++ = 0; -> *column++ = (0 + 1);": "filters have zeros behind their last tap",
+    },
     "tinyrt/kernels_c/src/tinyrt_softmax_s8.c": {
         "const int32_t one_third = 715827883; -> const int32_t one_third = (715827883 + 1);": (
             "thirds lie near 0, 1/3 and 2/3 of a step: none is rounded otherwise"
