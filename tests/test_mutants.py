@@ -1,10 +1,12 @@
 """The tool that puts faults in: what its operators change, and what it says of tests."""
 
+from dataclasses import replace
+
 import pytest
 
 from tools.covered import Record
 from tools.mutants import c_faults, copies, equivalents, python_faults
-from tools.mutants.__main__ import Verdict, chosen, table
+from tools.mutants.__main__ import Verdict, chosen, survivors, table
 from tools.mutants.c_builds import is_another_program
 from tools.mutants.faults import Place, changed_lines
 from tools.mutants.reach import Reach
@@ -268,6 +270,18 @@ def test_the_table_counts_each_package(monkeypatch):
         "| `tinyrt` | 1 | 0 | 1 (100%) |",
         "| `all` | 4 | 1 | 2 (67%) |",
     ]
+
+
+def test_survivors_are_tried_again(monkeypatch):
+    monkeypatch.setitem(equivalents.EQUIVALENT, "tinyrt/text.py", {})
+    faults = chosen(["tinyrt/text.py"], "", 3, 1)
+    before = (copies.ROOT / "tinyrt/text.py").read_text()
+    verdicts = [
+        Verdict(p.path, p.line, p.operator, *changed_lines(before, after), i == 1, "", 1, 1.0)
+        for i, (p, after) in enumerate(faults)
+    ]
+    gone = replace(verdicts[0], after="what the file can no longer become")
+    assert sorted(survivors([*verdicts, gone])) == sorted([faults[0], faults[2]])
 
 
 def test_equivalents_are_of_files_that_are_there():

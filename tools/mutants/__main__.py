@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from types import ModuleType
 
 from tools.covered import ROOT, Record
 from tools.mutants import c_faults, python_faults
@@ -64,7 +65,10 @@ def main() -> None:
     if arguments.record or not record.exists:
         print("all tests run once, covered, to learn which of them reach which line", flush=True)
         record.make()
-    places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
+    if arguments.again:
+        places = survivors(recorded(arguments.again))
+    else:
+        places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
         for verdict in judged(places, Reach(record), arguments.jobs, Path(folder)):
@@ -72,8 +76,7 @@ def main() -> None:
             print(described(verdict), flush=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     _file_of(arguments.name).write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
-    for name in arguments.add:
-        verdicts += [Verdict(**fields) for fields in json.loads(_file_of(name).read_text())]
+    verdicts += recorded(arguments.add)
     if arguments.write:
         write_table("faults", table(verdicts))
     print(table(verdicts), f"\nrecord: {_file_of(arguments.name).relative_to(ROOT)}")
@@ -84,9 +87,16 @@ def _file_of(name: str) -> Path:
     return BUILD / f"{name}.json"
 
 
+def recorded(names: Iterable[str]) -> list[Verdict]:
+    """The verdicts of runs, by the names of their records."""
+    texts = (_file_of(name).read_text() for name in names)
+    return [Verdict(**fields) for text in texts for fields in json.loads(text)]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("paths", nargs="+", help="files or folders")
+    parser.add_argument("paths", nargs="*", default=["tinyrt"], help="files or folders")
+    parser.add_argument("--again", nargs="+", help="records whose survivors are tried once more")
     parser.add_argument("--number", type=int, default=20, help="of faults, evenly from packages")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -120,6 +130,20 @@ def chosen(paths: Iterable[str], kinds: str, number: int, seed: int) -> list[tup
     return faults
 
 
+def survivors(verdicts: Iterable[Verdict]) -> list[tuple[Place, str]]:
+    """The faults that no test noticed and that are still there to be made, in the files of now."""
+    left = {(v.path, v.operator, v.change) for v in verdicts if not (v.noticed or v.reason)}
+    faults = []
+    for place in every_place({path for path, _, _ in left}):
+        before = (ROOT / place.path).read_text()
+        after = _faults_of(place).changed(before, place)
+        if after is not None:
+            change = " -> ".join(changed_lines(before, after))
+            if (place.path, place.operator, change) in left:
+                faults.append((place, after))
+    return faults
+
+
 def every_place(paths: Iterable[str]) -> Iterator[Place]:
     """Every place of the package's files below the paths."""
     files = subprocess.run(
@@ -146,13 +170,18 @@ def _next(places: list[Place]) -> tuple[Place, str] | None:
     while places:
         place = places.pop(0)
         before = (ROOT / place.path).read_text()
-        after = (c_faults if place.is_c else python_faults).changed(before, place)
+        after = _faults_of(place).changed(before, place)
         if after is None or (place.is_c and not is_another_program(place.path, after)):
             continue
         changes = changed_lines(before, after)
         if not any(re.search(p, text) for p in EQUIVALENT_EVERYWHERE for text in changes):
             return place, after
     return None
+
+
+def _faults_of(place: Place) -> ModuleType:
+    """The module with the operators for the place's language."""
+    return c_faults if place.is_c else python_faults
 
 
 # What becomes of them
