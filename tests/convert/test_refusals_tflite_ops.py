@@ -8,10 +8,11 @@ import tflite
 from flatbuffers.builder import BuilderSizeError
 
 from tests.convert.hostile_tflite import HANDLE, SVDF, model, op, variable
-from tests.convert.raw_tflite import Op, Tensor
+from tests.convert.raw_tflite import Op, Subgraph, Tensor
 from tests.convert.tflite_files import i32, s8
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tinyrt.convert.tflite import schema, writer
+from tinyrt.convert.tflite.codec import i32 as i32_array
 from tinyrt.convert.tflite.directory import _ports
 from tinyrt.convert.tflite.reader import _Reader, map_file
 from tinyrt.convert.tflite.schema import builtin_name
@@ -76,11 +77,23 @@ def computed_weights():
     return model(*tensors, op=dense, inputs=["x", "w"])
 
 
+def begun_with_ones():
+    call = Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1})
+    ones = T("k", (3,), data=np.ones(3, np.float32))
+    fill = [HANDLE, Op("ASSIGN_VARIABLE", ["h", "k"], [])]
+    return variable(call, subgraphs=[Subgraph([T("h", (1,), "RESOURCE"), ones], fill, [], [])])
+
+
+def pooled():
+    return model(s8("x", 1, 4, 4, 3), s8("y", 1, 4, 4, 3), op=Op("L2_POOL_2D", ["x"], ["y"], POOL))
+
+
 def l2(activation):
     fields = {"FusedActivationFunction": schema.ACTIVATION[activation]}
     return op("L2_NORMALIZATION", table="L2NormOptions", **fields)
 
 
+POOL = "Pool2DOptions"
 IMAGE = {"x": (1, 4, 4, 3), "y": (1, 4, 4, 3)}
 FEW = T("i", (2, 3), "INT32", np.zeros((2, 3), np.int32))
 BROKEN = {
@@ -126,6 +139,31 @@ BROKEN = {
         model(metadata={"tinyrt.states": b"{"}),
         ["metadata 'tinyrt.states' is not a list of pairs", "Expecting"],
     ),
+    "no model": (
+        b"PK\x03\x04 something else",
+        ["not a .tflite file", "the identifier TFL3 at byte 4", "make one with tinyrt convert"],
+    ),
+    "signature": (
+        model(signatures={"f": 7}),
+        ["signature 'f' is subgraph 7 of 1", "0 to 0"],
+    ),
+    "paired states": (
+        model(metadata={"tinyrt.states": b'[["x", "nothing"]]'}),
+        ["pairs 'x' with 'nothing'", "an input and an output of the model"],
+    ),
+    "parts": (
+        op("UNPACK", y=(3,), table="UnpackOptions"),
+        ["1 outputs", "expected: 2"],
+    ),
+    "pool": (pooled(), ["L2_POOL_2D on int8", "'x' s8[1,4,4,3]", "float32"]),
+    "fill": (
+        op("PADV2", i32("p", 0, 0, 0, 0), inputs=["x", "p", "x"]),
+        ["what to pad with", "'x' f32[2,3]", "a constant scalar"],
+    ),
+    "begun with ones": (
+        begun_with_ones(),
+        ["CALL_ONCE runs more", "'k' f32[3]", "variables that begin as zeros"],
+    ),
     "computed weights": (
         computed_weights(),
         ["weights on uint8 are computed while the model runs", "'w' u8[2,3]", "constants"],
@@ -147,6 +185,11 @@ def test_other_versions_of_the_format_are_refused(monkeypatch):
     refused(lambda: Interpreter(model_content=data), "the file has schema version 4", "expected: 3")
 
 
+def test_a_file_that_is_not_there_is_no_model(tmp_path):
+    says = ["cannot read the model: No such file", "m.tflite", "check the path"]
+    refused(lambda: map_file(tmp_path / "m.tflite"), *says)
+
+
 def test_an_empty_file_is_no_model(tmp_path):
     (tmp_path / "m.tflite").write_bytes(b"")
     says = ["the model file is empty", "m.tflite", "copy or export the model again"]
@@ -159,25 +202,36 @@ def fake(**lengths):
 
 
 def test_numbers_of_parts_that_are_not_there_are_refused():
-    refused(lambda: builtin_name(fake(OperatorCodesLength=2), 7), "op code 7 of 2")
+    refused(lambda: builtin_name(fake(OperatorCodesLength=2), 7), "op code 7 of 2", "0 to 1")
     port = fake(Name=b"x", TensorIndex=9)
-    refused(lambda: _ports([port], 3), "signature argument 'x' is tensor 9 of 3")
+    refused(lambda: _ports([port], 3), "argument 'x' is tensor 9 of 3", "0 to 2")
     entry = fake(Name=b"notes", Buffer=8)
     parsed = fake(MetadataLength=1, BuffersLength=2)
     parsed.Metadata = lambda i: entry
-    refused(lambda: _entry(parsed, "notes"), "metadata 'notes' is buffer 8 of 2")
+    refused(lambda: _entry(parsed, "notes"), "metadata 'notes' is buffer 8 of 2", "0 to 1")
     reader = _Reader.__new__(_Reader)
     reader.data = bytes(20)
-    refused(lambda: reader._count(21), "a vector of 21 entries in 20 bytes")
+    refused(lambda: reader._count(21), "a vector of 21 entries in 20 bytes", "at most 20")
 
 
 def test_what_the_format_cannot_hold_is_not_written(monkeypatch):
     fields = {"StrideW": 1 << 40}
     says = ["cannot hold StrideW = 1099511627776 in Pool2DOptions", "a number of that field's type"]
+    says += ["choose another window, stride or axis"]
     refused(lambda: _table(writer.flatbuffers.Builder(64), "Pool2DOptions", fields), *says)
+
+    says = ["sizes and places such as [1099511627776]", "32 bits", "make the tensor smaller"]
+    refused(lambda: i32_array([1 << 40]), *says)
 
     def full(*_):
         raise BuilderSizeError
 
     monkeypatch.setattr(writer._Writer, "write", full)
-    refused(lambda: write_tflite(small_cnn()), "2.0 GiB", "less than 2 GiB")
+    refused(lambda: write_tflite(small_cnn()), "2.0 GiB", "less than 2 GiB", "quantise it, or")
+
+
+def test_an_op_that_the_format_lacks_is_not_written():
+    b = Builder((2, 3))
+    graph = b.graph(b.op("erf", ("x",)))
+    says = ["no op for 'erf'", "#0 erf 'erf_0'", "run the graph passes first"]
+    refused(lambda: write_tflite(graph), *says)

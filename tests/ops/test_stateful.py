@@ -97,8 +97,13 @@ def test_states_are_no_ports_of_the_file():
 
 def test_a_state_from_elsewhere_cannot_be_written():
     rng = rng_of("svdf", 0)
-    with pytest.raises(UnsupportedError, match="give this op its state"):
-        write_tflite(build_s8(CASES["svdf"](rng), rng).graph)
+    graph = build_s8(CASES["svdf"](rng), rng).graph
+    with pytest.raises(UnsupportedError, match="give this op its state") as caught:
+        write_tflite(graph)
+    (node,) = graph.bound()
+    assert caught.value.op == node.describe()
+    assert caught.value.tensor == node.input(4).describe()
+    assert caught.value.expected.startswith("a state of the graph that this op alone changes")
 
 
 def test_two_ops_cannot_share_a_state():
