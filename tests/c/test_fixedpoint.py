@@ -27,20 +27,20 @@ int main(void) {
 """
 
 
-OF_SOFTMAX = """
+OF_A_KERNEL = """
 #include <stdio.h>
-#include "tinyrt_softmax_s8.c"
+#include "KERNEL.c"
 
 int main(void) {
     int32_t a;
     while (fread(&a, sizeof a, 1, stdin) == 1) {
-        const int32_t y[] = {exp_of_negative(a), tinyrt_one_over_one_plus(-a)};
+        const int32_t y[] = {CALLS};
         fwrite(y, sizeof y, 1, stdout);
     }
     return 0;
 }
 """
-"""Its functions are compared bit by bit: of their last ones, outputs of 8 bits show none."""
+"""Functions inside of a kernel, bit by bit: of their last bits outputs of 8 bits show nothing."""
 
 
 def answers(source, folder, operands, count):
@@ -77,10 +77,24 @@ def test_c_equals_python(tmp_path):
     np.testing.assert_array_equal(found[3], np.clip(x + shift, -100, 90))
 
 
+def of_kernel(kernel, *calls):
+    return OF_A_KERNEL.replace("KERNEL", kernel).replace("CALLS", ", ".join(calls))
+
+
 def test_exponentials_and_reciprocals_equal_python(tmp_path):
     rng = np.random.default_rng(2)
     edges = [-(2**31) + 1, -(2**26), -(2**24) - 1, -(2**24), -(2**24) + 1, -1, 0]
     a = np.append(-(rng.integers(0, 2**31, COUNT) >> rng.integers(0, 31, COUNT)), edges)
-    powers, reciprocals = answers(OF_SOFTMAX, tmp_path, a.astype(np.int32), 2)
+    source = of_kernel("tinyrt_softmax_s8", "exp_of_negative(a)", "tinyrt_one_over_one_plus(-a)")
+    powers, reciprocals = answers(source, tmp_path, a.astype(np.int32), 2)
     np.testing.assert_array_equal(powers, fixedpoint.exp_on_negative_values(a, 5))
     np.testing.assert_array_equal(reciprocals, fixedpoint.one_over_one_plus_x(-a))
+
+
+def test_logarithms_equal_python(tmp_path):
+    rng = np.random.default_rng(3)
+    edges = [1 << 19, (1 << 19) + 1, 1 << 30, (1 << 31) - 1]
+    a = np.append(rng.integers(2**30, 2**31, COUNT) >> rng.integers(0, 12, COUNT), edges)
+    source = of_kernel("tinyrt_log_softmax_s8", "log_of(a)")
+    (logarithms,) = answers(source, tmp_path, a.astype(np.int32), 1)
+    np.testing.assert_array_equal(logarithms, fixedpoint.log_of_one_and_more(a, 12, 5))
