@@ -78,6 +78,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the same count is found from above, one by one"
         ),
     },
+    "tinyrt/export/rows/sharing.py": {
+        "for piece, holes in zip_longest(self.bodies[0].pieces, self._holes()):"
+        " -> for piece, holes in zip_longest(self.bodies[ -1].pieces, self._holes()):": (
+            "the bodies of a group have the same pieces"
+        ),
+    },
     "tinyrt/interpreter/by_rows.py": {
         "arrays.append(None) -> pass": "only a bias may be absent, and it comes last",
     },
