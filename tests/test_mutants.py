@@ -244,6 +244,7 @@ def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line,
     assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
+        "tests/test_error_fields.py",
         "tests/test_new.py",
     ]
 

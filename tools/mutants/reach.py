@@ -53,6 +53,9 @@ TESTS_OF_C = {
 }
 """What a path of a kernel has in it -> the tests that run it, the quickest first."""
 
+READ_SOURCES = ("tests/test_error_fields.py",)
+"""Tests that read the package's text, and so reach all of its lines."""
+
 PHASE = re.compile(r"( \((setup|call|teardown)\)|\|(setup|run|teardown))$")
 UNKNOWN_S = 5.0
 """Seconds of a test that no record has."""
@@ -79,7 +82,8 @@ class Reach:
         changed = self._changed_tests
         same = {test for test in tests if test.partition("::")[0] not in changed}
         others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
-        return _spread(same, self.seconds) + sorted(file for file in others if changed.get(file))
+        files = {file for file in others if changed.get(file)} | set(READ_SOURCES)
+        return _spread(same, self.seconds) + sorted(files)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
