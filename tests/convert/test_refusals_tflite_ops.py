@@ -96,8 +96,10 @@ def l2(activation):
 POOL = "Pool2DOptions"
 IMAGE = {"x": (1, 4, 4, 3), "y": (1, 4, 4, 3)}
 FEW = T("i", (2, 3), "INT32", np.zeros((2, 3), np.int32))
+ALONE = T("i", (), "INT32", np.zeros((), np.int32))
 BROKEN = {
     "gather_nd": (op("GATHER_ND", FEW), ["indices 'i' s32[2,3]", "1 to 2 numbers"]),
+    "gather_nd, a number": (op("GATHER_ND", ALONE), ["indices 'i' s32[]", "1 to 2 numbers"]),
     "index": (stepped(), ["an index of 3 entries", "at most 2, and one ellipsis"]),
     "transposed": (
         op("TRANSPOSE_CONV", i32("s", 1, 2), inputs=["s", "x", "x"], table="TransposeConvOptions"),
