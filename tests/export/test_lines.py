@@ -1,8 +1,12 @@
-"""Text of exported projects: lists fill their lines, templates get what they ask for."""
+"""Text of exported projects: full lines, headers that it needs, names that templates ask for."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
+from tinyrt.export.model import _needs_math
 from tinyrt.export.rendering import render
 from tinyrt.export.text import INDENT, LINE, wrap
 
@@ -27,3 +31,19 @@ def test_a_template_may_not_ask_for_what_it_is_not_given(tmp_path):
     (tmp_path / "asking.j2").write_text("{{ nothing }}")
     with pytest.raises(UndefinedError, match="nothing"):
         render(tmp_path, "asking.j2", {})
+
+
+def needs_math(functions=("tinyrt_add_s8",), **parts):
+    """Of a writer with these parts."""
+    nothing = {"tables": {}, "parameters": {}, "has_odd_floats": False}
+    return _needs_math(SimpleNamespace(functions=functions, **nothing | parts))
+
+
+def test_what_only_the_mathematics_header_names_asks_for_it():
+    ends = {"low": 0.0, "high": np.inf}
+    table = SimpleNamespace(array=np.array([1, -np.inf], np.float32))
+    assert not needs_math(parameters={"p": SimpleNamespace(fields={"low": 0.0})})
+    assert needs_math(parameters={"p": SimpleNamespace(fields=ends)})
+    assert needs_math(tables={"t": table})
+    assert needs_math(has_odd_floats=True)
+    assert needs_math(("tinyrt_add_s8", "tinyrt_exp_f32"))
