@@ -55,7 +55,9 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why no test can notice it; empty for most."""
-        return EQUIVALENT.get(self.path, {}).get(self.change, "")
+        named = EQUIVALENT.get(self.path, {}).get(self.change, "")
+        everywhere = EQUIVALENT_EVERYWHERE.items()
+        return named or next((why for p, why in everywhere if re.search(p, self.before)), "")
 
 
 def main() -> None:
@@ -65,21 +67,22 @@ def main() -> None:
     if arguments.record or not record.exists:
         print("all tests run once, covered, to learn which of them reach which line", flush=True)
         record.make()
-    if arguments.again:
-        places = survivors(recorded(arguments.again))
+    drawn = recorded(arguments.again)
+    if drawn:
+        places = survivors(drawn)
     else:
         places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
-    verdicts = []
+    verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         for verdict in judged(places, Reach(record), arguments.jobs, Path(folder)):
             verdicts.append(verdict)
             print(described(verdict), flush=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     _file_of(arguments.name).write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
-    verdicts += recorded(arguments.add)
+    shown = table(drawn or verdicts, verdicts)
     if arguments.write:
-        write_table("faults", table(verdicts))
-    print(table(verdicts), f"\nrecord: {_file_of(arguments.name).relative_to(ROOT)}")
+        write_table("faults", shown)
+    print(shown, f"\nrecord: {_file_of(arguments.name).relative_to(ROOT)}")
 
 
 def _file_of(name: str) -> Path:
@@ -96,14 +99,15 @@ def recorded(names: Iterable[str]) -> list[Verdict]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("paths", nargs="*", default=["tinyrt"], help="files or folders")
-    parser.add_argument("--again", nargs="+", help="records whose survivors are tried once more")
+    parser.add_argument(
+        "--again", nargs="+", default=[], help="records whose survivors are tried once more"
+    )
     parser.add_argument("--number", type=int, default=20, help="of faults, evenly from packages")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--kinds", default="", help="operators, by a part of the name: Remove,Swap")
     parser.add_argument("--record", action="store_true", help="learn anew which tests reach what")
     parser.add_argument("--name", default="last", help="of the record in build/mutants")
-    parser.add_argument("--add", nargs="*", default=[], help="records that the table counts, too")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     return parser.parse_args()
 
@@ -132,7 +136,7 @@ def chosen(paths: Iterable[str], kinds: str, number: int, seed: int) -> list[tup
 
 def survivors(verdicts: Iterable[Verdict]) -> list[tuple[Place, str]]:
     """The faults that no test noticed and that are still there to be made, in the files of now."""
-    left = {(v.path, v.operator, v.change) for v in verdicts if not (v.noticed or v.reason)}
+    left = {_identity(v) for v in verdicts if not (v.noticed or v.reason)}
     faults = []
     for place in every_place({path for path, _, _ in left}):
         before = (ROOT / place.path).read_text()
@@ -265,19 +269,30 @@ def described(verdict: Verdict) -> str:
     return f"{place}: {verdict.change}\n    {word}, {verdict.seconds} s"
 
 
-def table(verdicts: list[Verdict]) -> str:
-    """For each package how many faults were noticed, as Markdown."""
+def table(drawn: list[Verdict], since: Iterable[Verdict]) -> str:
+    """For each package how many faults were noticed when drawn, and until today, as Markdown."""
+    today = {_identity(v) for v in since if v.noticed}
     of: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
+    for verdict in drawn:
         of.setdefault(Place(verdict.path, "", 0, 0).package, []).append(verdict)
-    of["all"] = verdicts
-    lines = ["| package | faults | equivalent | noticed |", "|---|---|---|---|"]
+    of = dict(sorted(of.items())) | {"all": drawn}
+    lines = [
+        "| package | faults | equivalent | noticed when drawn | today |",
+        "|---|---|---|---|---|",
+    ]
     for package, here in of.items():
         noticed = sum(v.noticed for v in here)
+        later = sum(v.noticed or _identity(v) in today for v in here)
         equivalent = sum(bool(v.reason) and not v.noticed for v in here)
         share = noticed / max(len(here) - equivalent, 1)
-        lines.append(f"| `{package}` | {len(here)} | {equivalent} | {noticed} ({share:.0%}) |")
+        counts = f"{len(here)} | {equivalent} | {noticed} ({share:.0%}) | {later}"
+        lines.append(f"| `{package}` | {counts} |")
     return "\n".join(lines)
+
+
+def _identity(verdict: Verdict) -> tuple[str, str, str]:
+    """What makes it the same fault, wherever its line has moved."""
+    return verdict.path, verdict.operator, verdict.change
 
 
 if __name__ == "__main__":

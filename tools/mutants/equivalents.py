@@ -87,8 +87,23 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/interpreter/by_rows.py": {
         "arrays.append(None) -> pass": "only a bias may be absent, and it comes last",
     },
+    "tinyrt/npz.py": {
+        "if any(end > start for end, start in zip(ends, starts, strict=True)) or ("
+        " -> if any(end > start for end, start in zip(ends, starts)) or (": (
+            "a check of the code's own loop"
+        ),
+    },
+    "tinyrt/train/core/tape.py": {
+        "for operand, part in zip(step.inputs, parts, strict=True):"
+        " -> for operand, part in zip(step.inputs, parts):": (
+            "a check of the code's own loop; functions of users are checked where they answer"
+        ),
+    },
     "tinyrt/ir/rewriter.py": {
         "marks.clear() -> pass": "a pass is asked again where nothing changed: that takes time",
+    },
+    "tinyrt/kernels_c/internal/tinyrt_window_rows_loop.h": {
+        "tinyrt_pad_column(taps, column); -> ;": "what is behind the taps meets weights of zero",
     },
     "tinyrt/kernels_c/src/tinyrt_conv2d_s16.c": {
         "*column++ = 0; -> *column++ = (0 + 1);": "filters have zeros behind their last tap",
