@@ -8,6 +8,7 @@ from tests.graphs import small_cnn
 from tests.memory.nets import random_net
 from tests.memory.targets import DSP, SCALAR
 from tests.memory.test_segments import ranges
+from tests.ops.quantised import graph_of, s8
 from tinyrt.errors import BudgetError, UnsupportedError, VerifyError
 from tinyrt.memory import check_plan, plan_by_rows, plan_memory, plan_pushed, plan_segments
 from tinyrt.memory.arena import check_regions
@@ -15,6 +16,7 @@ from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.placing import problem
 from tinyrt.memory.plan import MemoryOptions, Region, require_budget
 from tinyrt.memory.rows import candidates
+from tinyrt.ops.transpose import TransposeAttrs
 
 GRAPH = random_net(7)
 REPORT = "this is a defect of tinyrt"
@@ -204,3 +206,10 @@ def test_inputs_that_cannot_come_row_by_row_are_named():
     assert "'x' f32[1,8,8,3]" in text
     assert "an image (1, h, w, c) of int8 or int16" in text
     assert "leave out --input-rows" in text
+
+
+def test_an_op_that_has_no_rows_is_named():
+    turned = graph_of("transpose", TransposeAttrs((0, 2, 1, 3)), [s8(1, 6, 5, 4)], [s8(1, 5, 6, 4)])
+    text = refused(lambda: plan_pushed(turned, SCALAR), UnsupportedError)
+    assert "#0 transpose" in text
+    assert "an op whose output rows each need a few rows of its inputs" in text

@@ -46,10 +46,8 @@ def cross_entropy(
         )
     n, count = logits.shape
     if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= count)):
-        raise ShapeError(
-            f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}",
-            expected=f"integers from 0 to {count - 1}",
-        )
+        what = f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}"
+        raise ShapeError(what, expected=f"integers from 0 to {count - 1}")
     target = np.full(logits.shape, smoothing / count, logits.dtype)
     target[np.arange(n), classes] += 1 - smoothing
     total = float(n)

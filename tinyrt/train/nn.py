@@ -72,10 +72,8 @@ class Conv2d(Module):
         bias: bool = True,
     ) -> None:
         if c_in % groups or c_out % groups:
-            raise ShapeError(
-                f"{groups} groups do not divide {c_in} input and {c_out} output channels",
-                expected="a divisor of both",
-            )
+            what = f"{groups} groups do not divide {c_in} input and {c_out} output channels"
+            raise ShapeError(what, expected="a divisor of both")
         kh, kw = _pair(kernel)
         per_group = c_in // groups
         self.attrs = Conv2dAttrs(_pair(stride), padding, _pair(dilation))

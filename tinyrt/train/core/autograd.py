@@ -117,10 +117,7 @@ def inner_product(tensors: Sequence[Tensor | None], vectors: Sequence[ArrayLike]
         if tensor is not None:
             products.append((tensor * vector).sum())
     if not products:
-        raise GradientError(
-            "the output depends on none of the inputs",
-            expected="a function that computes with at least one of them",
-        )
+        raise GradientError("the output depends on none of the inputs", expected="on one of them")
     return sum(products[1:], start=products[0])
 
 
@@ -208,11 +205,8 @@ class CustomFunction:
             context.stand_in((), ())
             parts = given if isinstance(given, tuple) else (given,)
             if len(parts) != len(inputs):
-                raise GradientError(
-                    f"'{cls.__name__}' gave {len(parts)} gradients",
-                    expected=f"{len(inputs)}, one for each operand",
-                    hint="return None for an operand that needs none",
-                )
+                what = f"'{cls.__name__}' gave {len(parts)} gradients"
+                raise GradientError(what, expected=f"{len(inputs)}, one (or None) for each operand")
             return parts
 
         return apply(Function(cls.__name__, cls.forward, vjp), Context(), *operands)

@@ -32,10 +32,8 @@ def table_function(op: str) -> Function:
         raise UnsupportedError(f"there is no op '{op}'", expected=", ".join(sorted(OPS)))
     compute, infer = spec.train_f32 or spec.ref_f32, spec.infer
     if compute is None or spec.vjp is None:
-        raise UnsupportedError(
-            f"{op} cannot be trained: it has no float form with a gradient",
-            hint="the ops with a gradient in the table of 'tinyrt ops' can",
-        )
+        what = f"{op} cannot be trained: it has no float form with a gradient"
+        raise UnsupportedError(what, hint="'tinyrt ops' lists the ops that have one")
 
     @lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
     def check(attrs: Any, shapes: tuple[Shape, ...]) -> None:
