@@ -129,7 +129,7 @@ def table_of_places(places: Iterable[Untaken]) -> str:
     for place in places:
         text = place.text.replace("|", "\\|")
         lines.append(f"| `{place.path}` | `{text}` | {place.reason} |")
-    return "\n".join(lines)
+    return "\n".join(dict.fromkeys(lines))
 
 
 def table(rooms: Mapping[str, Share]) -> str:
