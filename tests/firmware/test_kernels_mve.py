@@ -16,7 +16,8 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
 CORE = "cortex-m55"
-CASES = sampled(40, 200)
+CASES, PROGRAMS = 40, range(sampled(1, 5))
+"""Cases of a program, as many as every board has room for, and programs."""
 ACTIVATIONS = ("NONE", "RELU", "RELU6")
 
 
@@ -110,15 +111,23 @@ def many(make, rng):
     return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
 
 
+def check_programs(make, seed, folder, cflags=""):
+    rng = np.random.default_rng(seed)
+    for i in PROGRAMS:
+        here = folder / str(i)
+        here.mkdir()
+        check_on_device(*many(make, rng), here, CORE, cflags)
+
+
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_MVE_WITHOUT_ASM"], ids=["assembly", "intrinsics"])
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected])
 def test_weighted_ops(make, cflags, tmp_path):
-    check_on_device(*many(make, np.random.default_rng(1)), tmp_path, CORE, cflags)
+    check_programs(make, 1, tmp_path, cflags)
 
 
 @pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])
 def test_other_ops(make, tmp_path):
-    check_on_device(*many(make, np.random.default_rng(2)), tmp_path, CORE)
+    check_programs(make, 2, tmp_path)
 
 
 def test_products_that_16_bits_cannot_add(tmp_path):
