@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_ops
+from tests.convert.every_importer import CASES
 from tests.convert.onnx_build import OnnxModel, assert_matches
 
 ALONE = {
@@ -17,12 +17,6 @@ ALONE = {
     ),
 }
 """Cases that hold for one sample -> why."""
-
-CASES = {
-    **{name: (build, opsets[-1]) for name, (build, opsets) in test_onnx_ops.CASES.items()},
-    **test_onnx_breadth.CASES,
-    **test_onnx_forms.CASES,
-}
 
 
 class InPairs(OnnxModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_ops
+from tests.convert.every_importer import CASES
 from tests.convert.onnx_build import OnnxModel
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
@@ -19,13 +19,6 @@ from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import Form, Quant
 from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize import quantize_graph
-
-CASES = {
-    **{name: (build, opsets[-1]) for name, (build, opsets) in test_onnx_ops.CASES.items()},
-    **test_onnx_breadth.CASES,
-    **test_onnx_forms.CASES,
-}
-"""Those that ``test_every_importer_is_tested`` finds every importer among."""
 
 SAMPLES = 32
 FLOOR = 27.0

@@ -213,7 +213,7 @@ def rewrite(
         rule, changes = step
         count += len(changes)
         if count > limit:
-            raise VerifyError(f"rewriting did not settle after {limit} patches", expected="an end")
+            raise VerifyError(f"rewriting did not settle after {limit} patches", expected="fewer")
         before = graph
         budget.current().spend(PASS * len(graph.nodes), f"the pass '{rule.name}'")
         graph = _apply(graph, changes)
