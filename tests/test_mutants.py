@@ -160,7 +160,7 @@ def test_tests_that_fail_anyway_are_left_out(tree):
 
 
 TIMES = """<testsuites><testsuite>
-<testcase classname="tests.test_a" name="test_one" time="2.0"/>
+<testcase classname="tests.test_a" name="test_one" time="0.3"/>
 <testcase classname="tests.test_a" name="test_many[0]" time="0.1"/>
 <testcase classname="tests.test_a" name="test_many[1]" time="0.2"/>
 <testcase classname="tests.test_b" name="test_table" time="0.05"/>
@@ -237,7 +237,7 @@ ALL = ["a.py::test_many[0]", "a.py::test_one", "a.py::test_many[1]"]
         ("made_loops", 5, []),
     ],
 )
-def test_tests_that_reach_a_line_one_of_each_function_first(reach, module, line, tests):
+def test_tests_that_reach_a_line_the_quick_ones_first(reach, module, line, tests):
     """Those that ran it; a line outside of functions, or of one that is not recorded, by its
     users and by files that import the module."""
     recorded = [f"tests/test_{name}" for name in tests]

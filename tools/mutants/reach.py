@@ -69,7 +69,7 @@ class Reach:
     _known: dict[str, dict[int, set[str]]] = field(default_factory=dict, init=False, repr=False)
 
     def tests_of(self, place: Place) -> list[str]:
-        """Tests that run the line, one of each function first, then the quickest."""
+        """Tests that run the line, quick ones first, and few of a function before many of it."""
         if place.is_c:
             return next(
                 list(dict.fromkeys(tests))
@@ -83,18 +83,18 @@ class Reach:
         same = {test for test in tests if test.partition("::")[0] not in changed}
         others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
         files = {file for file in others if changed.get(file)} | set(READ_SOURCES)
-        return _spread(same, self.seconds) + sorted(files)
+        return _spread(same | files, self.seconds)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Test -> how long it took."""
-        cases = ET.parse(self.record.times).iter("testcase")
-        return {
-            f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(
-                case.get("time", 0)
-            )
-            for case in cases
-        }
+        """Test, or file of tests -> how long it took."""
+        took: dict[str, float] = {}
+        for case in ET.parse(self.record.times).iter("testcase"):
+            file = f"{case.get('classname', '').replace('.', '/')}.py"
+            seconds = float(case.get("time", 0))
+            took[f"{file}::{case.get('name')}"] = seconds
+            took[file] = took.get(file, 0.0) + seconds
+        return took
 
     @cached_property
     def _data(self) -> CoverageData:
@@ -128,7 +128,7 @@ class Reach:
         package, _, name = path.removesuffix(".py").replace("/", ".").rpartition(".")
         pattern = rf"^ *from {package}(\.{name} import| import .*\b{name}\b)"
         files = set(_git("grep", "-lE", pattern, "--", "tests").split())
-        return {test for test in self.seconds if test.partition("::")[0] in files}
+        return {t for t in self.seconds if "::" in t and t.partition("::")[0] in files}
 
     def _lines_now(self, path: str) -> dict[int, int]:
         """Numbers that lines had when the record was made -> those that they have."""
@@ -189,11 +189,14 @@ def _test(context: str) -> str:
 
 
 def _spread(tests: set[str], seconds: dict[str, float]) -> list[str]:
-    """In an order in which each function comes once before any comes twice."""
-    of: dict[str, list[str]] = {}
-    for test in sorted(tests, key=lambda t: (seconds.get(t, UNKNOWN_S), t)):
-        of.setdefault(test.partition("[")[0], []).append(test)
+    """In an order in which quick ones come first, and few of a function before many of it."""
+    of: dict[str, list[tuple[float, str]]] = {}
+    for test in sorted(tests):
+        took = (seconds.get(test, UNKNOWN_S), test)
+        of.setdefault(test.partition("[")[0], []).append(took)
     ranked = [
-        (i, seconds.get(t, UNKNOWN_S), t) for group in of.values() for i, t in enumerate(group)
+        ((i + 1) * took, test)
+        for group in of.values()
+        for i, (took, test) in enumerate(sorted(group))
     ]
-    return [test for _, _, test in sorted(ranked)]
+    return [test for _, test in sorted(ranked)]
