@@ -80,7 +80,27 @@ def triplets(net: Net) -> str:
     return net.add(net.mul(first, second), third)
 
 
+def limited(op: str, limit: float) -> Callable[[Net], str]:
+    return lambda net: net.op("tanh", (net.op(op, ("x", net.number(limit))),))
+
+
+def known(net: Net, *truth: bool) -> str:
+    """A choice between x and its product, by a condition that is constant."""
+    where = net.constant(np.array(truth))
+    return net.op("tanh", (net.op("select_v2", (where, "x", net.mul("x", 3.0))),))
+
+
+LIMITS = {"maximum": (-np.inf, -3.4028235e38), "minimum": (np.inf, 3.4028235e38)}
+"""Op -> limits that no number reaches."""
+
 FORMS = {
+    **{
+        f"{op} of {limit}": Form("remove_identity", ROW, limited(op, limit), ["tanh"])
+        for op, limits in LIMITS.items()
+        for limit in limits
+    },
+    "always": Form("remove_identity", ROW, lambda net: known(net, True), ["tanh"]),
+    "never": Form("remove_identity", ROW, lambda net: known(net, *[False] * 4), ["mul", "tanh"]),
     "a shift in front of a dense layer": Form(
         "fold_before",
         ROW,
@@ -120,6 +140,24 @@ def test_the_pass_applies(form):
     graph, log = applied(net.graph(form.build(net)), RULES[form.rule], REMOVE_DEAD)
     assert form.rule in {rule for rule, _ in log.applied}
     assert ops(graph) == form.left
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        limited("maximum", np.inf),
+        limited("minimum", -3e38),
+        lambda net: known(net, True, False, True, True),
+        lambda net: net.op(
+            "select_v2", (net.constant(np.array([[[True]]])), "x", net.number(-np.inf))
+        ),
+    ],
+)
+def test_limits_and_choices_that_matter_stay(build):
+    net = Net(ROW)
+    _, log = applied(net.graph(build(net)), RULES["remove_identity"])
+    assert not log.applied
+    assert not log.refused
 
 
 def test_three_of_two_kinds_merge_one_kind_after_the_other():

@@ -135,6 +135,25 @@ def test_softmax_along_other_dimensions_stays():
     assert "last dimension" in refusal(net.graph(softmax(net, 1)), RECOGNISE_SOFTMAX)
 
 
+def test_softmax_whose_sums_get_their_dimension_back():
+    net = Formula((2, 3, 5))
+    total = net.op("reduce_max", ("x",), ReduceAttrs((2,), False))
+    lowered = net.op("sub", ("x", net.reshape(total, 2, 3, 1)), AddAttrs())
+    raised = net.op("exp", (lowered,))
+    sums = net.op("sum", (raised,), ReduceAttrs((2,), False))
+    graph, _ = apply(
+        net.graph(net.div(raised, net.reshape(sums, 2, 3, 1))), RECOGNISE_SOFTMAX, REMOVE_DEAD
+    )
+    assert ops(graph) == ["softmax"]
+
+
+def test_sums_that_are_turned_are_no_softmax():
+    net = Formula((4, 4))
+    raised = net.op("exp", ("x",))
+    sums = net.reshape(net.op("sum", (raised,), ReduceAttrs((1,), False)), 1, 4)
+    assert "last dimension" in refusal(net.graph(net.div(raised, sums)), RECOGNISE_SOFTMAX)
+
+
 def test_scale_becomes_beta():
     net = Formula((2, 5))
     y = net.op("softmax", (net.mul("x", 0.25),), SoftmaxAttrs())

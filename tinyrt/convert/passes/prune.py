@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyrt.convert.passes.common import bypass, split_constant
+from tinyrt.convert.passes.common import bypass, constant_data, split_constant
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -18,7 +18,7 @@ def remove_dead(graph: Graph, node: Node) -> Patch | None:
 
 
 def remove_identity(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """f(x) = x: reshape to the same shape, pad by nothing, x + 0, x * 1, ... go."""
+    """f(x) = x: reshape to the same shape, pad by nothing, x + 0, x * 1, max(x, -inf), ... go."""
     if fused_activation(node) != "NONE":
         return None
     position = _neutral_operand(graph, node) if node.op in NEUTRAL else _unchanged(graph, node)
@@ -31,14 +31,21 @@ def _neutral_operand(graph: Graph, node: Node) -> int | None:
     if split is None or (split[0] == 1 and node.op == "sub"):
         return None
     position, constant = split
-    same = graph.value(node.inputs[position]).shape == graph.value(node.outputs[0]).shape
-    return position if same and np.all(constant == NEUTRAL[node.op]) else None
+    low, high = NEUTRAL[node.op]
+    is_neutral = np.all((low <= constant) & (constant <= high))
+    return position if is_neutral and _keeps_shape(graph, node, position) else None
+
+
+def _keeps_shape(graph: Graph, node: Node, position: int) -> bool:
+    return graph.value(node.inputs[position]).shape == graph.value(node.outputs[0]).shape
 
 
 def _unchanged(graph: Graph, node: Node) -> int | None:
-    """Input 0 if an op that moves data leaves it as it is."""
+    """The operand that an op which moves or chooses data leaves as it is."""
+    if node.op == "select_v2":
+        return _chosen(graph, node)
     if node.op in ("reshape", "pad"):
-        is_same = graph.value(node.inputs[0]).shape == graph.value(node.outputs[0]).shape
+        is_same = _keeps_shape(graph, node, 0)
     elif node.op == "transpose":
         perm = node.attrs_as(TransposeAttrs).perm
         is_same = perm == tuple(sorted(perm))
@@ -50,12 +57,33 @@ def _unchanged(graph: Graph, node: Node) -> int | None:
     return 0 if is_same else None
 
 
-NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0}
-"""Binary ops -> the constant that changes nothing."""
+def _chosen(graph: Graph, node: Node) -> int | None:
+    """The operand that a condition which is known takes everywhere."""
+    truth = constant_data(graph, node.inputs[0])
+    if truth is None or truth.all() != truth.any():
+        return None
+    position = 1 if truth.all() else 2
+    return position if _keeps_shape(graph, node, position) else None
+
+
+GREATEST = float(np.finfo(np.float32).max)
+"""What exporters write in place of infinity, where they mean no limit."""
+
+NEUTRAL = {
+    "add": (0.0, 0.0),
+    "sub": (0.0, 0.0),
+    "mul": (1.0, 1.0),
+    "maximum": (-np.inf, -GREATEST),
+    "minimum": (GREATEST, np.inf),
+}
+"""Binary ops -> the constants that change nothing, from the least to the greatest."""
 
 REMOVE_DEAD = Rule("remove_dead", (), remove_dead)
 REMOVE_IDENTITY = Rule(
     "remove_identity",
-    (*NEUTRAL, "reshape", "transpose", "pad", "concatenation", "max_pool2d", "average_pool2d"),
+    (
+        *(*NEUTRAL, "reshape", "transpose", "pad", "concatenation", "select_v2"),
+        *("max_pool2d", "average_pool2d"),
+    ),
     remove_identity,
 )

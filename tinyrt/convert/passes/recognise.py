@@ -141,13 +141,14 @@ def recognise_logistic(graph: Graph, node: Node) -> Patch | Refusal | None:
 def recognise_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     """exp(x - m) / sum(exp(x - m)) = softmax(x) along the last dimension, for any m per row."""
     exponential = op_before(graph, node.inputs[0], "exp")
-    total = op_before(graph, node.inputs[1], "sum")
+    # The dimension that is summed up may come back behind the sum.
+    back = op_before(graph, node.inputs[1], "reshape")
+    total = op_before(graph, back.inputs[0] if back is not None else node.inputs[1], "sum")
     if exponential is None or total is None or total.inputs[0] != exponential.outputs[0]:
         return None
-    shape = graph.value(node.outputs[0]).shape
-    reduction = total.attrs_as(ReduceAttrs)
-    axes = tuple(a % len(shape) for a in reduction.axes)
-    if axes != (len(shape) - 1,) or not reduction.keep_dims:
+    shape = graph.value(exponential.outputs[0]).shape
+    axes = tuple(a % len(shape) for a in total.attrs_as(ReduceAttrs).axes)
+    if axes != (len(shape) - 1,) or graph.value(node.inputs[1]).shape != (*shape[:-1], 1):
         return Refusal(node.name, "the sum is not along the last dimension")
     activation = fused_activation(node)
     if activation != "NONE":
