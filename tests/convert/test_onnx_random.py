@@ -29,6 +29,7 @@ NEVER = {
     "merge_around_join",
     "merge_around_split",
     "merge_duplicates",
+    "merge_parallel",
     "merge_siblings",
     "merge_slices",
     "negate_comparison",

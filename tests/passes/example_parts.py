@@ -140,3 +140,8 @@ def flat_dense(net: Net, perm: tuple[int, ...] = TO_NCHW) -> str:
 
 def siblings(net: Net, size: int = 3, c_out: int = 4) -> tuple[str, ...]:
     return tuple(net.op("tanh", (net.conv("x", c_out, size),)) for _ in range(2))
+
+
+def branches(net: Net, **attrs) -> str:
+    """The sum of two convolutions."""
+    return net.add(net.conv("x", 3, **attrs), net.conv("x", 3, 1, **attrs))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
+from tests.passes.example import CHANNELS_FIRST, IMAGE, ROW, Example, Made
 from tests.passes.example_parts import (
     behind_a_layer,
     by_root,
@@ -33,8 +31,8 @@ from tests.passes.example_parts import (
     truth_and_its_opposite,
     two_readers,
 )
+from tests.passes.examples_channels import CHANNELS
 from tests.passes.nets import TO_NCHW, TO_NHWC
-from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -44,30 +42,9 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.slice import SliceAttrs
 
-IMAGE, ROW, CHANNELS_FIRST = (1, 6, 5, 3), (2, 4), (1, 3, 6, 5)
+__all__ = ["EXAMPLES_OF", "Made"]
 
-Made = str | tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Example:
-    """A pass's own graphs.
-
-    Attributes:
-        shape: of the input.
-        fires: makes the output of a graph that the pass changes.
-        stays: makes that of one that it nearly applies to; None where it never refuses.
-        reason: what it says then.
-
-    """
-
-    shape: tuple[int, ...]
-    fires: Callable[[Net], Made]
-    stays: Callable[[Net], Made] | None = None
-    reason: str = ""
-
-
-EXAMPLES_OF = {
+EXAMPLES_OF = CHANNELS | {
     "remove_dead": Example(ROW, lambda net: (net.op("tanh", ("x",)), net.op("abs", ("x",)))[1]),
     "remove_identity": Example(
         ROW,

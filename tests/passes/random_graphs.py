@@ -42,6 +42,7 @@ from tests.passes.random_layers import (
     normalised,
     one_pixel,
     padded_convolution,
+    parallel,
     pixels,
     pooled,
     shuffled,
@@ -61,11 +62,20 @@ LAST = ("chosen",)
 STEPS: dict[str, Step] = {
     step.__name__: step
     for step in (
-        *(attention, averaged, by_root, channels_first, constant_operand, cut, cut_layer, gated),
-        *(gelu, inserted, layer, one_pixel, pixels, repeated, rounded_twice, shuffled),
-        *(turned_rows, two_reshaped, normalised, on_constants, padded, padded_convolution, pair),
+        *(attention, averaged, by_root, channels_first, constant_operand, cut, cut_layer),
+        *(gated, gelu, inserted, layer, one_pixel, pixels, repeated, rounded_twice, shuffled),
+        *(
+            parallel,
+            turned_rows,
+            two_reshaped,
+            normalised,
+            on_constants,
+            padded,
+            padded_convolution,
+            pair,
+        ),
         *(picked, pooled, power, reshaped, rounded, siblings, signs, softmax, transposed, twice),
-        *(unary, by_truth, chosen, uniform_operand, weighted),
+        *(unary, by_truth, chosen, parallel, uniform_operand, weighted),
     )
 }
 

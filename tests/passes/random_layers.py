@@ -104,6 +104,15 @@ def siblings(net: RandomNet, x: str, rng: Rng) -> str | None:
     return net.op("concatenation", (net.op("tanh", (first,)), second), ConcatenationAttrs(3))
 
 
+def parallel(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Layers side by side, whose outputs are added."""
+    if len(net.shape(x)) != 4:
+        return None
+    c = net.channels(x)
+    y = net.add(net.conv(x, c, 3 if rng.random() < 0.5 else 5), net.conv(x, c, 1))
+    return net.add(net.batch_norm(x), y) if rng.random() < 0.5 else y
+
+
 def layer(net: RandomNet, x: str, rng: Rng) -> str | None:
     """A layer with what follows it, or what comes before it."""
     if rng.random() < 0.3:

@@ -34,6 +34,7 @@ from tinyrt.convert.passes.merge_moves import (
     MERGE_TRANSPOSES,
     TRANSPOSE_TO_RESHAPE,
 )
+from tinyrt.convert.passes.merge_parallel import MERGE_PARALLEL
 from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
 from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
@@ -136,6 +137,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FOLD_BATCHNORM,
     FOLD_AFFINE,
     MERGE_CONSTANTS,
+    MERGE_PARALLEL,
     FUSE_ACTIVATION,
     # Before pads fuse: a sum in front of a convolution must not reach its border of zeros.
     FOLD_BEFORE,
