@@ -14,6 +14,7 @@ from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -145,3 +146,12 @@ def siblings(net: Net, size: int = 3, c_out: int = 4) -> tuple[str, ...]:
 def branches(net: Net, **attrs) -> str:
     """The sum of two convolutions."""
     return net.add(net.conv("x", 3, **attrs), net.conv("x", 3, 1, **attrs))
+
+
+def shuffled(net: Net, x: str, wide: tuple[int, ...], perm: tuple[int, ...]) -> str:
+    """Parts of the dimensions, which change places."""
+    return net.reshape(net.transpose(net.reshape(x, *wide), perm), *net.shape(x))
+
+
+def picked(net: Net, x: str, *indices: int, axis: int = 3) -> str:
+    return net.op("gather", (x,), GatherAttrs(axis, indices, (len(indices),)))

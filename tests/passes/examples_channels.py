@@ -3,9 +3,41 @@
 from __future__ import annotations
 
 from tests.passes.example import IMAGE, Example
-from tests.passes.example_parts import branches
+from tests.passes.example_parts import behind_a_layer, branches, picked, shuffled
+
+EVEN = (1, 6, 5, 4)
 
 CHANNELS = {
+    "shuffle_to_gather": Example(
+        EVEN,
+        lambda net: net.op("tanh", (shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 2, 4, 3)),)),
+        lambda net: shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 4, 3, 2)),
+        "more than the parts of one dimension",
+    ),
+    "merge_gathers": Example(
+        EVEN,
+        lambda net: picked(net, picked(net, "x", 3, 0, 2), 2, 0),
+        lambda net: picked(net, picked(net, "x", 3, 0, 2), 1, axis=2),
+        "does not pick along the axis",
+    ),
+    "gather_into_layer": Example(
+        IMAGE,
+        lambda net: picked(net, net.conv("x"), 3, 0, 2),
+        behind_a_layer(lambda net, y: picked(net, y, 3, 0, 2)),
+        "has other readers",
+    ),
+    "order_channels": Example(
+        EVEN,
+        lambda net: net.conv(net.op("tanh", (picked(net, "x", 3, 0, 2),))),
+        lambda net: picked(net, "x", 3, 0, 2),
+        "needs its channels in their order",
+    ),
+    "gather_to_slice": Example(
+        EVEN,
+        lambda net: net.op("tanh", (picked(net, picked(net, "x", 0, 1, 2, 3), 1, 3),)),
+        lambda net: picked(net, "x", 0, 1, 2, 3),
+        "both the model's own",
+    ),
     "merge_parallel": Example(
         IMAGE,
         lambda net: net.add(net.add(branches(net), net.batch_norm("x")), net.conv("x", 3, 5)),

@@ -37,12 +37,14 @@ from tests.passes.random_layers import (
     averaged,
     channels_first,
     cut_layer,
+    halved,
     inserted,
     layer,
     normalised,
     one_pixel,
     padded_convolution,
     parallel,
+    picked_channels,
     pixels,
     pooled,
     shuffled,
@@ -75,6 +77,7 @@ STEPS: dict[str, Step] = {
             pair,
         ),
         *(picked, pooled, power, reshaped, rounded, siblings, signs, softmax, transposed, twice),
+        *(halved, picked_channels),
         *(unary, by_truth, chosen, parallel, uniform_operand, weighted),
     )
 }

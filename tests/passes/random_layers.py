@@ -12,6 +12,7 @@ from tests.passes.random_net import RandomNet, Rng
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -153,6 +154,28 @@ def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
     x = net.reshape(x, shape[0], 2, shape[3] // 2, *shape[1:3])
     x = net.transpose(x, (0, 2, 1, 3, 4))
     return net.transpose(net.reshape(x, shape[0], shape[3], *shape[1:3]), TO_NHWC)
+
+
+def halved(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Channels in another order, of which a layer reads a half and the rest passes."""
+    y = shuffled(net, x, rng)
+    if y is None:
+        return None
+    shape = net.shape(y)
+    halves, size = [], (*shape[:3], shape[3] // 2)
+    for begin in (0, shape[3] // 2):
+        halves.append(net.op("slice", (y,), SliceAttrs((0, 0, 0, begin), size, (1,) * 4)))
+    two = net.op("relu", (net.conv(net.depthwise(halves[1]), 3),))
+    joined = net.op("concatenation", (halves[0], net.conv(two, 2)), ConcatenationAttrs(3))
+    return picked_channels(net, joined, rng)
+
+
+def picked_channels(net: RandomNet, x: str, rng: Rng) -> str:
+    """Some of the channels, in any order."""
+    count = int(rng.integers(1, net.channels(x) + 1))
+    indices = tuple(int(i) for i in rng.permutation(net.channels(x))[:count])
+    axis = len(net.shape(x)) - 1
+    return net.op("gather", (x,), GatherAttrs(axis, indices, (count,)))
 
 
 def pixels(net: RandomNet, x: str, rng: Rng) -> str | None:

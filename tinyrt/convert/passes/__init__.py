@@ -12,6 +12,7 @@ from tinyrt.convert.passes.algebra import (
     WRITE_OUT_POWER,
     ZERO_PRODUCT,
 )
+from tinyrt.convert.passes.channel_order import ORDER_CHANNELS
 from tinyrt.convert.passes.choices import CHOOSE_AS, CHOOSE_SHAPED, SKIP_MONOTONIC
 from tinyrt.convert.passes.conv_as_dense import CONV_AS_DENSE
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
@@ -53,6 +54,12 @@ from tinyrt.convert.passes.recognise import (
     RECOGNISE_SOFTMAX,
     SCALE_INTO_SOFTMAX,
     SCALE_THROUGH_PRODUCT,
+)
+from tinyrt.convert.passes.shuffle import (
+    GATHER_INTO_LAYER,
+    GATHER_TO_SLICE,
+    MERGE_GATHERS,
+    SHUFFLE_TO_GATHER,
 )
 from tinyrt.convert.passes.sink_reshape import (
     SINK_PAD,
@@ -105,6 +112,9 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     ZERO_PRODUCT,
     CANCEL_SIGNS,
     AS_PRODUCT,
+    # Channels that change places, before transposes take their reshapes apart.
+    SHUFFLE_TO_GATHER,
+    MERGE_GATHERS,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
     MERGE_AROUND_SPLIT,
@@ -116,7 +126,11 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,
-    # With the layout settled, arg_max and arg_min, which only need the order of their inputs.
+    # With the layout settled, channels go where weights want them, or weights where channels are;
+    GATHER_INTO_LAYER,
+    ORDER_CHANNELS,
+    GATHER_TO_SLICE,
+    # and arg_max and arg_min only need the order of their inputs.
     SKIP_MONOTONIC,
     CHOOSE_AS,
     # The same for reshapes and pads.
