@@ -1,7 +1,8 @@
 """The graph: types, nodes, verification of stages, rewriting, a text dump."""
 
 from tinyrt.ir.graph import BoundNode, Graph, Node, Value
-from tinyrt.ir.rewriter import Patch, Refusal, RewriteLog, Rule, rewrite
+from tinyrt.ir.rewrite_log import RewriteLog
+from tinyrt.ir.rewriter import Patch, Refusal, Rule, rewrite
 from tinyrt.ir.text import dump
 from tinyrt.ir.types import DType, QParams, Shape, TensorType, pack_int4, unpack_int4
 from tinyrt.ir.verifier import OpRules, Stage, check_arity, check_order, check_types, verify

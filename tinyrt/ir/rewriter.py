@@ -9,6 +9,7 @@ from typing import TypeVar
 from tinyrt import budget
 from tinyrt.errors import VerifyError
 from tinyrt.ir.graph import Graph, Node, Value
+from tinyrt.ir.rewrite_log import RewriteLog
 
 T = TypeVar("T")
 
@@ -65,19 +66,6 @@ class Rule:
     name: str
     ops: tuple[str, ...]
     apply: Callable[[Graph, Node], Patch | Refusal | None]
-
-
-@dataclass(slots=True)
-class RewriteLog:
-    """What each rule did, in order, and what it refused."""
-
-    applied: list[tuple[str, str]] = field(default_factory=list)
-    refused: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def final_refusals(self) -> dict[tuple[str, str], str]:
-        """(rule, node) -> reason, without those where the rule applied later on."""
-        applied = set(self.applied)
-        return {key: reason for key, reason in self.refused.items() if key not in applied}
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Channels that no answer depends on, and the graph without them."""

@@ -1,0 +1,55 @@
+"""The least and greatest element of each channel of every tensor, whatever the inputs are.
+
+Interval arithmetic: each op's bounds follow from those of its inputs, in the op's own arithmetic.
+Bounds are sound: no element lies outside. They are exact for an op by itself; behind several ops
+they may be wider than what can happen, since inputs are taken to be independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from tinyrt.convert.values.elementwise import ELEMENTWISE, elementwise
+from tinyrt.convert.values.interval import Bounds
+from tinyrt.convert.values.moving import INCREASING, increasing
+from tinyrt.convert.values.sums import SUMS, summed
+from tinyrt.ir import BoundNode, Graph
+
+
+def bounds_of(graph: Graph) -> dict[str, Bounds]:
+    """The bounds of every input and of every op's outputs, by name.
+
+    Integers are bounded by their stored values; floats by real ones, up to rounding, as long as
+    the inputs are numbers.
+
+    Args:
+        graph: a verified graph, float or quantised.
+
+    """
+    return graph.noted("bounds", partial(_bounds_of, graph))
+
+
+def _bounds_of(graph: Graph) -> dict[str, Bounds]:
+    known = {value.name: Bounds.whole(value) for value in graph.input_values}
+    for node in graph.bound():
+        found = behind(node, known)
+        for value in node.outputs:
+            whole = Bounds.whole(value)
+            known[value.name] = whole if found is None else found.within(whole)
+    return known
+
+
+def behind(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
+    """The bounds of an op's output; None where nothing is known about the op.
+
+    Args:
+        node: the op.
+        known: the bounds of its inputs that are no constants, by name.
+
+    """
+    if node.op in SUMS:
+        return summed(node, known)
+    if node.op in ELEMENTWISE:
+        return elementwise(node, known)
+    return increasing(node, known) if node.op in INCREASING else None

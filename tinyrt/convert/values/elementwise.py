@@ -1,0 +1,119 @@
+"""Bounds behind element-wise ops, whose channels follow from the inputs' channels one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from tinyrt.convert.values.interval import FLOATS, Array, Bounds, channels_of
+from tinyrt.fixedpoint import INT32_MAX
+from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ops import OPS, ops_where
+from tinyrt.ops.mul import MulS8
+from tinyrt.ops.shared.evaluate import reference_kernel
+from tinyrt.ops.shared.spec import is_integer, limits_of
+
+ELEMENTWISE = ops_where(lambda spec: spec.traits.elementwise)
+
+SCANNED = (DType.INT8, DType.UINT8, DType.BOOL)
+"""Dtypes of so few values that each one is tried."""
+
+ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal"})
+"""Comparisons that follow the order; a float that is no number has none."""
+
+MONOTONIC = (
+    ops_where(lambda spec: bool(spec.traits.activation))
+    | ORDERED
+    | {"add", "sub", "mul", "minimum", "maximum", "logical_and", "logical_or", "logical_not"}
+    | {"relu_0_to_1", "select_v2", "quantize", "neg", "leaky_relu"}
+)
+"""Ops that only grow, or only fall, with each input while the others stay: their extremes lie
+where all inputs have theirs."""
+
+
+def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
+    """The bounds of the output; None where nothing is known about the op."""
+    inputs = [v for v in node.inputs if v is not None]
+    if len(inputs) < len(node.inputs):
+        return None
+    ends = [of_value(v, known) for v in inputs]
+    free = [i for i, v in enumerate(inputs) if v.data is None]
+    if len(free) == 1 and inputs[free[0]].dtype in SCANNED:
+        others = [e for i, e in enumerate(ends) if i not in free]
+        if all(e.constant.all() for e in others):
+            return _scanned(node, free[0], ends)
+    if _is_monotonic(node, ends):
+        corners = product(*({id(end): end for end in (e.low, e.high)}.values() for e in ends))
+        return Bounds.around(*(_computed(node, corner) for corner in corners))
+    # Whatever the op does, equal inputs give equal outputs.
+    same = np.logical_and.reduce([np.broadcast_to(e.constant, _width(node)) for e in ends])
+    if not same.any():
+        return None
+    point = Bounds.around(_computed(node, [e.low for e in ends]))
+    whole = Bounds.whole(node.output)
+    return Bounds(np.where(same, point.low, whole.low), np.where(same, point.high, whole.high))
+
+
+def of_value(value: Value, known: Mapping[str, Bounds]) -> Bounds:
+    """The bounds of a constant or an activation."""
+    return known[value.name] if value.data is None else Bounds.around(value.data)
+
+
+def _width(node: BoundNode) -> tuple[int]:
+    return (channels_of(node.output.shape),)
+
+
+def _computed(node: BoundNode, arrays: Sequence[Array]) -> Array:
+    """The op's result for one number in each channel of each input."""
+    kernel = reference_kernel(node)
+    rows = [
+        a.astype(v.dtype.numpy) for a, v in zip(arrays, node.inputs, strict=True) if v is not None
+    ]
+    with np.errstate(all="ignore"):
+        y = kernel(*rows)
+    return np.broadcast_to(y, (*y.shape[:-1], *_width(node)))
+
+
+def _scanned(node: BoundNode, free: int, ends: Sequence[Bounds]) -> Bounds:
+    """The exact bounds of an op of one activation: all its values are tried in every channel."""
+    answers, least = answers_of(node, free, ends)
+    x = ends[free]
+    low, high = np.broadcast_arrays(x.low - least, x.high - least, np.empty(_width(node)))[:2]
+    pairs, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+    result = Bounds.whole(node.output)
+    lows, highs = result.low.copy(), result.high.copy()
+    for i, (first, last) in enumerate(pairs.T):
+        channels = np.flatnonzero(which.reshape(-1) == i)
+        part = answers[first : last + 1, channels]
+        lows[channels], highs[channels] = part.min(axis=0), part.max(axis=0)
+    return Bounds(lows, highs)
+
+
+def answers_of(node: BoundNode, free: int, ends: Sequence[Bounds]) -> tuple[Array, int]:
+    """The outputs (values, channels) for each value of one input, and the least such value.
+
+    The other inputs have the same element throughout each channel.
+    """
+    dtype = node.input(free).dtype
+    least, most = (0, 1) if dtype is DType.BOOL else limits_of(dtype)
+    rows = [e.low[None] for e in ends]
+    rows[free] = np.arange(least, most + 1)[:, None]
+    return _computed(node, rows), least
+
+
+def _is_monotonic(node: BoundNode, ends: Sequence[Bounds]) -> bool:
+    """Whether the extremes lie at the corners, for all that the inputs may be."""
+    floats = any(v is not None and v.dtype in FLOATS for v in node.inputs)
+    if node.op not in MONOTONIC or (floats and (node.op in ORDERED or node.op == "quantize")):
+        return False
+    if node.op == "mul" and is_integer(node):
+        p = OPS["mul"].prepared(node)
+        assert isinstance(p, MulS8)
+        a, b = (
+            max(abs(int(e.low.min()) - zp), abs(int(e.high.max()) - zp))
+            for e, zp in zip(ends, (p.a_zp, p.b_zp), strict=True)
+        )
+        return a * b << max(p.shift, 0) <= INT32_MAX
+    return True
