@@ -10,6 +10,7 @@ from tinyrt.errors import DataError
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 SHAPES = {"shapes": {"x": (1, 8, 8, 3)}}
+VALUES = {"values": {"x": 1}}
 LSTM = {"sequence_lstm": True}
 
 
@@ -41,6 +42,8 @@ def inspect(model, to, **options):
     ("does", "model", "options", "problem"),
     [
         *((does, "float", SHAPES, "'x'.*tflite") for does in (convert, quantize, quantize_within)),
+        *((does, "float", VALUES, "'x'.*tflite") for does in (convert, quantize, quantize_within)),
+        (inspect, "float", VALUES, "'x'.*tflite"),
         *((does, "float", LSTM, "LSTMs") for does in (convert, quantize, quantize_within)),
         (inspect, "float", SHAPES, "'x'.*tflite"),
         (convert, "int8", SHAPES, "'x'.*tflite"),

@@ -31,6 +31,7 @@ class Made:
         wide: the calibration samples, ten times as large.
         tall: an int8 model whose ops gain from running row by row.
         open_conv: an ONNX model whose height is open, channels first.
+        gain: an ONNX model of four numbers and one that they are multiplied with.
 
     """
 
@@ -41,6 +42,7 @@ class Made:
     wide: Path
     tall: Path
     open_conv: Path
+    gain: Path
 
 
 def make(folder: Path) -> Made:
@@ -49,6 +51,7 @@ def make(folder: Path) -> Made:
     made = Made(
         *(folder / "net.tflite", folder / "int8.tflite", folder / "calib.npz"),
         *(folder / "test.npz", folder / "wide.npz", folder / "tall.tflite", folder / "model.onnx"),
+        folder / "gain" / "model.onnx",
     )
     save_tflite(small_cnn(), made.net)
     x = rng.normal(size=(24, 8, 8, 3)).astype(np.float32)
@@ -62,6 +65,9 @@ def make(folder: Path) -> Made:
     save_tflite(quantize_graph(graph, x, QuantConfig()), made.tall)
     m = OnnxModel()
     m.save(folder, m.op("Conv", m.input(1, 3, "rows", 6), m.weights(4, 3, 3, 3)))
+    m = OnnxModel()
+    made.gain.parent.mkdir()
+    m.save(made.gain.parent, m.op("Mul", m.input(1, 4), m.input(name="gain")))
     return made
 
 

@@ -19,6 +19,7 @@ SHOWN = {
 FORMS = {
     "stream": "[INPUT=]AXIS",
     "shape": "NAME=N,...",
+    "value": "NAME=N,...",
     "max_memory": "BYTES",
     "max_arena": "BYTES",
     "max_bytes": "BYTES",

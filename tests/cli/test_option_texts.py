@@ -12,6 +12,7 @@ from tinyrt.cli.options import (
     parse_schemes,
     parse_shapes,
     parse_stream,
+    parse_values,
     require_with,
 )
 from tinyrt.errors import DataError, TinyrtError
@@ -21,6 +22,10 @@ from tinyrt.quantize.config import Scheme
 
 def shapes(*options):
     return parse_shapes(list(options))
+
+
+def values(*options):
+    return parse_values(list(options))
 
 
 def stream(option):
@@ -41,6 +46,10 @@ TAKEN = [
     (shapes, ("x=1", "x=2"), {"x": (2,)}),
     (shapes, (), {}),
     (parse_shapes, (None,), {}),
+    (values, ("sr=16000", "a=b=-0.5,1e3"), {"sr": (16000,), "a=b": (-0.5, 1000.0)}),
+    (values, (f"n={2**60 + 1}",), {"n": (2**60 + 1,)}),
+    (values, ("x=1", "x=2"), {"x": (2,)}),
+    (parse_values, (None,), {}),
     (stream, ("1",), Stream(1, 3, None)),
     (stream, ("-1",), Stream(-1, 3, None)),
     (stream, ("x=2",), Stream(2, 3, "x")),
@@ -68,6 +77,7 @@ def test_a_value_is_read_as_its_form_says(parse, given, value):
 
 REFUSED = {
     shapes: ["x", "x=", "=1", "1,2", "x=1,,2", "x=0", "x=1,-1", "x=1.5", "x=n"],
+    values: ["x", "x=", "=1", "1,2", "x=1,,2", "x=n", "x=true"],
     stream: ["", "x", "x=", "x=1.5", "1,2", "-", "--1"],
     schemes: ["int8", "=int8", "conv=int3", "conv="],
     parse_accuracy: ["", "%", "dB", "many", "1%dB", "91 percent"],
@@ -75,6 +85,7 @@ REFUSED = {
 }
 NAMES = {
     shapes: "--shape",
+    values: "--value",
     stream: "--stream",
     schemes: "--scheme-for",
     parse_accuracy: "--min-accuracy",

@@ -36,7 +36,7 @@ ADVICE = {
     "Scan of 0 sequences": REST,
     "Scan over [3, 4] elements": REST,
     "whether the loop goes on depends on the model's input": "a fixed number of iterations",
-    "the condition of If depends on the model's input": "fixed shapes and weights",
+    "the condition of If depends on the model's input": "--value",
     "a scan over integers": "QDQ form",
     "a loop gathers integers": "QDQ form",
     "the loop never runs, and its outputs are empty": "remove the loop",

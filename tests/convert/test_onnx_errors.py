@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 from onnx.external_data_helper import set_external_data
 
 from tests.convert.onnx_build import OnnxModel, feeds_for
@@ -13,7 +13,6 @@ from tinyrt.api import open_model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import (
     ConversionWarning,
-    DataError,
     ModelFormatError,
     ShapeError,
     TinyrtError,
@@ -131,46 +130,6 @@ def test_operator_sets_out_of_range(tmp_path, opset):
     m = OnnxModel(opset)
     error = refused(m.save(tmp_path, m.op("Relu", m.input(1, 4))), UnsupportedError)
     assert f"operator set {opset}" in error.problem
-
-
-def test_an_open_dimension_names_input_dimension_and_remedy(tmp_path):
-    m = OnnxModel()
-    path = m.save(tmp_path, m.op("Relu", m.input("n", 3, "height", 10, name="image")))
-    error = refused(path, ShapeError, "'image'", "number 2 ('height')")
-    assert "--shape image=1,3,32,10" in error.hint
-    assert error.tensor == "'image' f32[n,3,height,10]"
-    assert read_onnx(path, shapes={"image": (1, 3, 7, 10)}).value("image").shape == (1, 3, 7, 10)
-
-
-def test_open_dimensions_without_symbols(tmp_path):
-    m = OnnxModel()
-    path = m.save(tmp_path, m.op("Relu", m.input(None, None)))
-    error = refused(path, ShapeError, "number 1 ('x.dim1')")
-    assert "--shape x=1,32" in error.hint
-    assert read_onnx(path, shapes={"x": (2, 5)}).value("x").shape == (2, 5)
-
-
-def test_an_input_without_a_rank(tmp_path):
-    m = OnnxModel()
-    m.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None))
-    path = m.save(tmp_path, m.op("Relu", "x"))
-    assert "--shape x=" in refused(path, ShapeError, "has no shape").hint
-    assert read_onnx(path, shapes={"x": (2, 5)}).value("x").shape == (2, 5)
-
-
-def test_the_batch_symbol_is_one_wherever_it_occurs(tmp_path):
-    m = OnnxModel()
-    y = m.op("Add", m.input("n", 4), m.input(4, "n", name="y"))
-    assert read_onnx(m.save(tmp_path, y)).value("y").shape == (4, 1)
-
-
-def test_given_shapes_bind_their_symbols(tmp_path):
-    m = OnnxModel()
-    path = m.save(tmp_path, m.op("Add", m.input("n", "t"), m.input("n", "t", name="y")))
-    assert read_onnx(path, shapes={"y": (3, 5)}).value("x").shape == (3, 5)
-    refused(path, ShapeError, "[3, 5, 1]", "contradicts", shapes={"x": (3, 5, 1)})
-    refused(path, ShapeError, "contradicts", shapes={"x": (3, 5), "y": (4, 5)})
-    refused(path, DataError, "'z'", "'x', 'y'", shapes={"z": (3, 5)})
 
 
 def external(tmp_path, **entry):

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
 from tinyrt.api.reading import open_model
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
@@ -88,6 +90,7 @@ def inspect_model(
     model: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     core: str = "cortex-m4",
     by_rows: bool = False,
     input_rows: bool = False,
@@ -98,6 +101,7 @@ def inspect_model(
     Args:
         model: a .tflite or .onnx file.
         shapes: input name -> its shape, where the file leaves it open.
+        values: as for ``convert_model``.
         core: whose kernels' scratch memory counts.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
@@ -112,7 +116,7 @@ def inspect_model(
 
     isa = find_core(core).isa
     kernels = kernels_of(isa)
-    graph = open_model(model, shapes=shapes)
+    graph = open_model(model, shapes=shapes, values=values)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:

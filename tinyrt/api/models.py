@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.reading import is_quantized, open_model
@@ -37,6 +38,7 @@ def convert_model(
     output: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     keep_layout: bool = False,
     sequence_lstm: bool = False,
     stream: Stream | None = None,
@@ -51,6 +53,8 @@ def convert_model(
         model: .onnx or .tflite.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
+        values: ONNX input name -> its elements, or one number for all of them; such inputs
+            become constants.
         keep_layout: keep NCHW inputs and outputs instead of NHWC.
         sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits; other
             interpreters must reset its state before each run.
@@ -70,6 +74,7 @@ def convert_model(
     graph = open_model(
         model,
         shapes=shapes,
+        values=values,
         keep_layout=keep_layout,
         sequence_lstm=sequence_lstm,
         passes=passes,

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
 from tinyrt.api.inputs import (
     Array,
     Data,
@@ -43,6 +45,7 @@ def quantize_model(
     output: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
@@ -56,6 +59,7 @@ def quantize_model(
             weights in fewer bits.
         output: the .tflite file to write.
         shapes: input name -> shape, for dimensions that the model leaves open.
+        values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``.
         config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
@@ -70,7 +74,7 @@ def quantize_model(
     """
     from tinyrt.quantize import quantize_graph
 
-    graph = _float_model(model, shapes, sequence_lstm)
+    graph = _float_model(model, shapes, values, sequence_lstm)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = quantize_graph(graph, batches, config, progress)
@@ -89,6 +93,7 @@ def quantize_within(
     data: Data | None = None,
     labels: Array | None = None,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
@@ -104,6 +109,7 @@ def quantize_within(
             default the calibration file where that is an .npz, else the first of its samples.
         labels: class indices, where ``data`` does not hold them.
         shapes: input name -> shape, for dimensions that the model leaves open.
+        values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``.
         config: schemes and methods; by default preset ``best``.
         progress: called with what is done and the total, of one part of the work after the other.
@@ -121,7 +127,7 @@ def quantize_within(
     from tinyrt.quantize.mixed.budget import Judge
     from tinyrt.quantize.mixed.choose import quantize_within as within
 
-    graph = _float_model(model, shapes, sequence_lstm)
+    graph = _float_model(model, shapes, values, sequence_lstm)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
         data = calibration
     judge = None
@@ -138,10 +144,13 @@ def quantize_within(
 
 
 def _float_model(
-    model: str | Path, shapes: Mapping[str, Shape] | None, sequence_lstm: bool
+    model: str | Path,
+    shapes: Mapping[str, Shape] | None,
+    values: Mapping[str, ArrayLike] | None,
+    sequence_lstm: bool,
 ) -> Graph:
     """The optimised model, which must be one that can be quantised."""
-    graph = open_model(model, shapes=shapes, sequence_lstm=sequence_lstm)
+    graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm)
     with error_context(file=str(model)):
         if is_quantized(graph):
             raise UnsupportedError(

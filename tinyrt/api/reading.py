@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+
 from tinyrt.budget import limited
 from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
 from tinyrt.convert.tflite.reader import map_file, parse_tflite
@@ -17,6 +19,7 @@ def open_model(
     path: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     keep_layout: bool = False,
     sequence_lstm: bool = False,
     optimize: bool = True,
@@ -31,6 +34,8 @@ def open_model(
     Args:
         path: the model file.
         shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
+        values: for ONNX, input name -> its elements, or one number for all of them; such inputs
+            become constants.
         keep_layout: keep an ONNX model's NCHW inputs and outputs.
         sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits.
         optimize: run the graph passes on a float model.
@@ -53,13 +58,13 @@ def open_model(
     refuse_foreign(path, bytes(data[:LONGEST]))
     with boundary("model", file=str(path)), limited(file_bytes=len(data)):
         if bytes(data[4:8]) == IDENTIFIER:
-            _refuse_options_of_onnx(shapes, sequence_lstm)
+            _refuse_options_of_onnx(shapes, values, sequence_lstm)
             graph = parse_tflite(data, name=path.stem)
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
             from tinyrt.convert.onnx.reader import import_onnx
 
-            graph = import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
+            graph = import_onnx(path, shapes or {}, values or {}, sequence_lstm=sequence_lstm)
         else:
             raise ModelFormatError(
                 "this is neither a .tflite nor an .onnx model",
@@ -78,13 +83,23 @@ def open_model(
         return quantize_on_own_grids(graph, log) if has_own_grids(graph) else graph
 
 
-def _refuse_options_of_onnx(shapes: Mapping[str, Shape] | None, sequence_lstm: bool) -> None:
+def _refuse_options_of_onnx(
+    shapes: Mapping[str, Shape] | None,
+    values: Mapping[str, ArrayLike] | None,
+    sequence_lstm: bool,
+) -> None:
     """Raise ``DataError`` for what would be ignored: a .tflite file says it all."""
     if shapes:
         raise DataError(
             f"a shape is given for '{min(shapes)}', but this is a .tflite model",
             expected="shapes for .onnx models only: a .tflite model has its own",
             hint="leave out --shape",
+        )
+    if values:
+        raise DataError(
+            f"a value is given for '{min(values)}', but this is a .tflite model",
+            expected="values for .onnx models only",
+            hint="leave out --value, or fix the input where the model is made",
         )
     if sequence_lstm:
         raise DataError(

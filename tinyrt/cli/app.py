@@ -27,9 +27,11 @@ from tinyrt.cli.options import (
     SequenceLstm,
     Shapes,
     TfliteOut,
+    Values,
     parse_bytes,
     parse_shapes,
     parse_stream,
+    parse_values,
     require_with,
 )
 from tinyrt.cli.placement import placement
@@ -72,6 +74,7 @@ def convert(
     model: Model,
     output: TfliteOut,
     shape: Shapes = None,
+    value: Values = None,
     keep_layout: Annotated[
         bool, typer.Option("--keep-layout", help="Keep NCHW inputs and outputs.")
     ] = False,
@@ -113,6 +116,7 @@ def convert(
                 model,
                 output,
                 shapes=parse_shapes(shape),
+                values=parse_values(value),
                 keep_layout=keep_layout,
                 sequence_lstm=sequence_lstm,
                 passes=[name.strip() for name in passes.split(",")] if passes else None,
@@ -212,6 +216,7 @@ def evaluate(
 def inspect(
     model: Model,
     shape: Shapes = None,
+    value: Values = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     core: Core = "cortex-m4",
     by_rows: ByRows = False,
@@ -237,6 +242,7 @@ def inspect(
         inspection = api.inspect_model(
             model,
             shapes=parse_shapes(shape),
+            values=parse_values(value),
             core=core,
             by_rows=by_rows,
             input_rows=input_rows,

@@ -48,6 +48,14 @@ Shapes = Annotated[
         help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
     ),
 ]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--value",
+        metavar="NAME=N,...",
+        help="Make an ONNX input a constant, e.g. sr=16000; one number fills it. May be repeated.",
+    ),
+]
 SequenceLstm = Annotated[
     bool,
     typer.Option(
@@ -180,6 +188,38 @@ def parse_shapes(options: list[str] | None) -> dict[str, Shape]:
             )
         shapes[name] = shape
     return shapes
+
+
+def parse_values(options: list[str] | None) -> dict[str, tuple[float | int, ...]]:
+    """``["sr=16000"]`` -> ``{"sr": (16000,)}``; truth values are 0 and 1.
+
+    Raises:
+        TinyrtError: an option is not of that form.
+
+    """
+    values: dict[str, tuple[float | int, ...]] = {}
+    for option in options or []:
+        name, _, numbers = option.rpartition("=")
+        try:
+            value = tuple(_number(n) for n in numbers.split(","))
+        except ValueError:
+            value = ()
+        if not name or not value:
+            raise TinyrtError(
+                f"--value {option}: not a value",
+                expected="an input's name and numbers",
+                hint="--value sr=16000",
+            )
+        values[name] = value
+    return values
+
+
+def _number(text: str) -> float | int:
+    """A whole number where the text is one: floats would round large ones."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def parse_stream(option: str, hop: int) -> Stream:

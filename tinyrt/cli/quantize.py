@@ -21,11 +21,13 @@ from tinyrt.cli.options import (
     SequenceLstm,
     Shapes,
     TfliteOut,
+    Values,
     parse_accuracy,
     parse_allowed,
     parse_bytes,
     parse_schemes,
     parse_shapes,
+    parse_values,
     require_with,
 )
 from tinyrt.errors import DataError
@@ -165,6 +167,7 @@ def quantize(
         ),
     ] = None,
     shape: Shapes = None,
+    value: Values = None,
     sequence_lstm: SequenceLstm = False,
     max_memory: MaxMemory = None,
     json: Json = False,
@@ -174,8 +177,8 @@ def quantize(
 
     with reporting(json, max_memory) as report:
         budget = _budget(max_bytes, min_accuracy, ALLOWED if allow is None else allow)
-        for option, value in (("--allow", allow), ("--data", data)):
-            require_with(option, value, "--min-accuracy or --max-bytes", there=budget is not None)
+        for option, given in (("--allow", allow), ("--data", data)):
+            require_with(option, given, "--min-accuracy or --max-bytes", there=budget is not None)
         if preset is None and budget is not None:
             preset = Preset.BEST
         config = configure(
@@ -204,6 +207,7 @@ def quantize(
                     calibration,
                     output,
                     shapes=parse_shapes(shape),
+                    values=parse_values(value),
                     sequence_lstm=sequence_lstm,
                     config=config,
                     progress=progress,
@@ -218,6 +222,7 @@ def quantize(
                     budget,
                     data=data,
                     shapes=parse_shapes(shape),
+                    values=parse_values(value),
                     sequence_lstm=sequence_lstm,
                     config=config,
                     progress=progress,

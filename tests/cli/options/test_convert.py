@@ -37,6 +37,15 @@ def test_a_shape_fixes_what_the_file_leaves_open(made, tmp_path):
         assert list(found["outputs"].values()) == [[1, rows - 2, 4, 4]]
 
 
+@shows("convert", "value")
+def test_a_value_makes_an_input_a_constant(made, tmp_path):
+    for options, inputs in (((), {"x", "gain"}), (("--value", "gain=0.5"), {"x"})):
+        graph = written(tmp_path / "o.tflite", "convert", made.gain, *options)
+        assert set(graph.inputs) == inputs
+    (value,) = (v for v in graph.values.values() if v.is_constant)
+    assert value.data == 0.5
+
+
 @shows("convert", "keep_layout")
 def test_the_layout_is_kept_on_request(made, tmp_path):
     arguments = ("convert", made.open_conv, "-o", tmp_path / "o.tflite", "--shape", "x=1,3,5,6")

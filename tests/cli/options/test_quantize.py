@@ -149,6 +149,16 @@ def test_a_shape_fixes_what_a_quantised_file_leaves_open(made, tmp_path):
     assert graph.value(graph.inputs[0]).shape == (1, 5, 6, 3)
 
 
+@shows("quantize", "value")
+def test_a_value_makes_an_input_of_a_quantised_file_a_constant(made, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32))
+    arguments = ("quantize", made.gain, "-c", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    assert "gain" in call(*arguments, code=1).stderr
+    for budget in ((), ("--max-bytes", "100k")):
+        call(*arguments, "--value", "gain=0.5", *budget)
+        assert read_tflite(tmp_path / "o.tflite").inputs == ("x",)
+
+
 @shows("quantize", "sequence_lstm")
 def test_an_lstm_is_quantised_whole_on_request(tmp_path):
     model = classifier(tmp_path)

@@ -101,6 +101,14 @@ def test_a_shape_fixes_what_an_inspected_file_leaves_open(made):
         assert found["ops"][0]["output_shape"] == [1, rows - 2, 4, 4]
 
 
+@shows("inspect", "value")
+def test_a_value_makes_an_input_of_an_inspected_file_a_constant(made):
+    whole, fixed = (
+        call_json("inspect", made.gain, *options) for options in ((), ("--value", "gain=0.5"))
+    )
+    assert (whole["weight_bytes"], fixed["weight_bytes"]) == (0, 4)
+
+
 @shows("inspect", "model", "html")
 def test_a_page_draws_every_tensor_of_the_model(made, tmp_path):
     page = tmp_path / "page.html"

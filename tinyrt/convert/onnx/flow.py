@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from tinyrt import budget
-from tinyrt.convert.onnx.call import Call, Operand
+from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.shapes import normal_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -25,7 +25,7 @@ _FOREVER = np.iinfo(np.int64).max
 
 def if_(call: Call, run: Bodies) -> list[Operand]:
     """The branch that a known condition chooses."""
-    condition = _decision(call.array(0, "the condition of If"))
+    condition = _decision(_known(call, 0, "the condition of If"))
     return run(call.node.get_graph("then_branch" if condition else "else_branch"), ())
 
 
@@ -33,7 +33,9 @@ def loop(call: Call, run: Bodies) -> list[Operand]:
     """The body, repeated; the trip count and the condition must be constant."""
     body = call.node.get_graph("body")
     trips = _trip_count(call)
-    go_on: Operand = call.array(1, "the condition of Loop") if call.has(1) else np.array(True)
+    go_on: Operand = np.array(True)
+    if call.has(1):
+        go_on = _known(call, 1, "the condition of Loop")
     state = [call.operand(i) for i in range(2, len(call.node.inputs))]
     scans: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     count = 0
@@ -93,7 +95,42 @@ def scan(call: Call, run: Bodies) -> list[Operand]:
 def _trip_count(call: Call) -> int:
     if not call.has(0):
         return _FOREVER
+    _known(call, 0, "the trip count of Loop")
     return call.whole(0, "the trip count of Loop")
+
+
+def _known(call: Call, i: int, what: str) -> np.ndarray:
+    """Input ``i``, which decides the course of the model and so must be known.
+
+    Raises:
+        UnsupportedError: it depends on the model's input; which one is said.
+
+    """
+    operand = call.operand(i)
+    if not isinstance(operand, Value):
+        return call.array(i, what)
+    options = " ".join(f"--value {name}=NUMBER" for name in _inputs_behind(call.builder, operand))
+    raise UnsupportedError(
+        f"{what} depends on the model's input",
+        tensor=operand.describe(),
+        expected="a constant",
+        hint=f"fix what it depends on ({options}), or export the model with fixed shapes",
+    )
+
+
+def _inputs_behind(builder: Builder, value: Value) -> list[str]:
+    """The model's inputs from which a value is computed."""
+    found: dict[str, None] = {}
+    seen, pending = {value.name}, [value.name]
+    while pending:
+        name = pending.pop()
+        maker = builder.producers.get(name)
+        if maker is None and not builder.values[name].is_constant:
+            found[name] = None
+        new = {n for n in (maker.inputs if maker is not None else ()) if n} - seen
+        seen |= new
+        pending += sorted(new)
+    return sorted(found)
 
 
 def _constant_condition(condition: Operand) -> np.ndarray:

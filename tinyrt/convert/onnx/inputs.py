@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 
-from tinyrt.convert.onnx.weights import element_type
+from tinyrt.convert.onnx.examples import example_size
+from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
 
 Dim = int | str
 """A dimension: its size, or the symbol that stands for it."""
+
+_TENSOR = onnx.TensorProto
+
+QUANTIZED = frozenset({_TENSOR.INT8, _TENSOR.UINT8})
+"""Element types of quantised inputs."""
+
+REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
+"""Element types of models that can be exported in float32 instead."""
+
+INDICES = frozenset({_TENSOR.INT32, _TENSOR.INT64})
+"""Element types of inputs that count: tokens, classes, places. All become int32."""
+
+KINDS: dict[int, DType] = {
+    _TENSOR.FLOAT: DType.FLOAT32,
+    **dict.fromkeys(QUANTIZED, DType.FLOAT32),
+    **dict.fromkeys(INDICES, DType.INT32),
+    _TENSOR.BOOL: DType.BOOL,
+}
+"""Element types of inputs -> what they are here."""
+
+UNNAMED = frozenset({"", "?", "-1", "None"})
+"""What exporters write for a dimension that they know nothing of: two of them are not the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,47 +47,61 @@ class _Input:
 
     name: str
     dims: tuple[Dim, ...] | None
-    dtype: DType = DType.FLOAT32
-    is_quantized: bool = False
+    kind: int
+
+    @property
+    def is_index(self) -> bool:
+        return self.kind in INDICES
+
+    def shown(self, i: int) -> str:
+        """Dimension ``i``, as messages show it."""
+        dim = (self.dims or ())[i]
+        return "?" if dim == _unnamed(self.name, i) else str(dim)
 
 
-QUANTIZED = frozenset({onnx.TensorProto.INT8, onnx.TensorProto.UINT8})
-"""Element types of quantised inputs."""
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a model takes.
 
-REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
-"""Element types of models that can be exported in float32 instead."""
+    Attributes:
+        values: inputs with their shapes.
+        quantized: names of those that are quantised integers.
+        fixed: inputs that the user fixes, by name.
 
-INDICES = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
-"""Element types of inputs that count: tokens, classes, places. All become int32."""
+    """
+
+    values: list[Value]
+    quantized: frozenset[str]
+    fixed: dict[str, Array]
 
 
-def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tuple[Value, bool]]:
-    """The model's inputs with their shapes, and whether they are of quantised integers.
+def input_values(
+    graph: onnx.GraphProto, shapes: Mapping[str, Shape], fixed: Mapping[str, ArrayLike]
+) -> Inputs:
+    """The model's inputs with their shapes; those that are fixed become constants.
 
     A symbolic first dimension is the batch and becomes 1, wherever its symbol occurs.
 
     Args:
         graph: the file's graph.
         shapes: input name -> shape, where the user gives one.
+        fixed: input name -> its elements, or one number for all of them.
 
     Raises:
         ShapeError: a dimension is open, or a given shape contradicts the file.
         UnsupportedError: an input is no tensor, or has an element type that no input can have.
-        DataError: a shape is given for an input that does not exist.
+        DataError: a shape or value is given for an input that does not exist, a value does not
+            fit, or no input is left.
 
     """
     constants = {tensor.name for tensor in graph.initializer}
-    inputs = [_described(info) for info in graph.input if info.name not in constants]
+    infos = [info for info in graph.input if info.name not in constants]
+    inputs = [_described(info, info.name in fixed) for info in infos]
     twice = [name for name, count in Counter(i.name for i in inputs).items() if count > 1]
     if twice:
         raise ModelFormatError(f"two inputs are called '{twice[0]}'", hint="export the model again")
-    unknown = sorted(shapes.keys() - {i.name for i in inputs})
-    if unknown:
-        raise DataError(
-            f"a shape is given for '{unknown[0]}', which is no input",
-            expected=", ".join(f"'{i.name}'" for i in inputs),
-            hint="correct the name in --shape",
-        )
+    _check_names(inputs, shapes, "shape")
+    _check_names(inputs, fixed, "value")
     sizes: dict[str, int] = {}
     for entry in inputs:
         if entry.name in shapes:
@@ -70,22 +109,42 @@ def input_values(graph: onnx.GraphProto, shapes: Mapping[str, Shape]) -> list[tu
     for entry in inputs:
         if entry.name not in shapes and entry.dims and isinstance(entry.dims[0], str):
             sizes.setdefault(entry.dims[0], 1)
-    return [
-        (Value(i.name, i.dtype, shapes.get(i.name) or _resolved(i, sizes)), i.is_quantized)
-        for i in inputs
-    ]
+    _check_open([i for i in inputs if i.name not in shapes], sizes)
+    resolved = {i.name: shapes.get(i.name) or _resolved(i, sizes) for i in inputs}
+    left = [i for i in inputs if i.name not in fixed]
+    if fixed and not left:
+        raise DataError(
+            "all inputs are fixed: nothing is left to compute",
+            expected="one input at least that is not",
+            hint="leave one --value out",
+        )
+    return Inputs(
+        [Value(i.name, KINDS[i.kind], resolved[i.name]) for i in left],
+        frozenset(i.name for i in left if i.kind in QUANTIZED),
+        {i.name: _elements(i, resolved[i.name], fixed[i.name]) for i in inputs if i.name in fixed},
+    )
 
 
-def _described(info: onnx.ValueInfoProto) -> _Input:
+def _check_names(inputs: Iterable[_Input], given: Iterable[str], what: str) -> None:
+    """Raise ``DataError`` where something is given for an input that does not exist."""
+    unknown = sorted(set(given) - {i.name for i in inputs})
+    if unknown:
+        raise DataError(
+            f"a {what} is given for '{unknown[0]}', which is no input",
+            expected=", ".join(f"'{i.name}'" for i in inputs),
+            hint=f"correct the name in --{what}",
+        )
+
+
+def _described(info: onnx.ValueInfoProto, is_fixed: bool) -> _Input:
     kind = info.type.tensor_type
-    is_quantized = kind.elem_type in QUANTIZED
-    dtype = DType.INT32 if kind.elem_type in INDICES else DType.FLOAT32
-    is_number = kind.elem_type in {*QUANTIZED, *INDICES, onnx.TensorProto.FLOAT}
-    if not info.type.HasField("tensor_type") or not is_number:
+    known = DTYPES if is_fixed else KINDS
+    if not info.type.HasField("tensor_type") or kind.elem_type not in known:
         type_name = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {type_name}",
-            expected="a tensor of FLOAT, INT32 or INT64, or of INT8 or UINT8 that is dequantised",
+            expected="a tensor of FLOAT, INT32, INT64 or BOOL, or of INT8 or UINT8 that is "
+            "dequantised",
             hint="export the model in float32 (PyTorch: model.float()); tinyrt quantises it itself"
             if type_name in REALS
             else "export the part of the model that computes on numbers",
@@ -93,12 +152,21 @@ def _described(info: onnx.ValueInfoProto) -> _Input:
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")
     if not kind.HasField("shape"):
-        return _Input(info.name, None, dtype, is_quantized)
+        return _Input(info.name, None, kind.elem_type)
     dims = (
-        int(d.dim_value) if d.dim_value > 0 else d.dim_param or f"{info.name}.dim{i}"
+        int(d.dim_value)
+        if d.dim_value > 0
+        else _unnamed(info.name, i)
+        if d.dim_param.strip() in UNNAMED
+        else d.dim_param
         for i, d in enumerate(kind.shape.dim)
     )
-    return _Input(info.name, tuple(dims), dtype, is_quantized)
+    return _Input(info.name, tuple(dims), kind.elem_type)
+
+
+def _unnamed(name: str, i: int) -> str:
+    """The symbol of a dimension that has none in the file."""
+    return f"{name}.dim{i}"
 
 
 def _bind_symbols(entry: _Input, shape: Shape, sizes: dict[str, int]) -> None:
@@ -116,34 +184,74 @@ def _bind_symbols(entry: _Input, shape: Shape, sizes: dict[str, int]) -> None:
         )
 
 
+def _check_open(inputs: list[_Input], sizes: Mapping[str, int]) -> None:
+    """Raise ``ShapeError`` where a dimension is open; what to give for all of them."""
+    first, options, guessed = None, [], dict(sizes)
+    for entry in inputs:
+        if entry.dims is None or any(isinstance(d, str) and d not in guessed for d in entry.dims):
+            options.append(f"--shape {_example(entry, guessed)}")
+            first = first or entry
+    if first is None:
+        return
+    hint = f"give it, with your numbers: {' '.join(options)}"
+    if first.dims is None:
+        raise ShapeError(f"the input '{first.name}' has no shape", hint=hint)
+    places = [i for i, d in enumerate(first.dims) if isinstance(d, str) and d not in sizes]
+    numbers = " and ".join(f"number {i} ('{first.shown(i)}')" for i in places)
+    raise ShapeError(
+        f"the input '{first.name}' has "
+        f"{'an open dimension' if len(places) == 1 else 'open dimensions'}: {numbers}",
+        tensor=_text(first),
+        expected="a fixed size for every dimension but the first",
+        hint=hint,
+    )
+
+
 def _resolved(entry: _Input, sizes: Mapping[str, int]) -> Shape:
     """The input's shape, all symbols replaced by their sizes."""
-    if entry.dims is None:
-        raise ShapeError(
-            f"the input '{entry.name}' has no shape",
-            hint=f"give it, with your numbers: --shape {entry.name}=1,49,10,1",
-        )
-    dims = [sizes.get(d, d) if isinstance(d, str) else d for d in entry.dims]
-    for i, dim in enumerate(dims):
-        if isinstance(dim, str):
-            raise ShapeError(
-                f"the input '{entry.name}' has an open dimension: number {i} ('{dim}')",
-                tensor=_text(entry),
-                expected="a fixed size for every dimension but the first",
-                hint=f"give it, with your numbers: --shape {_example(entry, sizes)}",
-            )
-    return tuple(d for d in dims if isinstance(d, int))
+    return tuple(sizes[d] if isinstance(d, str) else d for d in entry.dims or ())
+
+
+def _elements(entry: _Input, shape: Shape, given: ArrayLike) -> Array:
+    """The elements that the user gives, in the input's own type and shape."""
+    array, dtype = np.asarray(given), np.dtype(DTYPES[entry.kind])
+    if array.dtype.kind not in "biuf":
+        raise _misfit(entry, shape, f"is {array.dtype}")
+    with np.errstate(all="ignore"):
+        elements = array.astype(dtype)
+    if dtype.kind != "f" and not np.array_equal(elements, array):
+        raise _misfit(entry, shape, f"is no {dtype}")
+    if elements.size == int(np.prod(shape)):
+        return elements.reshape(shape)
+    if elements.size != 1:
+        raise _misfit(entry, shape, f"has {elements.size} elements")
+    return np.full(shape, elements.reshape(-1)[0])
+
+
+def _misfit(entry: _Input, shape: Shape, what: str) -> DataError:
+    return DataError(
+        f"the value given for '{entry.name}' {what}",
+        expected=f"{DTYPES[entry.kind]}{list(shape)}, or one number for all elements",
+        hint=f"such as --value {entry.name}=1",
+    )
 
 
 def _text(entry: _Input) -> str:
-    dims = ("any shape",) if entry.dims is None else map(str, entry.dims)
-    return f"'{entry.name}' {entry.dtype.short}[{','.join(dims)}]"
+    dims = "any shape"
+    if entry.dims is not None:
+        dims = ",".join(entry.shown(i) for i in range(len(entry.dims)))
+    return f"'{entry.name}' {DTYPES[entry.kind]}[{dims}]"
 
 
-def _example(entry: _Input, sizes: Mapping[str, int]) -> str:
-    """``input=1,49,10,1``: the fixed sizes, and example sizes for the open dimensions."""
-    dims = (
-        sizes.get(d, 32 if i else 1) if isinstance(d, str) else d
-        for i, d in enumerate(entry.dims or ())
-    )
-    return f"{entry.name}={','.join(map(str, dims))}"
+def _example(entry: _Input, sizes: dict[str, int]) -> str:
+    """``input=1,49,10,1``: the fixed sizes, and usual ones for the open dimensions.
+
+    These are entered among the sizes: other inputs may share the symbol.
+    """
+    if entry.dims is None:
+        return f"{entry.name}=" + ("1,128" if entry.is_index else "1,49,10,1")
+    for i, dim in enumerate(entry.dims):
+        if isinstance(dim, str) and dim not in sizes:
+            place = (i, len(entry.dims))
+            sizes[dim] = example_size(entry.shown(i), *place, is_index=entry.is_index)
+    return f"{entry.name}={','.join(map(str, _resolved(entry, sizes)))}"

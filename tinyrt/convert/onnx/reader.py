@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 
 from tinyrt.budget import limited
 from tinyrt.convert.onnx.call import Builder
@@ -47,6 +48,7 @@ def read_onnx(
     path: str | Path,
     *,
     shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
 ) -> Graph:
     """Read an ONNX file as a float graph, with the transposes that channels-last ops need.
@@ -56,6 +58,8 @@ def read_onnx(
     Args:
         path: the file; weights in external files are looked up beside it.
         shapes: input name -> shape, for inputs whose dimensions the file leaves open.
+        values: input name -> its elements, or one number for all of them; such inputs become
+            constants, and control flow that they decide is resolved.
         sequence_lstm: keep LSTMs whole where TFLite's op for sequences fits.
 
     Raises:
@@ -63,30 +67,39 @@ def read_onnx(
         UnsupportedError: it needs ops, types or forms that tinyrt does not have; where ops are
             missing, all of them are named.
         ShapeError: an input dimension is open, or operands do not fit together.
-        DataError: ``shapes`` names an input that the model does not have.
+        DataError: ``shapes`` or ``values`` name an input that the model does not have, or a value
+            does not fit.
         BudgetError: it takes more memory or work than a file of its size may cost.
 
     """
     path = Path(path)
     size = path.stat().st_size if path.is_file() else 0
     with boundary("ONNX file", file=str(path)), limited(file_bytes=size), advising(HINTS):
-        return import_onnx(path, shapes or {}, sequence_lstm=sequence_lstm)
+        return import_onnx(path, shapes or {}, values or {}, sequence_lstm=sequence_lstm)
 
 
-def import_onnx(path: Path, shapes: Mapping[str, Shape], *, sequence_lstm: bool) -> Graph:
+def import_onnx(
+    path: Path,
+    shapes: Mapping[str, Shape],
+    values: Mapping[str, ArrayLike],
+    *,
+    sequence_lstm: bool,
+) -> Graph:
     """As ``read_onnx``, for callers that have opened a budget and know the file."""
     # What overflows in a damaged file ends as NaN, which constants are checked for.
     with np.errstate(all="ignore"):
         model = parse_model(path)
         builder = Builder(sequence_lstm=sequence_lstm)
-        inputs = input_values(model.graph, shapes)
-        for value, is_integer in inputs:
+        inputs = input_values(model.graph, shapes, values)
+        for value in inputs.values:
             builder.add_value(value)
+            is_integer = value.name in inputs.quantized
             builder.tensors[value.name] = Quantized(value, None) if is_integer else value
+        builder.tensors.update(inputs.fixed)
         functions = {(f.domain, f.name): f for f in model.functions}
         source = Source(_opsets(model), WeightsReader(path.parent), functions)
-        names = tuple(value.name for value, _ in inputs)
-        builder.defined.update(names)
+        names = tuple(value.name for value in inputs.values)
+        builder.defined.update(names, inputs.fixed)
         import_nodes(builder, source, source.body_of(model.graph))
         return verify(_finish(builder, path.stem, names, model.graph), Stage.FLOAT)
 
