@@ -84,3 +84,15 @@ def test_the_peak_is_unknown_without_compiler_or_vector_kernel(monkeypatch, tmp_
     else:
         monkeypatch.setattr(bench_peak.kernels_c, "header", header)
     assert bench_peak.peak_macs_per_second() is None
+
+
+def test_the_peak_counts_every_product_of_the_loop(monkeypatch, tmp_path):
+    """A call makes 100,000 steps of 16 sums, each of 16 lanes of four products."""
+    (tmp_path / "header.h").touch()
+    monkeypatch.setattr(bench_peak.kernels_c, "header", lambda name, isa: tmp_path / "header.h")
+    monkeypatch.setattr(bench_peak, "build_library", lambda compiler, project: project)
+    library = SimpleNamespace(tinyrt_peak=lambda steps, x, y: None)
+    monkeypatch.setattr(bench_peak, "load_library", lambda path: library)
+    clock = itertools.count(step=0.5)
+    monkeypatch.setattr(bench_peak.time, "perf_counter", lambda: next(clock))
+    assert bench_peak.peak_macs_per_second() == 100_000 * 16 * 16 * 4 / 0.5

@@ -8,7 +8,7 @@ from jinja2 import UndefinedError
 
 from tinyrt.export.model import _needs_math
 from tinyrt.export.rendering import render
-from tinyrt.export.text import INDENT, LINE, wrap
+from tinyrt.export.text import INDENT, LINE, fill, wrap
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 30, LINE])
@@ -25,6 +25,12 @@ def test_a_line_takes_all_that_it_has_room_for(width):
 def test_the_last_character_of_a_line_is_its_comma(spare, lines):
     room = LINE - len(INDENT) - len("9, ,") + spare
     assert len(wrap(["9", "1" * room]).splitlines()) == lines
+
+
+@pytest.mark.parametrize(("spare", "lines"), [(0, 1), (1, 2)])
+def test_words_fill_a_line_to_its_last_column(spare, lines):
+    text = fill("a = {", ["1,", "2" * (LINE - len("a = {1, ") + spare)])
+    assert len(text.splitlines()) == lines
 
 
 def test_a_template_may_not_ask_for_what_it_is_not_given(tmp_path):

@@ -63,6 +63,12 @@ def test_batches_are_as_small_as_the_memory_asks_for(memory, size):
     np.testing.assert_allclose(found, Model(graph, backend="reference")(x), atol=1e-6)
 
 
+@pytest.mark.parametrize(("samples", "size"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (9, 16)])
+def test_batches_grow_by_doubling(samples, size):
+    """So that calls with a few samples more or less share an interpreter."""
+    assert Model(small_cnn(), backend="reference")._batch_size(samples) == size
+
+
 def test_batches_of_another_size_give_their_memory_back():
     """What fits alone runs, whatever was run before."""
     graph, x = small_cnn(), samples(8)

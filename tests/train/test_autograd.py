@@ -27,6 +27,7 @@ from tinyrt.train import (
     hvp,
     jvp,
 )
+from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.losses import log_softmax
 from tinyrt.train.nn import BatchNorm, Conv2d, Dropout, Linear, ReLU, Sequential
 
@@ -355,3 +356,11 @@ def test_log_softmax():
     gradcheck(log_softmax, [x])
     gradgradcheck(log_softmax, [x])
     np.testing.assert_allclose(np.exp(log_softmax(x).data).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_derivatives_can_be_derived_only_where_asked(create_graph):
+    x = leaf(np.random.default_rng(0), 2)
+    options = {"create_graph": True} if create_graph else {}
+    (slope,) = partial_derivatives((x * x * x).sum(), [x], **options)
+    assert slope.requires_grad is create_graph

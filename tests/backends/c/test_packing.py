@@ -55,6 +55,16 @@ def unpack(words, c_out, taps, isa):
     return w.reshape(-1, columns)
 
 
+@pytest.mark.parametrize(
+    ("weights", "fits"), [((63, -64), True), ((64, 0), False), ((0, -65), False)]
+)
+def test_weights_are_raised_only_as_far_as_a_byte_holds_them(weights, fits):
+    layer = simplify(np.array([weights], np.int8), None, 0, requant(1, shift=1))
+    assert (layer is not None) is fits
+    if layer is not None:
+        np.testing.assert_array_equal(layer.w, [[126, -128]])
+
+
 @pytest.mark.slow
 @given(
     c_out=st.integers(1, 9),
