@@ -55,10 +55,10 @@ def places(monkeypatch, tmp_path):
     """Of a file whose ``if`` was never true and whose ``except`` never ran."""
     (tmp_path / "tinyrt").mkdir()
     (tmp_path / "tinyrt" / "a.py").write_text(SOURCE)
-    reasons = {"tinyrt/a.py": {"if x:": "never true", "if y:": "no longer there"}}
+    last = {"return 3 if x | 4 else 5": "a bit that is always set"}
+    reasons = {"tinyrt/a.py": {"if x:": "never true", "if y:": "no longer there"} | last}
     monkeypatch.setattr("tools.untaken.ROOT", tmp_path)
     monkeypatch.setattr("tools.untaken.REASONS", reasons)
-    monkeypatch.setattr("tools.untaken.REASONS_EVERYWHERE", {r"\| \d": "a bit that is always set"})
     missed = {"missing_lines": [3, 6, 7], "missing_branches": [[2, 3], [6, 7], [8, -1]]}
     whole = {"executed_lines": [1], "missing_lines": [], "missing_branches": []}
     return untaken(

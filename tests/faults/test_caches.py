@@ -1,5 +1,6 @@
 """Whatever lies where built code is kept: it is built again, never loaded, never an accident."""
 
+import ctypes
 import os
 import pickle
 import stat
@@ -18,6 +19,9 @@ from tinyrt.floatmath import numba_cache
 from tinyrt.floatmath.compiled import compiled
 from tinyrt.interpreter import Interpreter, native
 from tinyrt.ops.shared.evaluate import evaluate
+
+absolute = ctypes.CDLL(None).labs
+absolute.argtypes, absolute.restype = [ctypes.c_long], ctypes.c_long
 
 
 @pytest.fixture(autouse=True)
@@ -186,6 +190,12 @@ def test_numbas_key_has_its_sources_its_versions_and_the_processor(folder, monke
     codegen = type(cpu_target.target_context.codegen())
     monkeypatch.setattr(codegen, "magic_tuple", lambda self: ("another", "processor"))
     assert entries() == 4
+
+
+def test_machine_code_with_addresses_of_its_process_is_not_kept(folder):
+    """Another process would jump anywhere."""
+    assert compiled(lambda x: absolute(x))(-3) == 3
+    assert not folder.exists()
 
 
 def test_the_sources_are_those_of_kernels_and_of_their_constants(monkeypatch):

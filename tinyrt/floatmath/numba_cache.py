@@ -52,7 +52,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the function compiled for a signature, if another process can use it."""
-        if data.lifted or data.library.has_dynamic_globals:
+        if data.library.has_dynamic_globals:
             return
         # If the entry cannot be written, the next start compiles again: that costs time only.
         with suppress(OutputError):
