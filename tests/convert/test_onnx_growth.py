@@ -63,6 +63,16 @@ def layer(m: OnnxModel, n: int) -> str:
     return m.op("Reshape", y, m.ints(n // 8, 2))
 
 
+def cells(m: OnnxModel, n: int) -> str:
+    """A recurrent layer over images: all its transposes lead into one region."""
+    h, w = m.const(np.zeros((1, 2, 4, 4))), m.weights(2, 2, 1, 1)
+    x = m.input(1, 2, 4, 4)
+    for _ in range(n // 4):
+        h = m.op("Add", m.op("Conv", h, w), m.op("Conv", m.op("Tanh", h), w))
+        h = m.op("Mul", h, x)
+    return h
+
+
 def turns(m: OnnxModel, n: int) -> str:
     """A loop that is unrolled; every op of its body wishes for the same name."""
 
@@ -82,7 +92,7 @@ def work(build: Build, n: int, tmp_path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [chain, products, fan, images, layer, turns])
+@pytest.mark.parametrize("build", [chain, products, fan, images, layer, cells, turns])
 def test_work_grows_with_the_size(build, tmp_path):
     once, twice = (work(build, n, tmp_path) for n in (150, 300))
     assert twice < MOST * once

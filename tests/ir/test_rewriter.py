@@ -10,6 +10,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import Patch, Refusal, RewriteLog, Rule, rewrite
 from tinyrt.ir.rewriter import _apply, _Change, _Pending
 from tinyrt.ops import verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 
@@ -93,6 +94,23 @@ def test_nodes_that_a_change_takes_away_are_not_asked():
     after = rewrite(graph, [Rule("drop others", ("relu",), drop_others)], verify)
     assert [n.op for n in after.nodes] == ["relu", "tanh"]
     assert len(asked) == 2, "the first one, and again when the others are gone"
+
+
+def test_nodes_whose_reader_a_change_replaces_are_asked_afterwards():
+    b = Builder((1, 4))
+    parts = [b.op("relu", ("x",)) for _ in range(20)]
+    graph, asked = b.graph(b.op("concatenation", parts, ConcatenationAttrs(1))), []
+
+    def rename_reader(graph, node):
+        asked.append(node.name)
+        (reader,) = graph.consumers(node.outputs[0])
+        if reader.name == "done":
+            return None
+        return Patch(remove=(reader,), add=(replace(reader, name="done"),))
+
+    after = rewrite(graph, [Rule("rename reader", ("relu",), rename_reader)], verify)
+    assert after.nodes[-1].name == "done"
+    assert len(asked) == 1 + 20, "the first one; all others see the reader that came"
 
 
 def test_a_new_node_may_have_the_identity_of_one_that_went():

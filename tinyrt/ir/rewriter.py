@@ -363,8 +363,8 @@ def _next_changes(
         read_marks: set[Mark] = set()
         removed: set[int] = set()
         for node in nodes:
-            if id(node) in removed:
-                continue  # an earlier change removes it
+            if id(node) in removed or any((name,) in changed for name in node.outputs):
+                continue  # an earlier change removes it, or what reads it
             recorder.marks.clear()
             result = rule.apply(recorder, node)
             if not isinstance(result, Patch):
