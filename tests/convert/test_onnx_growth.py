@@ -65,8 +65,8 @@ def layer(m: OnnxModel, n: int) -> str:
 
 def cells(m: OnnxModel, n: int) -> str:
     """A recurrent layer over images: all its transposes lead into one region."""
-    h, w = m.const(np.zeros((1, 2, 4, 4))), m.weights(2, 2, 1, 1)
-    x = m.input(1, 2, 4, 4)
+    w = m.weights(2, 2, 1, 1)
+    h = x = m.input(1, 2, 4, 4)
     for _ in range(n // 4):
         h = m.op("Add", m.op("Conv", h, w), m.op("Conv", m.op("Tanh", h), w))
         h = m.op("Mul", h, x)
