@@ -75,6 +75,21 @@ def test_facts_are_names_and_values():
     assert styled(tables.facts({"right": 7}))[1] == "  cyan(right)   7  "
 
 
+def test_passes_are_listed_with_why_they_did_something():
+    log = RewriteLog([("fold", "a")])
+    log.note("cut", "b", "2 of 8 channels go")
+    assert lines_of(tables.passes(log))[2:6] == [
+        "  pass   op   reason",
+        " ────────────────────────────────",
+        "  fold   a",
+        "  cut    b    2 of 8 channels go",
+    ]
+    assert tables.explained(log)["applied"] == [
+        {"pass": "fold", "op": "a"},
+        {"pass": "cut", "op": "b", "reason": "2 of 8 channels go"},
+    ]
+
+
 def test_passes_are_listed_with_what_they_did_and_refused():
     log = RewriteLog([("fold", "a"), ("fuse", "b")], {("fuse", "c"): "why", ("fold", "a"): "no"})
     assert lines_of(tables.passes(log)) == [

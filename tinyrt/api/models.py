@@ -14,6 +14,7 @@ from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.reading import is_quantized, open_model
 from tinyrt.budget import current
 from tinyrt.convert.over_time.windows import stream as stream_graph
+from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
 from tinyrt.convert.passes.targets import lower_for, require_target
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
@@ -82,6 +83,9 @@ def convert_model(
         log=log,
     )
     with error_context(file=str(model)):
+        if is_quantized(graph):
+            chosen = KNOWN_PASSES if passes is None else passes
+            graph = apply_known(graph, frozenset(chosen) - frozenset(skip_passes), log)
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
         if target is not None:

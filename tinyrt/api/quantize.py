@@ -20,6 +20,7 @@ from tinyrt.api.inputs import (
     source_of,
 )
 from tinyrt.api.reading import is_quantized, open_model
+from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
@@ -78,7 +79,7 @@ def quantize_model(
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = quantize_graph(graph, batches, config, progress)
-    quantized = schedule(quantized)
+    quantized = schedule(apply_known(quantized, KNOWN_PASSES))
     save_tflite(quantized, output)
     return quantized
 
@@ -139,7 +140,7 @@ def quantize_within(
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
-    save_tflite(schedule(quantized), output)
+    save_tflite(schedule(apply_known(quantized, KNOWN_PASSES)), output)
     return report
 
 

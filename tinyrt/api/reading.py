@@ -74,7 +74,7 @@ def open_model(
         if not optimize:
             return graph
         if is_quantized(graph):
-            _refuse_choice_of_passes(passes, skip_passes)
+            _refuse_passes_of_floats(passes, skip_passes)
             return graph
         from tinyrt.convert.passes import optimize as run_passes
         from tinyrt.quantize.imported.prequantized import has_own_grids, quantize_on_own_grids
@@ -109,13 +109,16 @@ def _refuse_options_of_onnx(
         )
 
 
-def _refuse_choice_of_passes(passes: Collection[str] | None, skipped: Collection[str]) -> None:
-    """Raise ``DataError`` for what would be ignored: passes run on float models."""
-    if passes is not None or skipped:
+def _refuse_passes_of_floats(passes: Collection[str] | None, skipped: Collection[str]) -> None:
+    """Raise ``DataError`` for passes that would be ignored, for they run on float models."""
+    from tinyrt.convert.passes.known import KNOWN_PASSES
+
+    others = {*(passes or ()), *skipped}.difference(KNOWN_PASSES)
+    if others:
         raise DataError(
-            "no passes run on a model that is quantised",
-            expected="--passes and --skip-pass for float models only",
-            hint="leave them out, or choose passes for the float model that it was made from",
+            f"pass '{min(others)}' does not run on a model that is quantised",
+            expected=", ".join(KNOWN_PASSES),
+            hint="leave it out, or choose passes for the float model that it was made from",
         )
 
 

@@ -44,8 +44,11 @@ def facts(rows: Mapping[str, object]) -> Table:
 
 
 def explained(log: RewriteLog) -> dict[str, object]:
-    """The patches that the passes applied and refused, for ``--json``."""
-    applied = [{"pass": rule, "op": node} for rule, node in log.applied]
+    """What the passes applied and refused, for ``--json``."""
+    applied = [
+        {"pass": rule, "op": node, **({"reason": why} if (why := _reason(log, rule, node)) else {})}
+        for rule, node in log.applied
+    ]
     refusals = [
         {"pass": rule, "op": node, "reason": reason}
         for (rule, node), reason in log.final_refusals().items()
@@ -54,18 +57,23 @@ def explained(log: RewriteLog) -> dict[str, object]:
 
 
 def passes(log: RewriteLog) -> Group:
-    """The patches that the passes applied, in order, and the refused ones with the reasons."""
+    """What the passes applied, in order, and what they refused, with the reasons."""
     applied = Table(title="applied", box=box.SIMPLE, title_justify="left")
-    for column in ("pass", "op"):
+    for column in ("pass", "op", "reason") if log.reasons else ("pass", "op"):
         applied.add_column(column)
     for rule, node in log.applied:
-        applied.add_row(rule, named(node))
+        applied.add_row(*filter(None, (rule, named(node), _reason(log, rule, node))))
     refusals = Table(title="refused", box=box.SIMPLE, title_justify="left")
     for column in ("pass", "op", "reason"):
         refusals.add_column(column)
     for (rule, node), reason in log.final_refusals().items():
         refusals.add_row(rule, named(node), reason)
     return Group(applied, refusals)
+
+
+def _reason(log: RewriteLog, rule: str, node: str) -> str:
+    """Why a pass was applied; empty where that shows."""
+    return log.reasons.get((rule, node), "")
 
 
 def number(value: object) -> str:

@@ -28,6 +28,7 @@ from tinyrt.convert.passes.heads import (
     TRANSPOSE_INTO_PRODUCT,
 )
 from tinyrt.convert.passes.hoist_slice import HOIST_OVER_SLICE
+from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
 from tinyrt.convert.passes.merge_duplicates import MERGE_DUPLICATES
 from tinyrt.convert.passes.merge_moves import (
     MERGE_PADS,
@@ -44,6 +45,7 @@ from tinyrt.convert.passes.quantizers import (
     CLAMP_BEFORE,
     HOIST_QUANTIZER,
     REMOVE_REQUANTIZE,
+    has_own_grids,
 )
 from tinyrt.convert.passes.recognise import (
     DIVIDE_BY_CONSTANT,
@@ -178,7 +180,7 @@ _KEEP_LAYOUT = {id(FLIP_REGIONS): FLIP_INNER_REGIONS, id(TURN_INPUT): None, id(T
 
 def pass_names() -> tuple[str, ...]:
     """The names of the passes, in order of precedence."""
-    return tuple(rule.name for rule in FLOAT_PIPELINE)
+    return (*(rule.name for rule in FLOAT_PIPELINE), *KNOWN_PASSES)
 
 
 def optimize(
@@ -204,16 +206,25 @@ def optimize(
         VerifyError: a pass broke an invariant.
 
     """
-    rules = _chosen(pass_names() if passes is None else passes, skip)
+    names = _chosen(pass_names() if passes is None else passes, skip)
+    rules = tuple(rule for rule in FLOAT_PIPELINE if rule.name in names)
     if keep_layout:
         variants = (_KEEP_LAYOUT.get(id(rule), rule) for rule in rules)
         rules = tuple(rule for rule in variants if rule is not None)
     limit = PATCHES_PER_NODE * (len(graph.nodes) + 1)
     verified: dict[int, BoundNode] = {}
-    return rewrite(graph, rules, lambda g: verify(g, Stage.FLOAT, verified=verified), log, limit)
+    while True:
+        graph = rewrite(
+            graph, rules, lambda g: verify(g, Stage.FLOAT, verified=verified), log, limit
+        )
+        # A graph that brings its own grids is cut when it has integers: biases stay on the grids.
+        plainer = graph if has_own_grids(graph) else apply_known(graph, names, log)
+        if plainer is graph:
+            return graph
+        graph = plainer
 
 
-def _chosen(passes: Collection[str], skip: Collection[str]) -> tuple[Rule, ...]:
+def _chosen(passes: Collection[str], skip: Collection[str]) -> frozenset[str]:
     unknown = sorted({*passes, *skip} - set(pass_names()))
     if unknown:
         raise DataError(
@@ -221,7 +232,7 @@ def _chosen(passes: Collection[str], skip: Collection[str]) -> tuple[Rule, ...]:
             expected=", ".join(pass_names()),
             hint="correct the name; 'tinyrt convert --explain' shows what each pass did",
         )
-    return tuple(r for r in FLOAT_PIPELINE if r.name in passes and r.name not in skip)
+    return frozenset(passes) - frozenset(skip)
 
 
 __all__ = ["FLOAT_PIPELINE", "optimise", "pass_names"]

@@ -78,7 +78,7 @@ def _plainer(graph: Graph, passes: Collection[str], log: RewriteLog) -> Graph:
         inner = node.output.name not in graph.outputs
         source = unchanged(node, bounds) if inner and DROP_UNCHANGED in passes else None
         if source is not None:
-            log.note(DROP_UNCHANGED, node.name, f"its output is always that of '{source}'")
+            log.note(DROP_UNCHANGED, node.name, "it gives what it takes, whatever comes")
             renamed[node.output.name] = renamed.get(source, source)
         elif inner and KNOWN_TRUTH in passes and _is_known_truth(node, bounds):
             truth = bounds[node.output.name].low.astype(np.bool_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tinyrt.convert.passes.common import ACTIVATIONS, bypass, is_private, producer
-from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
+from tinyrt.ir import DType, Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops import ops_where
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.pad import PadAttrs
@@ -17,6 +17,14 @@ SELECTING = ops_where(lambda spec: spec.traits.selects)
 
 ONE_OPERAND = ops_where(lambda spec: spec.arity == (1, 1)) & SELECTING - {"pad"}
 """Those of them whose outputs are elements of one tensor; a pad brings zeros."""
+
+
+def has_own_grids(graph: Graph) -> bool:
+    """Whether the graph brings its own quantisation grids."""
+    rounds = any(node.op == "fake_quantize" for node in graph.nodes)
+    return rounds or any(
+        v.q is not None and v.dtype is DType.FLOAT32 for v in graph.values.values()
+    )
 
 
 def remove_requantize(graph: Graph, node: Node) -> Patch | Refusal | None:

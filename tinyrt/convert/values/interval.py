@@ -67,7 +67,7 @@ class Bounds:
     def ends(self, value: Value) -> tuple[Array, Array]:
         """Two tensors in the value's shape and dtype: of the least and of the greatest elements."""
         low, high = (
-            np.ascontiguousarray(np.broadcast_to(end.astype(value.dtype.numpy), value.shape))
+            np.broadcast_to(end.astype(value.dtype.numpy), value.shape or (1,)).reshape(value.shape)
             for end in (self.low, self.high)
         )
         return low, high

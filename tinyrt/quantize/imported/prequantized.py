@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tinyrt.convert.passes.quantizers import has_own_grids as has_own_grids
 from tinyrt.convert.pointwise import PointwiseRegion, gather
 from tinyrt.errors import VerifyError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
@@ -40,14 +41,6 @@ STEP = "given_quantisation"
 
 SHOWN = 4
 """Reasons that the warning names."""
-
-
-def has_own_grids(graph: Graph) -> bool:
-    """Whether the graph brings its own quantisation grids."""
-    rounds = any(node.op == "fake_quantize" for node in graph.nodes)
-    return rounds or any(
-        v.q is not None and v.dtype is DType.FLOAT32 for v in graph.values.values()
-    )
 
 
 def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
